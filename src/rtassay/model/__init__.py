@@ -1,0 +1,1 @@
+"""What everything else speaks in: frozen dataclasses, units and errors. Imports nothing of ours."""

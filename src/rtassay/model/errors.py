@@ -1,0 +1,52 @@
+"""Errors are facts here and words in one place (`cli.main`): what went wrong, why, and what to do about it."""
+
+from __future__ import annotations
+
+EXIT_OK = 0
+EXIT_VIOLATED = 1
+EXIT_USAGE = 2
+EXIT_BOARD = 3
+EXIT_NOT_DEMONSTRATED = 4
+EXIT_INVALID = 5
+EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
+
+
+class RtassayError(Exception):
+    """Base of every expected failure. `what` names it, `why` gives the cause, `hint` the next step."""
+
+    exit_code = EXIT_BUG
+
+    def __init__(self, what: str, why: str | None = None, hint: str | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.why = why
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.what if self.why is None else f"{self.what}: {self.why}"
+
+
+class UsageError(RtassayError):
+    """A wrong option, configuration or input file (exit 2)."""
+
+    exit_code = EXIT_USAGE
+
+
+class InputFileError(UsageError):
+    """A file that cannot be read as what it claims to be (exit 2)."""
+
+
+class CorruptRecording(InputFileError):
+    """A recording whose parts are missing, damaged or disagree (exit 2)."""
+
+
+class NewerFormat(InputFileError):
+    """Written by a newer rtassay or rtprobe than this one (exit 2)."""
+
+
+class BoardError(RtassayError):
+    """Board, transport, environment or a full disk (exit 3)."""
+
+    exit_code = EXIT_BOARD

@@ -1,0 +1,116 @@
+"""What a stream is made of, whatever tool wrote it: parsers yield these, session and store consume them.
+
+Arrays are one-dimensional numpy arrays (typed Any: the model imports the standard library only).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The first frame: what was asked and obtained (STREAM.md, FACTS)."""
+
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """A block of one lane in order: latency_ns int64[n]; missed and dropped int64[n] lie between sample i and the next.
+
+    `gap_missed` and `gap_dropped` lie before the first sample, whose activation index is `first_k`.
+    """
+
+    lane: int
+    first_k: int
+    latency_ns: Any
+    missed: Any
+    dropped: Any
+    gap_missed: int = 0
+    gap_dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """Rollup of one lane and one second, with the running view for progress (None where the tool cannot tell)."""
+
+    lane: int
+    second: int
+    n: int
+    missed: int
+    dropped: int
+    exceedances: int
+    min_ns: int
+    max_ns: int
+    sum_ns: int
+    total_n: int
+    max_so_far_ns: int
+    p50_ns: int | None = None
+    p99_ns: int | None = None
+    p99_9_ns: int | None = None
+    p99_99_ns: int | None = None
+    wall_offset_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spill:
+    """Samples kept one by one: columns k, latency_ns, missed; `suppressed` more were over the limit."""
+
+    lane: int
+    suppressed: int
+    k: Any
+    latency_ns: Any
+    missed: Any
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramPart:
+    """Counts to add to a lane's histogram. `over` of a source with a limit at `limit_ns`."""
+
+    lane: int
+    lower_ns: Any
+    width_ns: Any
+    counts: Any
+    over: int = 0
+    limit_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """An EVENT frame."""
+
+    name: str
+    lane: int | None
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """What a board file held at a moment (rtprobe watch). `content` None: unchanged since the last one of this path."""
+
+    mono_ns: int
+    path: str
+    error: int
+    content: bytes | None
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a guarded command wrote to fd 1 or 2."""
+
+    mono_ns: int
+    fd: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The last frame: results and read-backs (STREAM.md, END)."""
+
+    data: dict[str, Any]
+
+
+Event = Facts | Samples | Second | Spill | HistogramPart | Note | FileContent | Output | End

@@ -1,0 +1,123 @@
+"""Computed facts: what `rtassay show --json` prints (schema rtassay/show/1, DESIGN.md "Contracts of the command line").
+
+`dataclasses.asdict` of `Findings` is that JSON object; extra keys beyond DESIGN.md's are allowed, missing ones are not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+STATES = ("VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT")
+SEVERITIES = ("invalid", "warning", "note", "unknown", "pass")
+LADDER = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.9999999)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile:
+    """Nearest-rank quantile with its two-sided 95 % order-statistic interval; `hi_ns` None when unbounded."""
+
+    q: float
+    value_ns: int
+    lo_ns: int
+    hi_ns: int | None
+    bound: str
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstrated:
+    """D*: the smallest deadline with upper p at the confidence <= p. None: the data demonstrate none."""
+
+    p: float
+    deadline_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LaneFindings:
+    """One lane (or, with name and cpu None, all pooled for display)."""
+
+    name: str | None
+    cpu: int | None
+    due: int | None
+    n: int
+    missed: int | None
+    dropped: int | None
+    truncated: int | None
+    over: int | None
+    min_ns: int | None
+    mean_ns: float | None
+    max_ns: int | None
+    sd_ns: float | None
+    quantiles: tuple[Quantile, ...]
+    quantiles_due: tuple[Quantile, ...] | None
+    demonstrated: Demonstrated
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """One validity check. severity: see SEVERITIES; kind: integrity or optimism; message has no newline."""
+
+    id: str
+    severity: str
+    kind: str
+    message: str
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """What a clean run would have to last to demonstrate the requirement."""
+
+    n: int
+    duration_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judgement of the worst lane. rate_upper_per_h bounds exceedance events per hour; sentence is METHOD.md 4's."""
+
+    state: str
+    lane: str | None
+    deadline_ns: int
+    p_target: float
+    confidence: float
+    due: int | None
+    exceedances: int | None
+    events: int | None
+    p_lower: float | None
+    p_upper: float | None
+    rate_upper_per_h: float | None
+    needed: Needed | None
+    reasons: tuple[str, ...]
+    sentence: str = ""
+    safety_factor: float | None = None
+    lanes: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Everything a report shows. `new_record` = {"mission_s": M, "probability": M / (K + M)} rows for a few missions."""
+
+    id: str
+    source: dict[str, Any]
+    board: str
+    kernel: str | None
+    load: str
+    labels: dict[str, str]
+    interval_ns: int | None
+    bin_width_ns: int
+    clock_step_ns: int | None
+    duration_s: float | None
+    sealed: bool
+    lanes: tuple[LaneFindings, ...]
+    pooled: LaneFindings
+    checks: tuple[CheckResult, ...]
+    verdict: Verdict | None
+    schema: str = "rtassay/show/1"
+    created: str | None = None
+    note: str | None = None
+    end_reason: str | None = None
+    command: str | None = None
+    cyclictest_equivalent: str | None = None
+    new_record: tuple[dict[str, float], ...] = ()
+    analysis_version: int = 1

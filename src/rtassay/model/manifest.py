@@ -1,0 +1,182 @@
+"""`manifest.json` of a recording as dataclasses: what was asked, what was obtained, on what board, with which result.
+
+None means the source cannot tell; it is never written as 0. All `*_ns` are integer nanoseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+RECORDING_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the numbers come from. `late_policy`: counted, skip, catch_up or unknown (DESIGN.md)."""
+
+    tool: str
+    version: str | None
+    format: str
+    late_policy: str = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What was asked for. `argv` is the command of `rtassay` that repeats it, `command` the probe's on the board."""
+
+    probe: str = "rtprobe"
+    interval_ns: int | None = None
+    duration_ns: int | None = None
+    count: int | None = None
+    warm_up_ns: int = 0
+    policy: str | None = None
+    priority: int | None = None
+    cpus: tuple[int, ...] | None = None
+    load_cpus: tuple[int, ...] | None = None
+    load: str = "none"
+    deadline_ns: int | None = None
+    p_target: float | None = None
+    confidence: float = 0.95
+    break_above_ns: int | None = None
+    dma_latency_us: int | None = None
+    mlock: bool | None = None
+    aligned: bool | None = None
+    keep_samples: bool = True
+    argv: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    cyclictest_equivalent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Obtained:
+    """How the kernel really runs a lane, read back from it."""
+
+    policy: str | None = None
+    priority: int | None = None
+    affinity: tuple[int, ...] | None = None
+    reset_on_fork: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """The last sample, where the end of the run cut its missed count below floor(L / I)."""
+
+    latency_ns: int
+    missed: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaneEntry:
+    """One lane's account: due = n + missed + dropped + truncated, with `due` from the clock. `n` includes `over`."""
+
+    index: int
+    name: str
+    cpu: int | None
+    interval_ns: int | None
+    n: int
+    due: int | None = None
+    missed: int | None = None
+    dropped: int | None = None
+    truncated: int | None = None
+    over: int | None = None
+    under: int | None = None
+    exceedances: int | None = None
+    min_ns: int | None = None
+    max_ns: int | None = None
+    sum_ns: int | None = None
+    first_due_ns: int | None = None
+    last_due_ns: int | None = None
+    closed_ns: int | None = None
+    first_k: int = 0
+    clip: Clip | None = None
+    tid: int | None = None
+    state: str | None = None
+    obtained_start: Obtained | None = None
+    obtained_end: Obtained | None = None
+    migrations: int | None = None
+    minor_faults: int | None = None
+    major_faults: int | None = None
+    voluntary_switches: int | None = None
+    involuntary_switches: int | None = None
+    cpu_ns: int | None = None
+    spilled: int | None = None
+    suppressed: int | None = None
+    coarsened: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadEntry:
+    """One load as it ran under the guard, on the probe's clock. `exit_code` None: ended by a signal or never started."""
+
+    name: str
+    argv: tuple[str, ...]
+    cpus: tuple[int, ...] | None = None
+    tool_version: str | None = None
+    started_ns: int | None = None
+    ended_ns: int | None = None
+    stop_asked_ns: int | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    user_ns: int | None = None
+    system_ns: int | None = None
+    operations: float | None = None
+    operations_unit: str | None = None
+    log: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """Size and SHA-256 of one sealed file."""
+
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """What the stream lost on its way: all zero for a whole one."""
+
+    skipped_bytes: int = 0
+    bad_frames: int = 0
+    lost_frames: int = 0
+    unknown_frames: int = 0
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The whole of `manifest.json`. `facts` and `end` are the probe's FACTS and END objects as they came (STREAM.md).
+
+    `inventory` maps names of `session.inventory` to JSON values, None where the board does not tell.
+    `bin_width_ns` is the width of the source's bins (1 for exact nanoseconds).
+    """
+
+    id: str
+    created: str
+    source: Source
+    plan: Plan = field(default_factory=Plan)
+    lanes: tuple[LaneEntry, ...] = ()
+    schema: str = "rtassay/recording"
+    version: int = RECORDING_VERSION
+    sealed: bool = False
+    board: str = "local"
+    bin_width_ns: int = 1
+    started_ns: int | None = None
+    ended_ns: int | None = None
+    wall_start: str | None = None
+    wall_end: str | None = None
+    end_reason: str | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+    end: dict[str, Any] = field(default_factory=dict)
+    inventory: dict[str, Any] = field(default_factory=dict)
+    inventory_end: dict[str, Any] = field(default_factory=dict)
+    loads: tuple[LoadEntry, ...] = ()
+    labels: dict[str, str] = field(default_factory=dict)
+    note: str | None = None
+    damage: Damage = field(default_factory=Damage)
+    tool_versions: dict[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    has_samples: bool = False
+    seals: dict[str, Seal] = field(default_factory=dict)

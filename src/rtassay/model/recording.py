@@ -1,0 +1,97 @@
+"""A recording in memory: the manifest and the small tables, without the samples.
+
+Number columns are one-dimensional numpy int64 arrays, typed as `Any` here because the model imports the standard library only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from rtassay.model.manifest import LaneEntry, Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Counts of one lane: bin i holds `counts[i]` samples in [lower_ns[i], lower_ns[i] + width_ns[i]). Sorted, no empty bins.
+
+    `over` samples lie above the last possible bin and are in no bin; `limit_ns` is where that begins, if the source has a limit.
+    """
+
+    lower_ns: Any
+    width_ns: Any
+    counts: Any
+    over: int = 0
+    under: int = 0
+    limit_ns: int | None = None
+
+    @property
+    def total(self) -> int:
+        """All samples, in bins or not."""
+        return int(self.counts.sum()) + self.over + self.under
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """One-second rollups of one lane (columns of `seconds.parquet`); `second` counts from the run's origin."""
+
+    second: Any
+    n: Any
+    missed: Any
+    dropped: Any
+    exceedances: Any
+    min_ns: Any
+    max_ns: Any
+    sum_ns: Any
+    wall_offset_ns: Any
+
+
+@dataclass(frozen=True, slots=True)
+class SpillRow:
+    """A sample kept one by one; the due time is first_due_ns + k * interval_ns of its lane."""
+
+    k: int
+    latency_ns: int
+    missed: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """Something that happened at a moment, with its fields (STREAM.md, EVENT)."""
+
+    kind: str
+    lane: int | None
+    mono_ns: int | None
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One telemetry quantity over time on the probe's clock."""
+
+    monitor: str
+    name: str
+    unit: str
+    mono_ns: Any
+    values: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One lane with its tables. `spills` hold every sample at or above the run's deadline or with missed activations, up to a limit."""
+
+    entry: LaneEntry
+    histogram: Histogram
+    seconds: Seconds | None = None
+    spills: tuple[SpillRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What analysis works on. `path` is where it lies, for messages only."""
+
+    manifest: Manifest
+    lanes: tuple[Lane, ...]
+    events: tuple[EventRow, ...] = ()
+    telemetry: tuple[Series, ...] = ()
+    path: str | None = None
