@@ -1,0 +1,7 @@
+"""Transports: ways to reach a board."""
+
+from typing import Final
+
+MEMBERS: Final = {
+    "local": "rtassay.boards.local:LocalBoard",
+}

@@ -1,0 +1,8 @@
+"""Probes: ways to measure."""
+
+from typing import Final
+
+MEMBERS: Final = {
+    "rtprobe": "rtassay.probes.rtprobe:RtprobeProbe",
+    "cyclictest": "rtassay.probes.cyclictest:CyclictestProbe",
+}

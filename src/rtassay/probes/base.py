@@ -1,0 +1,45 @@
+"""A way to measure, as the host sees it. To add one: a file here, a line in `__init__.py`, a page in docs/extend."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from rtassay.model.events import Event
+from rtassay.model.manifest import Plan, Source
+
+
+class Parser(Protocol):
+    """Bytes of the probe's stdout to events. Feed any pieces; finish once. Never raises on damaged input: it counts damage."""
+
+    def feed(self, data: bytes) -> list[Event]: ...
+
+    def finish(self) -> list[Event]:
+        """Events still held back at the end of the bytes."""
+        ...
+
+
+class Probe(Protocol):
+    """One way to measure: a command line and a parser of what it writes.
+
+    `program`: what must exist on the board (None: rtprobe itself, which the board brings). `stream_file`: the recording's file that its
+    bytes are teed to. `late_policy`: see DESIGN.md.
+    """
+
+    name: str
+    program: str | None
+    stream_file: str
+    late_policy: str
+
+    def check(self, plan: Plan) -> None:
+        """Raise UsageError for anything in the plan that this probe cannot do."""
+        ...
+
+    def command(self, plan: Plan, program: str, cpus: tuple[int, ...]) -> list[str]:
+        """argv for the board; `program` is its path there, `cpus` the measured CPUs, one lane each."""
+        ...
+
+    def parser(self, plan: Plan) -> Parser: ...
+
+    def source(self, facts: dict[str, object]) -> Source:
+        """Tool, version and late policy, from the facts it sent."""
+        ...
