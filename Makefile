@@ -1,0 +1,42 @@
+# make run    sets everything up, measures this machine for about 30 s under load, prints the verdict, writes report.html
+# make test   sets everything up, runs every test
+# make setup  the part both share: .venv/bin/rtassay and the native probe, ready
+# make check  lint, types and the quick tests, before a commit
+# make bench  the speed and size table of bench/RESULTS.md
+# make docs   the generated pages of docs/reference
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PY := .venv/bin/python
+
+help:
+	@sed -n 's/^# //p' Makefile
+
+setup:
+	@./tools/setup
+
+setup-test:
+	@./tools/setup --test
+
+run: setup
+	@./tools/first-run
+
+test: setup-test
+	@./tools/test
+
+check: setup-test
+	@./tools/test --quick
+
+bench: setup-test
+	@$(PY) bench/run.py
+
+docs: setup
+	@$(PY) tools/make_reference.py
+
+lock:
+	@./tools/lock
+
+clean:
+	rm -rf probe/build build dist report.html .pytest_cache .mypy_cache .ruff_cache
+
+.PHONY: help setup setup-test run test check bench docs lock clean

@@ -1,0 +1,3 @@
+from rtassay.cli.main import main
+
+main()

@@ -1,0 +1,118 @@
+"""Entry point: finds the verb, and turns errors into words and exit codes in one place."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any, Final
+
+import click
+
+from rtassay import __version__
+from rtassay.model.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_USAGE, RtassayError
+
+# In the order of the work; each module holds one command named `command`.
+VERBS: Final = {
+    "run": ("rtassay.cli.run", "Measure a board, record it, judge it, report it."),
+    "import": ("rtassay.cli.import_", "Turn files of rtprobe (f.rtw) into recordings."),
+    "list": ("rtassay.cli.list_", "The recordings there are."),
+    "status": ("rtassay.cli.status", "Where a running or unsealed recording stands."),
+    "show": ("rtassay.cli.show", "One recording: verdict, figures, checks."),
+    "report": ("rtassay.cli.report", "A recording as an HTML, Markdown or JSON page."),
+    "export": ("rtassay.cli.export", "A recording's data as csv, json or cyclictest text."),
+    "seal": ("rtassay.cli.seal", "Seal a recording whose host died."),
+    "checks": ("rtassay.cli.checks", "What the validity checks mean and what to do."),
+    "probe": ("rtassay.cli.probe", "The program that measures on the board: its path, its self-test."),
+}
+
+
+class LazyGroup(click.Group):
+    """Imports a verb's module when it is called, so that --help needs none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = import_module(VERBS[cmd_name][0]).command
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            import difflib
+
+            close = difflib.get_close_matches(args[0], VERBS, n=1)
+            hint = f" Did you mean '{close[0]}'?" if close else f" Known: {', '.join(VERBS)}."
+            raise click.UsageError(f"there is no command '{args[0]}'.{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in VERBS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="rtassay")
+def cli() -> None:
+    """Does this board, with this kernel, under this load, meet my deadline? And if not, what broke it?
+
+    \b
+    First steps:
+      rtassay run --deadline 100us              this machine, 60 s under load, judged
+      rtassay run cyclictest -m -S -p90 -i200   the line you know
+      rtassay list                              what was recorded
+      rtassay report RUN -o report.html         a page to send
+
+    \b
+    Exit codes: 0 done, or a stated deadline HOLDS; 1 VIOLATED; 2 usage or input; 3 board or
+    environment; 4 NOT DEMONSTRATED; 5 INVALID MEASUREMENT; 130 interrupted, recording sealed.
+    """
+
+
+def tell(error: RtassayError) -> None:
+    """One sentence and the way out, on stderr."""
+    click.echo(f"rtassay: {error}", err=True)
+    if error.hint:
+        click.echo(f"  {error.hint}", err=True)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line and exit with DESIGN.md's code."""
+    sys.exit(run(sys.argv[1:] if argv is None else argv))
+
+
+def run(argv: list[str]) -> int:
+    """The exit code of one command line."""
+    try:
+        code: Any = cli.main(args=argv, prog_name="rtassay", standalone_mode=False)
+        return int(code) if isinstance(code, int) else 0
+    except RtassayError as error:
+        tell(error)
+        return error.exit_code
+    except click.exceptions.Exit as ended:
+        return int(ended.exit_code)
+    except click.ClickException as error:
+        error.show()
+        return EXIT_USAGE
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("rtassay: interrupted", err=True)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader of stdout went away (`| head`): nothing more to say, and nothing to flush at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as bug:
+        if os.environ.get("RTASSAY_DEBUG"):
+            raise
+        click.echo(
+            f"rtassay: a bug in rtassay {__version__}: {type(bug).__name__}: {bug}\n"
+            f"  please report it with this line and the output of: RTASSAY_DEBUG=1 rtassay {' '.join(argv)}",
+            err=True,
+        )
+        return EXIT_BUG
+
+
+if __name__ == "__main__":
+    main()
