@@ -95,7 +95,9 @@ def _cluster(word: str, rest: list[str]) -> list[str]:
     while letters:
         letter, letters = letters[0], letters[1:]
         if letter not in _LETTERS:
-            raise UsageError(f"-{letter} of '{word}' is not known here", why=_REFUSED.get(letter), hint="see rtassay run --help")
+            raise UsageError(
+                f"-{letter} of '{word}' is not known here", why=_REFUSED.get(letter), hint="see rtassay run --help"
+            )
         if _LETTERS[letter][0] == "none":
             out += _one(letter, None, rest)
         else:

@@ -58,7 +58,11 @@ class Probability(click.ParamType):
             self.fail(f"'{value}' is not a number", param, ctx)
         below = number <= self.low if self.low_open else number < self.low
         if not math.isfinite(number) or below or number >= self.high:
-            self.fail(f"{value} is not {'above' if self.low_open else 'at least'} {self.low:g} and below {self.high:g}", param, ctx)
+            self.fail(
+                f"{value} is not {'above' if self.low_open else 'at least'} {self.low:g} and below {self.high:g}",
+                param,
+                ctx,
+            )
         return number
 
 
@@ -82,9 +86,28 @@ class CpuList(click.ParamType):
 def requirement_options(command: F) -> F:
     """--deadline, --p and --confidence: the requirement a recording is judged by."""
     for option in (
-        click.option("--confidence", type=Probability(0.5, 1.0), default=0.95, show_default=True, help="Confidence of every bound."),
-        click.option("--p", "p_target", type=Probability(0.0, 1.0), default=1e-6, show_default=True, help="Tolerated probability that an activation is not done before the deadline."),
-        click.option("--deadline", "deadline_ns", type=Duration("1ns", "1h", bare="us"), metavar="TIME", help="The requirement: every activation runs strictly before this latency (100us)."),
+        click.option(
+            "--confidence",
+            type=Probability(0.5, 1.0),
+            default=0.95,
+            show_default=True,
+            help="Confidence of every bound.",
+        ),
+        click.option(
+            "--p",
+            "p_target",
+            type=Probability(0.0, 1.0),
+            default=1e-6,
+            show_default=True,
+            help="Tolerated probability that an activation is not done before the deadline.",
+        ),
+        click.option(
+            "--deadline",
+            "deadline_ns",
+            type=Duration("1ns", "1h", bare="us"),
+            metavar="TIME",
+            help="The requirement: every activation runs strictly before this latency (100us).",
+        ),
     ):
         command = option(command)
     return command

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+ANALYSIS_VERSION = 1
 STATES = ("VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT")
 SEVERITIES = ("invalid", "warning", "note", "unknown", "pass")
 LADDER = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.9999999)
@@ -120,4 +121,4 @@ class Findings:
     command: str | None = None
     cyclictest_equivalent: str | None = None
     new_record: tuple[dict[str, float], ...] = ()
-    analysis_version: int = 1
+    analysis_version: int = ANALYSIS_VERSION

@@ -62,7 +62,11 @@ def format_time(ns: int | float) -> str:
     size = abs(ns)
     if size < NS_PER_US:
         return f"{ns:.0f}ns"
-    for unit, factor, limit in (("us", NS_PER_US, NS_PER_MS), ("ms", NS_PER_MS, NS_PER_S), ("s", NS_PER_S, 600 * NS_PER_S)):
+    for unit, factor, limit in (
+        ("us", NS_PER_US, NS_PER_MS),
+        ("ms", NS_PER_MS, NS_PER_S),
+        ("s", NS_PER_S, 600 * NS_PER_S),
+    ):
         if size < limit:
             return f"{ns / factor:.4g}{unit}"
     return f"{ns / NS_PER_H:.3g}h" if size >= NS_PER_H else f"{ns / (60 * NS_PER_S):.3g}min"

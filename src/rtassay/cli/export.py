@@ -1,0 +1,45 @@
+"""rtassay export: a recording's data for other programs."""
+
+from __future__ import annotations
+
+import click
+
+from rtassay.cli.judging import judge, open_by_name, own_requirement
+from rtassay.cli.options import json_option, print_json
+from rtassay.cli.report import write_report
+from rtassay.model.errors import UsageError
+
+FORMATS = ("csv", "json", "cyclictest")
+
+
+@click.command("export")
+@click.argument("recording")
+@click.option(
+    "--to",
+    "format_name",
+    type=click.Choice(FORMATS),
+    required=True,
+    help="csv: the exact histogram per lane; json: show --json and the histograms; cyclictest: the text of cyclictest -h -q.",
+)
+@click.option("-o", "--output", default="-", show_default=True, metavar="FILE", help="File to write, '-' is stdout.")
+@json_option
+def command(recording: str, format_name: str, output: str, as_json: bool) -> int:
+    """The histogram and figures of one RECORDING in an open format.
+
+    Samples, rollups, events and telemetry are Parquet files in the recording itself: pandas, polars and DuckDB open them directly.
+    """
+    if as_json and output == "-":
+        raise UsageError("--json and -o - both want stdout", hint="add -o FILE")
+    path, opened = open_by_name(recording)
+    write_report(format_name, output, judge(opened, own_requirement(opened.manifest)), opened)
+    if as_json:
+        print_json(
+            {
+                "schema": "rtassay/export/1",
+                "id": opened.manifest.id,
+                "recording": str(path),
+                "path": output,
+                "format": format_name,
+            }
+        )
+    return 0

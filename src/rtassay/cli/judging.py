@@ -1,0 +1,88 @@
+"""From a recording's name to its findings: cached ones where they answer the question, else computed now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rtassay.model.findings import Findings
+from rtassay.model.manifest import Manifest
+from rtassay.model.recording import Recording
+
+if TYPE_CHECKING:
+    from rtassay.probes.base import Parser
+
+DEFAULT_P = 1e-6
+DEFAULT_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """What a recording is judged by; deadline None: figures and checks only."""
+
+    deadline_ns: int | None = None
+    p_target: float = DEFAULT_P
+    confidence: float = DEFAULT_CONFIDENCE
+
+
+def parser_for(manifest: Manifest) -> Parser:
+    """The parser of the probe that wrote an unsealed recording's stream."""
+    from rtassay.model import rooms
+
+    parser: Parser = rooms.load("probes", manifest.plan.probe)().parser(manifest.plan)
+    return parser
+
+
+def open_by_name(name: str) -> tuple[Path, Recording]:
+    """A recording by path, id or unique prefix, with its tables."""
+    from rtassay import store
+
+    path = store.find(name)
+    return path, store.open_recording(path, parser_for=parser_for)
+
+
+def own_requirement(manifest: Manifest) -> Requirement:
+    """What the run itself stated."""
+    plan = manifest.plan
+    return Requirement(plan.deadline_ns, DEFAULT_P if plan.p_target is None else plan.p_target, plan.confidence)
+
+
+def judge(recording: Recording, requirement: Requirement) -> Findings:
+    """Findings computed now."""
+    from rtassay import analysis
+
+    return analysis.judge(
+        recording,
+        deadline_ns=requirement.deadline_ns,
+        p_target=requirement.p_target,
+        confidence=requirement.confidence,
+    )
+
+
+def cache_findings(path: Path, findings: Findings) -> None:
+    """Keep findings beside a sealed recording. A read-only place is no error: they are computed again next time."""
+    from rtassay import store
+    from rtassay.analysis import findings_dict
+    from rtassay.model.errors import BoardError
+
+    try:
+        store.save_findings(path, findings_dict(findings))
+    except BoardError:
+        return
+
+
+def cached_findings(path: Path) -> dict[str, Any] | None:
+    """Findings computed at sealing by this version of the analysis, as show/1 JSON; None: compute them."""
+    from rtassay import store
+    from rtassay.model.findings import ANALYSIS_VERSION
+
+    data = store.load_findings(path)
+    return data if data is not None and data.get("analysis_version") == ANALYSIS_VERSION else None
+
+
+def findings_from(data: dict[str, Any]) -> Findings:
+    """show/1 JSON back to the dataclass that reports take."""
+    import msgspec
+
+    return msgspec.convert(data, Findings)

@@ -1,0 +1,98 @@
+"""rtassay report: a page about one recording."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from rtassay.cli.judging import Requirement, judge, open_by_name, own_requirement
+from rtassay.cli.options import EXIT_BY_STATE, json_option, print_json, requirement_options
+from rtassay.model import rooms
+from rtassay.model.errors import BoardError, UsageError
+from rtassay.model.findings import Findings
+from rtassay.model.recording import Recording
+
+_BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", ".txt": "terminal"}
+
+
+@click.command("report")
+@click.argument("recording")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="File to write; its suffix names the format (.html, .md, .json, .txt). '-' is stdout. Default: <id>.html here.",
+)
+@click.option(
+    "--format", "format_name", metavar="NAME", help="html, markdown, json or terminal, whatever the suffix says."
+)
+@requirement_options
+@json_option
+def command(
+    recording: str,
+    output: str | None,
+    format_name: str | None,
+    deadline_ns: int | None,
+    p_target: float,
+    confidence: float,
+    as_json: bool,
+) -> int:
+    """One RECORDING as a self-contained HTML page (or Markdown, JSON, text)."""
+    if as_json and output == "-":
+        raise UsageError("--json and -o - both want stdout")
+    path, opened = open_by_name(recording)
+    stated = Requirement(deadline_ns, p_target, confidence) if deadline_ns is not None else None
+    findings = judge(opened, stated or own_requirement(opened.manifest))
+    name = format_name or _format_of(output)
+    target = output or f"{findings.id}{rooms.load('reports', name)().suffix}"
+    write_report(name, target, findings, opened)
+    if as_json:
+        print_json(
+            {"schema": "rtassay/report/1", "id": findings.id, "recording": str(path), "path": target, "format": name}
+        )
+    elif target != "-":
+        click.echo(f"{target}", err=False)
+    return EXIT_BY_STATE[findings.verdict.state] if stated is not None and findings.verdict is not None else 0
+
+
+def _format_of(output: str | None) -> str:
+    if output is None or output == "-":
+        return "html"
+    suffix = Path(output).suffix.lower()
+    if suffix not in _BY_SUFFIX:
+        raise UsageError(
+            f"'{output}' does not tell a format", hint=f"end it in {', '.join(_BY_SUFFIX)}, or give --format"
+        )
+    return _BY_SUFFIX[suffix]
+
+
+def write_report(name: str, target: str, findings: Findings, recording: Recording) -> None:
+    """Render by the room's member `name` and write to a file or `-` (stdout)."""
+    write_bytes(target, rooms.load("reports", name)().render(findings, recording))
+
+
+def write_bytes(target: str, data: bytes) -> None:
+    """All or nothing: a file is written aside and renamed. Raises BoardError for a place that cannot be written."""
+    if target == "-":
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    path = Path(target)
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as aside:
+            try:
+                aside.write(data)
+                aside.flush()
+                umask = os.umask(0)
+                os.umask(umask)
+                os.fchmod(aside.fileno(), 0o666 & ~umask)
+                Path(aside.name).replace(path)
+            except BaseException:
+                Path(aside.name).unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise BoardError(f"cannot write {target}", error.strerror, "name another file with -o") from error

@@ -1,0 +1,189 @@
+"""rtassay run: measure, record, judge, report."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rtassay.cli import cyclictest_line
+from rtassay.cli.judging import Requirement, cache_findings, judge
+from rtassay.cli.options import EXIT_BY_STATE, CpuList, Duration, json_option, print_json, requirement_options
+from rtassay.cli.run_options import make_plan, parse_labels
+from rtassay.model import rooms
+from rtassay.model.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_TERMINATED, EXIT_VIOLATED, UsageError
+from rtassay.model.findings import Findings
+from rtassay.model.recording import Recording
+
+
+class CyclictestCommand(click.Command):
+    """Translates cyclictest's letters before click sees them; click itself knows the long options only."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        given = list(args)
+        context = super().make_context(info_name, cyclictest_line.translate(args), parent, **extra)
+        context.params["argv"] = ["rtassay", "run", *given]
+        return context
+
+
+@click.command("run", cls=CyclictestCommand)
+@click.argument("board", default="local")
+@requirement_options
+@click.option(
+    "--load",
+    default="auto",
+    show_default=True,
+    metavar="NAME[:ARGS]",
+    help="stress-ng, builtin or none; auto is stress-ng where the board has it, else builtin.",
+)
+@click.option(
+    "--duration",
+    "duration_ns",
+    type=Duration("1ms", "365d", bare="s"),
+    metavar="TIME",
+    help="How long to measure.  [default: 60s]",
+)
+@click.option("--count", type=click.IntRange(1, 10**12), help="Samples per lane, instead of or besides a duration.")
+@click.option(
+    "--interval",
+    "interval_ns",
+    type=Duration("10us", "10s", bare="us"),
+    metavar="TIME",
+    help="Time between activations of a lane.  [default: 997us, a prime]",
+)
+@click.option(
+    "--cpus",
+    type=CpuList(("isolated",)),
+    metavar="LIST|isolated",
+    help="CPUs to measure, one lane each.  [default: all allowed]",
+)
+@click.option("--load-cpus", type=CpuList(), metavar="LIST", help="CPUs the load may use.  [default: all allowed]")
+@click.option(
+    "--policy", type=click.Choice(["fifo", "rr", "other"]), help="Scheduling policy of the lanes.  [default: fifo]"
+)
+@click.option("--priority", type=click.IntRange(1, 99), help="Their real-time priority.  [default: 90]")
+@click.option(
+    "--warm-up",
+    "warm_up_ns",
+    type=Duration("0s", "24h", bare="s"),
+    default="0s",
+    show_default=True,
+    metavar="TIME",
+    help="Run the load this long before measuring.",
+)
+@click.option(
+    "--probe", default="rtprobe", show_default=True, metavar="NAME", help="How to measure: rtprobe or cyclictest."
+)
+@click.option(
+    "--break-above",
+    "break_above_ns",
+    type=Duration("1us", "1h", bare="us"),
+    metavar="TIME",
+    help="Stop at the first latency above this, and keep the trace where tracefs is writable (exit 1).",
+)
+@click.option("--dma-latency", metavar="off|US", help="Hold /dev/cpu_dma_latency at this.  [default: 0, as cyclictest]")
+@click.option("--aligned", is_flag=True, help="All lanes due at the same moment, instead of evenly offset.")
+@click.option("--no-mlock", is_flag=True, help="Do not lock memory.")
+@click.option("--no-samples", is_flag=True, help="Keep the exact histogram, rollups and outliers, not every sample.")
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="K=V",
+    help="What only a person knows: ambient=21C, supply=USB, kernel=rt.",
+)
+@click.option("--note", help="A sentence to keep with the recording.")
+@click.option("--report", "report_file", metavar="FILE", help="Also write a report (.html, .md, .json).")
+@click.option("--output", metavar="DIR", help="Directory for the recording (default: where rtassay keeps them).")
+@click.option("--quiet", is_flag=True, help="No progress, no table: the verdict's sentence only.")
+@click.option(
+    "--lanes",
+    type=click.IntRange(1, 4096),
+    metavar="N",
+    help="Measure only the first N of those CPUs (cyclictest's -t N).",
+)
+@click.option("--distance", hidden=True)
+@click.option("--histogram", hidden=True, type=click.IntRange(0, 1_000_000))
+@json_option
+def command(**options: Any) -> int:
+    """Measure BOARD (default: this machine), record it, judge it, report it.
+
+    \b
+      rtassay run --deadline 100us                       60 s, FIFO 90, all CPUs, under load
+      rtassay run --deadline 100us --p 1e-6 --duration 1h --label ambient=21C
+      rtassay run --cpus isolated --load-cpus 0-1        isolated CPUs, load on the others
+      rtassay run cyclictest -m -S -p90 -i200 -h400 -q   a cyclictest line, pasted
+
+    cyclictest's -p -i -l -D -a -t -m -S -q -h -b -N -d -A keep their sense and their units (us; s for -D).
+    Ctrl-C once seals what there is; twice aborts.
+    """
+    from rtassay import store
+    from rtassay.cli.report import write_report
+
+    labels = parse_labels(options["labels"])
+    plan = make_plan(options)
+    rooms.load("probes", plan.probe)
+    board = _board(options["board"])
+    report_file = options["report_file"]
+    report_format = _report_format(report_file)
+    home = Path(options["output"]) if options["output"] else store.home()
+
+    result = asyncio.run(_measure(board, plan, home, labels, options))
+    recording = store.open_recording(result.path)
+    findings = judge(recording, Requirement(plan.deadline_ns, plan.p_target or 0.0, plan.confidence))
+    cache_findings(result.path, findings)
+    _tell(findings, recording, result.path, options)
+    if report_format is not None:
+        write_report(report_format, report_file, findings, recording)
+    return _exit_code(findings, recording, result.signal)
+
+
+def _report_format(report_file: str | None) -> str | None:
+    """The format of --report, found out before anything is measured."""
+    from rtassay.cli.report import _format_of
+
+    if report_file is None:
+        return None
+    if report_file == "-":
+        raise UsageError("--report needs a file")
+    parent = Path(report_file).resolve().parent
+    if not parent.is_dir():
+        raise UsageError(f"--report {report_file}: there is no directory {parent}")
+    return _format_of(report_file)
+
+
+def _board(name: str) -> Any:
+    members = rooms.table("boards")
+    if name not in members:
+        raise UsageError(f"there is no board '{name}'", hint=f"known: {', '.join(members)} (this machine)")
+    return rooms.load("boards", name)()
+
+
+def _tell(findings: Findings, recording: Recording, path: Path, options: dict[str, Any]) -> None:
+    from rtassay.analysis import findings_dict
+    from rtassay.cli.show import show_on_terminal
+
+    if options["as_json"]:
+        data = findings_dict(findings)
+        data["path"] = str(path)
+        print_json(data)
+        return
+    if options["quiet"]:
+        click.echo(findings.verdict.sentence if findings.verdict else f"recorded {findings.id}")
+    else:
+        show_on_terminal(findings, recording)
+    click.echo(f"recording: {path}", err=True)
+
+
+def _exit_code(findings: Findings, recording: Recording, signal: int | None) -> int:
+    if signal is not None:
+        return EXIT_TERMINATED if signal == 15 else EXIT_INTERRUPTED
+    if recording.manifest.end_reason == "break":
+        return EXIT_VIOLATED
+    if findings.verdict is not None:
+        return EXIT_BY_STATE[findings.verdict.state]
+    return EXIT_INVALID if any(c.severity == "invalid" and c.kind == "integrity" for c in findings.checks) else 0

@@ -1,0 +1,39 @@
+"""rtassay seal: finish what a killed host left."""
+
+from __future__ import annotations
+
+import click
+
+from rtassay.cli.judging import cache_findings, judge, own_requirement, parser_for
+from rtassay.cli.options import json_option, print_json
+
+
+@click.command("seal")
+@click.argument("recording")
+@json_option
+def command(recording: str, as_json: bool) -> int:
+    """Seal an unsealed RECORDING: what its stream holds becomes Parquet, and says that the stream was cut."""
+    from rtassay import store
+
+    path = store.find(recording)
+    already = store.load_manifest(path).sealed
+    if not already:
+        store.seal(path, parser_for=parser_for)
+        opened = store.open_recording(path)
+        cache_findings(path, judge(opened, own_requirement(opened.manifest)))
+    manifest = store.load_manifest(path)
+    if as_json:
+        print_json(
+            {
+                "schema": "rtassay/seal/1",
+                "id": manifest.id,
+                "path": str(path),
+                "was_sealed": already,
+                "cut": manifest.damage.cut,
+            }
+        )
+    else:
+        click.echo(
+            f"{path}: {'was sealed already' if already else 'sealed' + (', the stream was cut' if manifest.damage.cut else '')}"
+        )
+    return 0

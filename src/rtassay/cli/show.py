@@ -1,0 +1,77 @@
+"""rtassay show: one recording on one screen, or as JSON."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rtassay.cli.judging import (
+    Requirement,
+    cache_findings,
+    cached_findings,
+    findings_from,
+    judge,
+    own_requirement,
+    parser_for,
+)
+from rtassay.cli.options import EXIT_BY_STATE, json_option, print_json, requirement_options, wants_colour
+from rtassay.model.findings import Findings
+from rtassay.model.recording import Recording
+
+
+@click.command("show")
+@click.argument("recording")
+@requirement_options
+@json_option
+def command(recording: str, deadline_ns: int | None, p_target: float, confidence: float, as_json: bool) -> int:
+    """Verdict, per-CPU table and checks of one RECORDING (a path, an id or a unique prefix).
+
+    With --deadline it is judged by that requirement and the exit code follows the verdict; without, by the one it was run
+    with, and the exit code is 0.
+    """
+    from rtassay import store
+
+    path = store.find(recording)
+    stated = Requirement(deadline_ns, p_target, confidence) if deadline_ns is not None else None
+    data, findings, opened = _findings(path, stated, want_object=not as_json)
+    if as_json:
+        print_json(data)
+    else:
+        assert findings is not None
+        show_on_terminal(findings, opened)
+    verdict = data["verdict"]
+    return EXIT_BY_STATE[verdict["state"]] if stated is not None and verdict is not None else 0
+
+
+def _findings(
+    path: Path, stated: Requirement | None, *, want_object: bool
+) -> tuple[dict[str, Any], Findings | None, Recording]:
+    """Findings as JSON, as an object if wanted, and the recording (without its tables where the cache answers)."""
+    from rtassay import store
+    from rtassay.analysis import findings_dict
+
+    manifest = store.load_manifest(path)
+    if manifest.sealed and stated is None:
+        data = cached_findings(path)
+        if data is not None:
+            store.check_sizes(path, manifest)
+            light = Recording(manifest=manifest, lanes=(), path=str(path))
+            return data, findings_from(data) if want_object else None, light
+    opened = store.open_recording(path, parser_for=parser_for)
+    findings = judge(opened, stated or own_requirement(manifest))
+    if manifest.sealed and stated is None:
+        cache_findings(path, findings)
+    return findings_dict(findings), findings, opened
+
+
+def show_on_terminal(findings: Findings, recording: Recording) -> None:
+    """One screen on stdout."""
+    from rtassay.reports.terminal import TerminalReport
+
+    width = min(max(shutil.get_terminal_size((100, 24)).columns, 80), 140)
+    click.echo(
+        TerminalReport(width=width, color=wants_colour()).render(findings, recording).decode(), nl=False, color=True
+    )

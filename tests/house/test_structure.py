@@ -1,0 +1,118 @@
+"""The walls of the house: who may import whom (DESIGN.md), how long a file may be, what --help may load."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SRC = ROOT / "src" / "rtassay"
+
+# package -> what it may import of ours, as module prefixes. None: anything.
+ALLOWED: dict[str, tuple[str, ...] | None] = {
+    "model": (),
+    "wire": ("model",),
+    "analysis": ("model",),
+    "boards": ("model",),
+    "probes": ("model", "wire", "boards.base"),
+    "loads": ("model", "wire", "boards.base"),
+    "monitors": ("model", "wire", "boards.base"),
+    "importers": ("model", "wire", "probes"),
+    "store": ("model", "wire"),
+    "session": ("model", "wire", "store", "boards.base", "probes.base", "loads.base", "monitors.base"),
+    "reports": ("model",),
+    "cli": None,
+}
+MAX_LINES = 600
+
+
+def modules() -> list[Path]:
+    return sorted(SRC.rglob("*.py"))
+
+
+def our_imports(path: Path) -> set[str]:
+    """Modules of ours that a file imports, without the leading `rtassay.`; `from rtassay import store` counts as store."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            name = node.module or ""
+            found |= {f"{name}.{alias.name}" for alias in node.names} if name == "rtassay" else {name}
+    return {name.removeprefix("rtassay.") for name in found if name.startswith("rtassay.")}
+
+
+def package_of(path: Path) -> str:
+    return path.relative_to(SRC).parts[0]
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SRC)))
+def test_imports_go_one_way(path: Path) -> None:
+    package = package_of(path)
+    if package.endswith(".py"):
+        return
+    assert package in ALLOWED, f"package {package} has no line in ALLOWED: decide what it may import"
+    allowed = ALLOWED[package]
+    if allowed is None:
+        return
+    own = (package, *allowed, "__version__")
+    wrong = {n for n in our_imports(path) if not any(n == a or n.startswith(a + ".") for a in own)}
+    assert not wrong, f"{path.relative_to(ROOT)} imports {sorted(wrong)}; {package} may import {sorted(own)}"
+
+
+def test_nobody_imports_the_command_line() -> None:
+    for path in modules():
+        if package_of(path) not in ("cli", "__main__.py"):
+            assert not {n for n in our_imports(path) if n.split(".")[0] == "cli"}, path
+
+
+def test_the_model_imports_the_standard_library_only() -> None:
+    for path in (SRC / "model").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = (
+                [alias.name for alias in node.names]
+                if isinstance(node, ast.Import)
+                else [node.module or ""]
+                if isinstance(node, ast.ImportFrom)
+                else []
+            )
+            for name in names:
+                root = name.split(".")[0]
+                assert root == "rtassay" or root in sys.stdlib_module_names, f"{path} imports {name}"
+
+
+def test_library_code_neither_prints_nor_exits() -> None:
+    for path in modules():
+        if package_of(path) in ("cli", "__main__.py"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call):
+                called = ast.unparse(node.func)
+                assert called not in ("print", "sys.exit", "exit", "os._exit"), f"{path}:{node.lineno} calls {called}"
+
+
+def test_no_file_is_too_long() -> None:
+    files = [*modules(), *(ROOT / "probe" / "src").rglob("*.[ch]"), *(ROOT / "tests").rglob("*.py")]
+    long = {str(f.relative_to(ROOT)): n for f in files if (n := len(f.read_text().splitlines())) > MAX_LINES}
+    assert not long
+
+
+HEAVY = {"numpy", "scipy", "pyarrow", "rich", "jinja2", "msgspec", "asyncio", "sqlite3"}
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["--version"]])
+def test_help_loads_nothing_heavy(argv: list[str]) -> None:
+    code = f"import sys; from rtassay.cli.main import run; run({argv!r}); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not HEAVY & set(done.stderr.split())
+
+
+def test_run_help_loads_neither_numpy_nor_pyarrow() -> None:
+    code = "import sys; from rtassay.cli.main import run; run(['run', '--help']); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"numpy", "scipy", "pyarrow"} & set(done.stderr.split())
