@@ -1,0 +1,115 @@
+/* rtprobe: the part of rtassay that runs on the board. Table of contents: find the command, parse its options, run it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "facts.h"
+#include "kinds/kind.h"
+#include "plan.h"
+#include "say.h"
+
+const struct kind *const kinds[] = {
+#define KIND(name) &kind_##name,
+#include "kinds/kinds.def"
+#undef KIND
+	NULL,
+};
+
+static void print_words(const struct option_spec *o)
+{
+	for (int i = 0; o->words && o->words[i]; i++)
+		printf("%s%s", i ? "|" : "", o->words[i]);
+}
+
+static void print_option(const struct option_spec *o)
+{
+	static const char *const value_name[] = {
+		[OPT_DURATION] = "TIME", [OPT_INTEGER] = "N", [OPT_CPUS] = "LIST", [OPT_TEXT] = "TEXT",
+	};
+	char left[40];
+
+	snprintf(left, sizeof left, o->letter ? "-%c, --%s" : "    --%s", o->letter ? o->letter : 0, o->name);
+	if (!o->letter)
+		snprintf(left, sizeof left, "    --%s", o->name);
+	printf("  %-22s ", left);
+	if (o->type == OPT_CHOICE) {
+		print_words(o);
+		printf("  ");
+	} else if (o->type != OPT_FLAG) {
+		printf("%s", o->type == OPT_TEXT && o->unit ? o->unit : value_name[o->type]);
+		if (o->words) {
+			printf("|");
+			print_words(o);
+		}
+		printf("  ");
+	}
+	printf("%s", o->help);
+	if (o->required)
+		printf(" (required)");
+	else if (o->standard)
+		printf(" (default %s)", o->standard);
+	printf("\n");
+}
+
+static int print_help(const struct kind *kind)
+{
+	printf("rtprobe %s: %s\n\nusage: rtprobe %s [OPTIONS]%s%s%s\n\n", kind->name, kind->summary, kind->name,
+	       kind->arguments ? " " : "", kind->arguments ? kind->arguments : "", kind->takes_rest ? " -- CMD..." : "");
+	for (const struct option_spec *o = kind->options; o && o->name; o++)
+		print_option(o);
+	return EXIT_DONE;
+}
+
+static int print_usage(void)
+{
+	printf("rtprobe " RTPROBE_VERSION ": measures wake-up latency on this board\n\nusage: rtprobe COMMAND [OPTIONS]\n\n");
+	for (int i = 0; kinds[i]; i++)
+		printf("  %-9s %s\n", kinds[i]->name, kinds[i]->summary);
+	printf("\nrtprobe COMMAND --help lists the options of a command.\n");
+	return EXIT_DONE;
+}
+
+static const struct kind *find_kind(const char *name)
+{
+	for (int i = 0; kinds[i]; i++)
+		if (!strcmp(kinds[i]->name, name))
+			return kinds[i];
+	return NULL;
+}
+
+/* --help anywhere before `--` asks for help. */
+static bool asks_help(int argc, char **argv)
+{
+	for (int i = 2; i < argc && strcmp(argv[i], "--"); i++)
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return true;
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	const struct kind *kind;
+	struct plan plan;
+	int code;
+
+	if (argc < 2) {
+		print_usage();
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+		return print_usage();
+	if (!strcmp(argv[1], "--version")) {
+		printf("rtprobe " RTPROBE_VERSION "\n");
+		return EXIT_DONE;
+	}
+	kind = find_kind(argv[1]);
+	if (!kind)
+		return say_fail(EXIT_USAGE, "there is no command '%s'; `rtprobe --help` lists them", argv[1]);
+	if (asks_help(argc, argv))
+		return print_help(kind);
+	if (plan_parse(&plan, kind, argc, argv))
+		code = say_fail(EXIT_USAGE, "%s", plan.error);
+	else
+		code = kind->run(&plan);
+	plan_free(&plan);
+	return code;
+}
