@@ -7,13 +7,6 @@
 #include "plan.h"
 #include "say.h"
 
-const struct kind *const kinds[] = {
-#define KIND(name) &kind_##name,
-#include "kinds/kinds.def"
-#undef KIND
-	NULL,
-};
-
 static void print_words(const struct option_spec *o)
 {
 	for (int i = 0; o->words && o->words[i]; i++)
@@ -27,8 +20,9 @@ static void print_option(const struct option_spec *o)
 	};
 	char left[40];
 
-	snprintf(left, sizeof left, o->letter ? "-%c, --%s" : "    --%s", o->letter ? o->letter : 0, o->name);
-	if (!o->letter)
+	if (o->letter)
+		snprintf(left, sizeof left, "-%c, --%s", o->letter, o->name);
+	else
 		snprintf(left, sizeof left, "    --%s", o->name);
 	printf("  %-22s ", left);
 	if (o->type == OPT_CHOICE) {
