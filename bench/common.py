@@ -37,7 +37,7 @@ def rtprobe() -> str:
 
 def use(argv: Sequence[str | Path], stdout: Path | None = None) -> Used:
     """CPU time (user + system, with waited-for children), wall time and peak RSS of one command."""
-    with open(stdout or os.devnull, "wb") as out:
+    with Path(stdout or os.devnull).open("wb") as out:
         start = time.monotonic()
         process = subprocess.Popen([str(a) for a in argv], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE)
         assert process.stderr is not None

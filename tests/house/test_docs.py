@@ -1,0 +1,71 @@
+"""Docs match code: pages of docs/extend run, links lead somewhere, generated pages are up to date, every room has its page."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rtassay.model import rooms
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs" / "extend").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_code_of_the_page_runs(page: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
+    assert blocks, f"{page} has no code"
+    subprocess.run([sys.executable, "-c", "\n".join(blocks)], check=True, cwd=ROOT, timeout=60)
+
+
+def test_every_room_has_a_page_a_contract_test_and_a_line_in_contributing() -> None:
+    contributing = (ROOT / "CONTRIBUTING.md").read_text()
+    for room in rooms.ROOMS:
+        assert (ROOT / "docs" / "extend" / f"{room}.md").exists(), room
+        assert (ROOT / "tests" / "contract" / f"test_{room}.py").exists(), room
+        assert f"docs/extend/{room}.md" in contributing
+
+
+@pytest.mark.parametrize("room", rooms.ROOMS)
+def test_every_member_of_a_room_can_be_loaded_and_is_named_as_the_user_types_it(room: str) -> None:
+    for name in rooms.table(room):
+        assert rooms.load(room, name).name == name
+
+
+def markdown_files() -> list[Path]:
+    tracked = subprocess.run(
+        ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    return [ROOT / f for f in tracked]
+
+
+@pytest.mark.parametrize("page", markdown_files(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
+        if not re.match(r"[a-z]+:", target):
+            assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
+
+
+def test_generated_reference_is_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, "tools/make_reference.py", "--check"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_readme_names_only_commands_that_exist() -> None:
+    from rtassay.cli.main import VERBS
+
+    readme = (ROOT / "README.md").read_text()
+    makefile = (ROOT / "Makefile").read_text()
+    for block in re.findall(r"```\n(.*?)```", readme, re.S):
+        for line in block.splitlines():
+            words = line.split("#")[0].split()
+            if words[:1] == ["rtassay"]:
+                assert words[1] in VERBS, line
+            if words[:1] == ["make"]:
+                assert re.search(rf"^{words[1]}:", makefile, re.M), line

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Writes docs/reference from the code: the command line, the checks, the probe's options. `--check` only compares (exit 1)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from rtassay.analysis.checks import reference_markdown
+from rtassay.boards.binaries import probe_path
+from rtassay.cli.main import VERBS, cli
+
+ROOT = Path(__file__).parents[1]
+MADE = "<!-- made by `make docs` from the code; do not edit -->\n"
+
+
+def help_of(command: click.Command, name: str) -> str:
+    context = click.Context(command, info_name=name, terminal_width=100, max_content_width=100)
+    return command.get_help(context)
+
+
+def cli_page() -> str:
+    parts = [f"# The command line\n\n{MADE}\n```\n{help_of(cli, 'rtassay')}\n```\n"]
+    for verb in VERBS:
+        command = cli.get_command(click.Context(cli), verb)
+        assert command is not None
+        parts.append(f"\n## rtassay {verb}\n\n```\n{help_of(command, f'rtassay {verb}')}\n```\n")
+    return "".join(parts)
+
+
+def probe_page() -> str:
+    probe = str(probe_path(None))
+    usage = subprocess.run([probe, "--help"], capture_output=True, text=True, check=True).stdout
+    parts = [f"# rtprobe\n\n{MADE}\n```\n{usage}```\n"]
+    for name in ("cyclic", "load", "watch", "guard", "describe", "selftest"):
+        text = subprocess.run([probe, name, "--help"], capture_output=True, text=True, check=True).stdout
+        parts.append(f"\n## rtprobe {name}\n\n```\n{text}```\n")
+    return "".join(parts)
+
+
+def main() -> int:
+    pages = {"cli.md": cli_page(), "checks.md": reference_markdown(), "rtprobe.md": probe_page()}
+    stale = []
+    for name, text in pages.items():
+        path = ROOT / "docs" / "reference" / name
+        if not path.exists() or path.read_text() != text:
+            stale.append(name)
+            if "--check" not in sys.argv:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+    if stale:
+        print(("out of date, run make docs: " if "--check" in sys.argv else "written: ") + ", ".join(stale))
+    return 1 if stale and "--check" in sys.argv else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
