@@ -1,0 +1,67 @@
+"""Where the rtprobe binary for a board lies on this host."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+from rtassay.model.errors import BoardError
+
+PROBE_VARIABLE = "RTASSAY_PROBE"
+
+# What `uname -m` says -> the suffix of the packaged binary.
+_ARCHES = {
+    "x86_64": "x86_64",
+    "amd64": "x86_64",
+    "aarch64": "aarch64",
+    "arm64": "aarch64",
+    "armv8l": "armv7",
+    "armv7l": "armv7",
+    "armv7": "armv7",
+    "armv6l": "armv6",
+    "armv6": "armv6",
+    "riscv64": "riscv64",
+}
+_PACKAGE = Path(__file__).resolve().parent.parent
+_PACKAGED = _PACKAGE / "_bin"
+_BUILT = _PACKAGE.parent.parent / "probe" / "build" / "rtprobe"
+
+
+def native_arch() -> str:
+    """The architecture of this machine, named as packaged binaries are."""
+    machine = platform.machine().lower()
+    return _ARCHES.get(machine, machine)
+
+
+def probe_path(arch: str | None = None) -> Path:
+    """The rtprobe binary for `arch` (None: this machine).
+
+    Looked for in this order: $RTASSAY_PROBE, the one packaged with rtassay, the one `make` built in a checkout (native only).
+    Raises BoardError when there is none, or when $RTASSAY_PROBE names no executable file.
+    """
+    wanted = native_arch() if arch is None else _ARCHES.get(arch.lower(), arch.lower())
+    override = os.environ.get(PROBE_VARIABLE)
+    if override:
+        path = Path(override)
+        if not _executable(path):
+            raise BoardError(
+                f"{PROBE_VARIABLE} names no rtprobe", f"{override} is not an executable file", f"unset {PROBE_VARIABLE}"
+            )
+        return path
+    candidates = [_PACKAGED / f"rtprobe-{wanted}"]
+    if wanted == native_arch():
+        candidates.append(_BUILT)
+    for path in candidates:
+        if _executable(path):
+            return path
+    hint = "run `make setup` in the checkout" if wanted == native_arch() else "build it with `make -C probe CC=...`"
+    raise BoardError(
+        f"there is no rtprobe for {wanted}",
+        "looked for " + " and ".join(str(path) for path in candidates),
+        f"{hint}, or name one with {PROBE_VARIABLE}",
+    )
+
+
+def _executable(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)

@@ -1,0 +1,150 @@
+"""The machine rtassay runs on, reached as any other board: by starting commands and reading their pipes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+from rtassay.boards.binaries import probe_path
+from rtassay.model.errors import BoardError
+
+_CHUNK = 256 * 1024
+_STDERR_KEPT = 64 * 1024
+_SMALL_FILE = 4 * 1024 * 1024
+# A wide pipe lets the probe go on while this process is starved by the very load it measures.
+_PIPE_SIZES = (1024 * 1024, 256 * 1024)
+_F_SETPIPE_SZ = 1031
+# An attached guard ends what it guards within 3 s of the end of its stdin.
+_LET_GO_S = 4.0
+
+
+class LocalProcess:
+    """A command on this machine, in its own session so that a terminal's Ctrl-C reaches rtassay only."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self.pid = process.pid
+        self._kept = b""
+        self._errors = asyncio.create_task(self._keep_errors())
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        stdout = self._process.stdout
+        assert stdout is not None
+        while chunk := await stdout.read(_CHUNK):
+            yield chunk
+
+    async def errors(self) -> bytes:
+        await asyncio.wait([self._errors])
+        return self._kept
+
+    async def close_stdin(self) -> None:
+        stdin = self._process.stdin
+        if stdin is not None and not stdin.is_closing():
+            stdin.close()
+            with contextlib.suppress(OSError):
+                await stdin.wait_closed()
+
+    async def signal(self, number: int) -> None:
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(number)
+
+    async def wait(self, timeout_s: float | None = None) -> int:
+        async with asyncio.timeout(timeout_s):
+            code = await self._process.wait()
+        return code if code >= 0 else 128 - code
+
+    async def end(self) -> None:
+        """Let go, give a guard its time, then kill whatever is left of the session started here."""
+        await self.close_stdin()
+        if self._process.returncode is None:
+            with contextlib.suppress(TimeoutError):
+                await self.wait(_LET_GO_S)
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+            await self._process.wait()
+        # Without this a pipe still held by a stranger keeps the event loop's transport, and its warning, alive.
+        self._process._transport.close()  # type: ignore[attr-defined]
+        self._errors.cancel()
+        await asyncio.wait([self._errors])
+
+    async def _keep_errors(self) -> None:
+        stderr = self._process.stderr
+        assert stderr is not None
+        while chunk := await stderr.read(_CHUNK):
+            self._kept = (self._kept + chunk)[-_STDERR_KEPT:]
+
+
+class LocalBoard:
+    """This machine. Nothing is copied: the native rtprobe is started where it lies."""
+
+    name = "local"
+    detaches = False
+
+    def __init__(self) -> None:
+        self._processes: list[LocalProcess] = []
+
+    async def open(self) -> None:
+        """Nothing to reach. The binary is looked for now, so that its absence shows before anything starts."""
+        probe_path()
+
+    async def probe(self) -> str:
+        return str(probe_path())
+
+    async def start(self, argv: Sequence[str]) -> LocalProcess:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *argv,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+                limit=_CHUNK,
+            )
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise BoardError(f"cannot start {argv[0]} on this machine", reason) from error
+        _widen(process)
+        started = LocalProcess(process)
+        self._processes.append(started)
+        return started
+
+    async def put(self, source: Path, target: str) -> None:
+        try:
+            shutil.copyfile(source, target)
+            Path(target).chmod(0o755)
+        except OSError as error:
+            raise BoardError(f"cannot copy {source} to {target}", error.strerror) from error
+
+    async def read(self, path: str) -> bytes | None:
+        try:
+            with Path(path).open("rb") as file:
+                return file.read(_SMALL_FILE)
+        except OSError:
+            return None
+
+    async def which(self, program: str) -> str | None:
+        found = shutil.which(program)
+        return None if found is None else str(Path(found).absolute())
+
+    async def close(self) -> None:
+        processes, self._processes = self._processes, []
+        await asyncio.gather(*(process.end() for process in processes))
+
+
+def _widen(process: asyncio.subprocess.Process) -> None:
+    transport = process._transport.get_pipe_transport(1)  # type: ignore[attr-defined]
+    pipe = transport.get_extra_info("pipe")
+    for size in _PIPE_SIZES:
+        try:
+            fcntl.fcntl(pipe.fileno(), _F_SETPIPE_SZ, size)
+        except (OSError, ValueError):
+            continue
+        return

@@ -1,0 +1,101 @@
+"""cyclictest of rt-tests as a live probe: the measurement everybody knows, on the same path as our own."""
+
+from __future__ import annotations
+
+from rtassay.model.errors import UsageError
+from rtassay.model.manifest import Plan, Source
+from rtassay.model.units import NS_PER_S, NS_PER_US, format_cpu_list
+from rtassay.probes.base import Parser
+from rtassay.probes.cyclictest_text import CyclictestText
+
+_DEFAULT_INTERVAL_NS = 997 * NS_PER_US
+_DEFAULT_PRIORITY = 90
+_DEFAULT_DURATION_S = 60
+_LIMIT_US = 10_000
+# cyclictest refuses a larger -h.
+_LIMIT_MOST_US = 1_000_000
+
+
+class CyclictestProbe:
+    """`cyclictest -q -m -p P -i I -h H -a LIST -t N -D S`: one thread per CPU, all with the same interval (-h sees to that).
+
+    It keeps whole microseconds and no order, and after a late wake-up it skips what was due meanwhile without a count: late
+    policy `skip`. `missed` and `due` are therefore unknown, never 0. The histogram reaches 10 ms, or twice the deadline.
+    """
+
+    name = "cyclictest"
+    program: str | None = "cyclictest"
+    stream_file = "stream.txt"
+    late_policy = "skip"
+    package = "rt-tests"
+
+    def check(self, plan: Plan) -> None:
+        """Raise UsageError for what cyclictest cannot do: parts of a microsecond, parts of a second."""
+        for what, value in (("interval", plan.interval_ns), ("--break-above", plan.break_above_ns)):
+            if value is not None and (value % NS_PER_US or value <= 0):
+                raise UsageError(f"cyclictest takes the {what} in whole microseconds", f"{value} ns asked for")
+        if plan.duration_ns is not None and (plan.duration_ns % NS_PER_S or plan.duration_ns <= 0):
+            raise UsageError("cyclictest takes the duration in whole seconds", hint="use --count, or the probe rtprobe")
+        if plan.policy not in (None, "fifo", "rr", "other"):
+            raise UsageError(f"cyclictest has no policy '{plan.policy}'", hint="fifo, rr or other")
+        if plan.policy == "other" and plan.priority:
+            raise UsageError("policy other has no priority", hint="leave --priority out, or ask for fifo")
+        if plan.priority is not None and not 0 <= plan.priority <= 99:
+            raise UsageError(f"priority {plan.priority} is not in 1..99")
+        if plan.deadline_ns is not None and plan.deadline_ns > _LIMIT_MOST_US * NS_PER_US:
+            raise UsageError("cyclictest's histogram ends at 1 s", "the deadline lies beyond it")
+
+    def command(self, plan: Plan, program: str, cpus: tuple[int, ...]) -> list[str]:
+        argv = [program, "-q"]
+        if plan.mlock is not False:
+            argv.append("-m")
+        if plan.policy == "other":
+            argv.append("--policy=other")
+        else:
+            argv += ["-p", str(plan.priority or _DEFAULT_PRIORITY)]
+            argv += ["--policy=rr"] if plan.policy == "rr" else []
+        argv += ["-i", str(_interval_us(plan)), "-h", str(_limit_us(plan))]
+        argv += ["-a", format_cpu_list(cpus), "-t", str(len(cpus))]
+        if plan.count is not None:
+            argv += ["-l", str(plan.count)]
+        else:
+            argv += ["-D", f"{_DEFAULT_DURATION_S if plan.duration_ns is None else plan.duration_ns // NS_PER_S}s"]
+        if plan.break_above_ns is not None:
+            argv += ["-b", str(plan.break_above_ns // NS_PER_US)]
+        if plan.aligned:
+            argv.append("--aligned=0")
+        if plan.dma_latency_us is not None:
+            argv.append(f"--latency={plan.dma_latency_us}" if plan.dma_latency_us >= 0 else "--default-system")
+        return argv
+
+    def parser(self, plan: Plan) -> Parser:
+        policy = plan.policy or "fifo"
+        requested = {
+            "policy": policy,
+            "priority": 0 if policy == "other" else plan.priority or _DEFAULT_PRIORITY,
+            "interval_ns": _interval_us(plan) * NS_PER_US,
+            "duration_ns": plan.duration_ns,
+            "count": plan.count,
+            "deadline_ns": plan.deadline_ns,
+            "aligned": bool(plan.aligned),
+            "mlock": plan.mlock is not False,
+            "break_above_ns": plan.break_above_ns,
+            "cpus": list(plan.cpus or ()),
+        }
+        # Thread i runs on the i-th CPU of -a: cyclictest's text does not say so itself.
+        lanes = [{"lane": i, "name": str(i), "cpu": cpu} for i, cpu in enumerate(sorted(plan.cpus or ()))]
+        facts = {"requested": requested, "interval_ns": requested["interval_ns"], "lanes": lanes}
+        return CyclictestText(facts)
+
+    def source(self, facts: dict[str, object]) -> Source:
+        version = facts.get("version")
+        return Source("cyclictest", None if version is None else str(version), "cyclictest-text", self.late_policy)
+
+
+def _interval_us(plan: Plan) -> int:
+    return (_DEFAULT_INTERVAL_NS if plan.interval_ns is None else plan.interval_ns) // NS_PER_US
+
+
+def _limit_us(plan: Plan) -> int:
+    deadline_us = -(-(plan.deadline_ns or 0) // NS_PER_US)
+    return min(_LIMIT_MOST_US, max(_LIMIT_US, 2 * deadline_us))

@@ -1,0 +1,51 @@
+"""Files of the board, read by one `rtprobe watch --count 1`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from rtassay.boards.base import Board
+from rtassay.model.errors import BoardError
+from rtassay.model.events import FileContent
+from rtassay.wire.stream import StreamParser
+
+_TIMEOUT_S = 20.0
+# One frame's worth: a kernel configuration is some 300 kB.
+_MAX_BYTES = 1_000_000
+
+
+async def read_files(board: Board, rtprobe: str, paths: Sequence[str]) -> dict[str, bytes]:
+    """Contents of what exists and can be read; globs are expanded on the board. Raises BoardError if the board cannot be read."""
+    argv = [rtprobe, "watch", "--count", "1", "--max-bytes", str(_MAX_BYTES), *paths]
+    process = await board.start(argv)
+    parser = StreamParser()
+    files: dict[str, bytes] = {}
+    try:
+        async with asyncio.timeout(_TIMEOUT_S):
+            async for chunk in process.chunks():
+                _keep(parser.feed(chunk), files)
+            code = await process.wait(_TIMEOUT_S)
+    except TimeoutError as error:
+        await process.close_stdin()
+        raise BoardError(
+            f"board '{board.name}' does not answer", f"reading its files took more than {_TIMEOUT_S:.0f} s"
+        ) from error
+    _keep(parser.finish(), files)
+    if code != 0 or not parser.ended:
+        raise BoardError(
+            f"cannot read the files of board '{board.name}'", said(await process.errors()) or f"exit code {code}"
+        )
+    return files
+
+
+def said(errors: bytes) -> str | None:
+    """The last sentence a program left on stderr, without its name in front."""
+    lines = [line.strip() for line in errors.decode(errors="replace").splitlines() if line.strip()]
+    return lines[-1].removeprefix("rtprobe: ") if lines else None
+
+
+def _keep(events: Sequence[object], files: dict[str, bytes]) -> None:
+    for event in events:
+        if isinstance(event, FileContent) and event.error == 0 and event.content is not None:
+            files[event.path] = event.content

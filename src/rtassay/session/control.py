@@ -1,0 +1,114 @@
+"""What passes between a run and whoever started it: progress out, a wish to stop in, a result or an error at the end."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+from rtassay.model.errors import EXIT_INTERRUPTED, RtassayError
+from rtassay.model.events import Second
+
+
+class Interrupted(RtassayError):
+    """The run was stopped before there was anything to seal, or aborted by a second request (exit 130)."""
+
+    exit_code = EXIT_INTERRUPTED
+
+
+class StopRequest:
+    """A wish to stop, made from the event loop's thread (a signal handler of asyncio): the first ends the run in order, the second aborts it."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.aborted = asyncio.Event()
+
+    def request(self) -> None:
+        (self.aborted if self.asked.is_set() else self.asked).set()
+
+
+@dataclass(frozen=True, slots=True)
+class LaneProgress:
+    """One lane so far. Times are None where the probe does not tell while it runs (cyclictest)."""
+
+    lane: int
+    cpu: int | None
+    n: int
+    missed: int
+    dropped: int
+    worst_ns: int | None
+    p50_ns: int | None
+    p99_ns: int | None
+    p99_9_ns: int | None
+    p99_99_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a run stands. phase: inventory, load, warm-up, measure, collect, seal. `path` is the recording's, once there is one.
+
+    `elapsed_ns` and `planned_ns` speak of the phase.
+    """
+
+    phase: str
+    elapsed_ns: int = 0
+    planned_ns: int | None = None
+    lanes: tuple[LaneProgress, ...] = ()
+    path: Path | None = None
+
+    @property
+    def worst_ns(self) -> int | None:
+        return max((lane.worst_ns for lane in self.lanes if lane.worst_ns is not None), default=None)
+
+    @property
+    def missed(self) -> int:
+        return sum(lane.missed for lane in self.lanes)
+
+    @property
+    def dropped(self) -> int:
+        return sum(lane.dropped for lane in self.lanes)
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """A sealed recording at `path`. `stopped`: on request, before its planned end."""
+
+    path: Path
+    id: str
+    end_reason: str
+    stopped: bool
+
+
+class LiveLanes:
+    """Rollups of the lanes, kept for progress."""
+
+    def __init__(self) -> None:
+        self._cpus: dict[int, int | None] = {}
+        self._last: dict[int, Second] = {}
+        self._sums: dict[int, tuple[int, int]] = {}
+
+    def start(self, lanes: list[dict[str, int | None]]) -> None:
+        self._cpus = {int(entry["lane"] or 0): entry.get("cpu") for entry in lanes}
+
+    def add(self, second: Second) -> None:
+        missed, dropped = self._sums.get(second.lane, (0, 0))
+        self._sums[second.lane] = (missed + second.missed, dropped + second.dropped)
+        self._last[second.lane] = second
+
+    def snapshot(self) -> tuple[LaneProgress, ...]:
+        return tuple(self._lane(lane) for lane in sorted(self._last))
+
+    def _lane(self, lane: int) -> LaneProgress:
+        last, (missed, dropped) = self._last[lane], self._sums[lane]
+        return LaneProgress(
+            lane=lane,
+            cpu=self._cpus.get(lane),
+            n=last.total_n,
+            missed=missed,
+            dropped=dropped,
+            worst_ns=last.max_so_far_ns if last.total_n else None,
+            p50_ns=last.p50_ns,
+            p99_ns=last.p99_ns,
+            p99_9_ns=last.p99_9_ns,
+            p99_99_ns=last.p99_99_ns,
+        )

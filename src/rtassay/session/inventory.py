@@ -1,0 +1,193 @@
+"""What a board is and how it is set up, from the contents of its files alone: no shell, no program but rtprobe on the board."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rtassay.model.errors import UsageError
+from rtassay.model.units import parse_cpu_list
+from rtassay.session import kernel_config, processes, virtualisation
+
+_CPUS = "/sys/devices/system/cpu"
+_CLOCKS = "/sys/devices/system/clocksource/clocksource0"
+_GOVERNOR = re.compile(r"/cpu(\d+)/cpufreq/scaling_governor$")
+
+PATHS: Final = (
+    "/proc/version",
+    "/proc/cmdline",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/proc/self/status",
+    "/proc/config.gz",
+    "/proc/sys/kernel/osrelease",
+    "/proc/sys/kernel/hostname",
+    "/proc/sys/kernel/printk",
+    "/proc/sys/kernel/sched_rt_runtime_us",
+    "/proc/sys/kernel/sched_rt_period_us",
+    "/proc/sys/kernel/random/boot_id",
+    "/proc/sys/vm/overcommit_memory",
+    "/sys/kernel/realtime",
+    "/sys/kernel/debug/sched/preempt",
+    "/sys/kernel/debug/sched/features",
+    f"{_CLOCKS}/current_clocksource",
+    f"{_CLOCKS}/available_clocksource",
+    f"{_CPUS}/present",
+    f"{_CPUS}/online",
+    f"{_CPUS}/isolated",
+    f"{_CPUS}/nohz_full",
+    f"{_CPUS}/smt/active",
+    f"{_CPUS}/cpu[0-9]*/cpufreq/scaling_governor",
+    *virtualisation.PATHS,
+    "/etc/os-release",
+    "/proc/[0-9]*/stat",
+)
+# What may change while a run goes on; read again at its end.
+END_PATHS: Final = (
+    f"{_CLOCKS}/current_clocksource",
+    f"{_CPUS}/online",
+    f"{_CPUS}/cpu[0-9]*/cpufreq/scaling_governor",
+    "/proc/sys/kernel/sched_rt_runtime_us",
+    "/proc/sys/kernel/sched_rt_period_us",
+    "/proc/sys/kernel/random/boot_id",
+    "/proc/meminfo",
+)
+
+
+def config_paths(release: str) -> tuple[str, ...]:
+    """Where distributions keep the configuration of a kernel without /proc/config.gz."""
+    return (f"/boot/config-{release}", f"/lib/modules/{release}/config", f"/usr/lib/modules/{release}/config")
+
+
+def describe(files: Mapping[str, bytes], config: bytes | None = None) -> dict[str, Any]:
+    """The manifest's `inventory`. `files` holds what could be read of PATHS; None stands for what the board does not tell."""
+    text = _Texts(files)
+    running = [p for path, content in files.items() if path.endswith("/stat") and (p := processes.parse_stat(content))]
+    cpuinfo = text.get("/proc/cpuinfo") or ""
+    return {
+        "kernel": kernel_config.describe(
+            dict(files),
+            kernel_config.unpack(files.get("/proc/config.gz")) or kernel_config.unpack(config),
+            text.get("/proc/sys/kernel/osrelease"),
+            text.get("/proc/cmdline"),
+        ),
+        "cmdline": text.get("/proc/cmdline"),
+        "clocksources": _words(text.get(f"{_CLOCKS}/available_clocksource")),
+        "cpus": _cpus(text),
+        "rt_tasks": processes.real_time(running) if running else None,
+        "irq_threads": processes.irq_threads(running) if running else None,
+        "desktop": processes.desktop(running) if running else None,
+        "printk": text.numbers("/proc/sys/kernel/printk"),
+        "overcommit": text.number("/proc/sys/vm/overcommit_memory"),
+        "virtualisation": virtualisation.detect(files),
+        "model": _model(text),
+        "cpu_model": _field(cpuinfo, "model name") or _field(cpuinfo, "Model") or _field(cpuinfo, "Processor"),
+        "os": _os(text.get("/etc/os-release")),
+        "hostname": text.get("/proc/sys/kernel/hostname"),
+        "microcode": _field(cpuinfo, "microcode"),
+        # The kernel's log cannot be read for sure without privilege, and reading it would be one more program on the board.
+        "throttle_messages": None,
+        "sched_features": _words(text.get("/sys/kernel/debug/sched/features")),
+        **describe_end(files),
+    }
+
+
+def describe_end(files: Mapping[str, bytes]) -> dict[str, Any]:
+    """The part that may change during a run: the manifest's `inventory_end`."""
+    text = _Texts(files)
+    governors = {
+        match[1]: content.decode(errors="replace").strip()
+        for path, content in files.items()
+        if (match := _GOVERNOR.search(path))
+    }
+    meminfo = text.get("/proc/meminfo") or ""
+    return {
+        "clocksource": text.get(f"{_CLOCKS}/current_clocksource"),
+        "online": text.cpus(f"{_CPUS}/online"),
+        "governors": dict(sorted(governors.items(), key=lambda item: int(item[0]))) or None,
+        "rt_runtime_us": text.number("/proc/sys/kernel/sched_rt_runtime_us"),
+        "rt_period_us": text.number("/proc/sys/kernel/sched_rt_period_us"),
+        "boot_id": text.get("/proc/sys/kernel/random/boot_id"),
+        "memory": {"total_bytes": _kib(meminfo, "MemTotal"), "available_bytes": _kib(meminfo, "MemAvailable")},
+    }
+
+
+def allowed_cpus(files: Mapping[str, bytes]) -> tuple[int, ...] | None:
+    """CPUs a process of ours may run on there: its affinity as inherited, and online."""
+    text = _Texts(files)
+    allowed = _field(text.get("/proc/self/status") or "", "Cpus_allowed_list")
+    online = text.cpus(f"{_CPUS}/online")
+    if allowed is None:
+        return None if online is None else tuple(online)
+    cpus = parse_cpu_list(allowed)
+    return cpus if online is None else tuple(cpu for cpu in cpus if cpu in online)
+
+
+class _Texts:
+    """Files as stripped text, None where missing or empty."""
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self._files = files
+
+    def get(self, path: str) -> str | None:
+        content = self._files.get(path)
+        return None if content is None else content.decode(errors="replace").strip("\0\n\t ") or None
+
+    def number(self, path: str) -> int | None:
+        text = self.get(path)
+        return int(text) if text is not None and re.fullmatch(r"-?\d+", text) else None
+
+    def numbers(self, path: str) -> list[int] | None:
+        words = _words(self.get(path))
+        return [int(word) for word in words] if words and all(word.isdigit() for word in words) else None
+
+    def cpus(self, path: str) -> list[int] | None:
+        """A CPU list; an empty file is an empty list, a missing one None."""
+        if path not in self._files:
+            return None
+        text = self.get(path)
+        try:
+            return list(parse_cpu_list(text)) if text is not None and text != "(null)" else []
+        except UsageError:
+            return None
+
+
+def _words(text: str | None) -> list[str] | None:
+    return None if text is None else text.split()
+
+
+def _field(text: str, name: str) -> str | None:
+    """`name : value` of /proc/cpuinfo and the like, the first one."""
+    match = re.search(rf"^{re.escape(name)}[ \t]*:[ \t]*(\S.*?)\s*$", text, re.MULTILINE)
+    return None if match is None else match[1]
+
+
+def _kib(meminfo: str, name: str) -> int | None:
+    value = _field(meminfo, name)
+    match = None if value is None else re.fullmatch(r"(\d+) kB", value)
+    return None if match is None else int(match[1]) * 1024
+
+
+def _cpus(text: _Texts) -> dict[str, Any]:
+    smt = text.get(f"{_CPUS}/smt/active")
+    return {
+        "present": text.cpus(f"{_CPUS}/present"),
+        "online": text.cpus(f"{_CPUS}/online"),
+        "isolated": text.cpus(f"{_CPUS}/isolated"),
+        "nohz_full": text.cpus(f"{_CPUS}/nohz_full"),
+        "smt_active": None if smt is None else smt == "1",
+    }
+
+
+def _model(text: _Texts) -> str | None:
+    for path in virtualisation.DEVICE_TREE_MODELS:
+        if model := text.get(path):
+            return model
+    names = [text.get("/sys/class/dmi/id/sys_vendor"), text.get("/sys/class/dmi/id/product_name")]
+    return " ".join(name for name in names if name) or None
+
+
+def _os(release: str | None) -> str | None:
+    match = re.search(r'^PRETTY_NAME="?(.*?)"?$', release or "", re.MULTILINE)
+    return None if match is None else match[1]
