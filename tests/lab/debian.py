@@ -1,0 +1,138 @@
+"""Files out of Debian packages, without installing them: downloaded once, kept by the checksum of the package."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+
+APT_TIMEOUT_S = 240
+
+
+class LabUnavailable(Exception):
+    """The lab cannot be set up on this machine: what failed, and what would mend it."""
+
+
+def cache_dir() -> Path:
+    """Where unpacked package files are kept between runs, outside the work tree."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "rtassay-lab"
+
+
+def newest(metapackage: str) -> str:
+    """The package a metapackage stands for now: linux-image-amd64 -> linux-image-6.1.0-56-amd64."""
+    for line in _apt_cache("depends", metapackage).splitlines():
+        kind, _, name = line.strip().partition(": ")
+        if kind == "Depends" and name.startswith("linux-image-"):
+            return name
+    raise LabUnavailable(f"apt-cache does not say which kernel {metapackage} depends on; needs Debian's package lists")
+
+
+def unpacked(package: str, wanted: tuple[str, ...]) -> Path:
+    """A directory with the files of `package` whose paths fit one of the `wanted` patterns (paths as in the package, no
+    leading slash). Downloads the candidate version where it is not in the cache yet."""
+    checksum = _checksum(package)
+    key = hashlib.sha256("\0".join((checksum, *wanted)).encode()).hexdigest()[:16]
+    home = cache_dir() / f"{package}-{key}"
+    if not home.is_dir():
+        cache_dir().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache_dir(), prefix=".new-") as scratch:
+            deb = _download(package, checksum, Path(scratch))
+            content = Path(scratch) / "content"
+            _extract(deb, wanted, content)
+            _publish(content, home)
+    return home
+
+
+def _publish(content: Path, home: Path) -> None:
+    """Rename into place; whoever comes second (another test run) takes what the first one put there."""
+    try:
+        content.rename(home)
+    except OSError:
+        if not home.is_dir():
+            raise
+
+
+def _apt_cache(verb: str, package: str) -> str:
+    """Output of apt-cache; where the package is unknown the lists are fetched first, as a fresh machine has none."""
+    done = _run("apt-cache", verb, package)
+    if done.returncode or not done.stdout.strip():
+        _update_lists()
+        done = _run("apt-cache", verb, package)
+    if done.returncode or not done.stdout.strip():
+        raise LabUnavailable(f"apt-cache {verb} {package} failed: {_last_words(done)}")
+    return done.stdout
+
+
+def _checksum(package: str) -> str:
+    """SHA-256 of the candidate version, as the signed package lists state it."""
+    for line in _apt_cache("show", package).splitlines():  # the candidate comes first
+        if line.startswith("SHA256: "):
+            return line.split()[1]
+    raise LabUnavailable(f"the package lists hold no SHA256 for {package}")
+
+
+def _download(package: str, checksum: str, into: Path) -> Path:
+    done = _run("apt-get", "download", package, cwd=into)
+    if done.returncode:  # the lists may be older than the mirror
+        _update_lists()
+        done = _run("apt-get", "download", package, cwd=into)
+    debs = list(into.glob("*.deb"))
+    if done.returncode or len(debs) != 1:
+        raise LabUnavailable(
+            f"the lab needs the Debian package {package} and `apt-get download {package}` failed: {_last_words(done)}"
+        )
+    with debs[0].open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != checksum:
+        raise LabUnavailable(f"{debs[0].name} was downloaded with SHA-256 {found}, expected {checksum}; run it again")
+    return debs[0]
+
+
+def _update_lists() -> None:
+    """Best effort: without root the lists are what they are."""
+    if os.geteuid() == 0:
+        _run("apt-get", "update")
+
+
+def _extract(deb: Path, wanted: tuple[str, ...], into: Path) -> None:
+    into.mkdir()
+    found = 0
+    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(deb)], stdout=subprocess.PIPE) as unpack:
+        assert unpack.stdout is not None
+        with tarfile.open(fileobj=unpack.stdout, mode="r|") as archive:
+            for member in archive:
+                path = member.name.removeprefix("./")
+                if not any(fnmatch.fnmatchcase(path, pattern) for pattern in wanted):
+                    continue
+                target = into / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                if member.issym():
+                    target.symlink_to(member.linkname)
+                elif (content := archive.extractfile(member)) is not None:
+                    with target.open("wb") as file:
+                        shutil.copyfileobj(content, file)
+                    target.chmod(member.mode)
+                found += 1
+        unpack.stdout.read()
+    if unpack.returncode or not found:
+        raise LabUnavailable(f"{deb.name} holds nothing of {', '.join(wanted)}")
+
+
+def _run(*argv: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(argv, capture_output=True, text=True, timeout=APT_TIMEOUT_S, cwd=cwd, check=False)
+    except FileNotFoundError as error:
+        raise LabUnavailable(f"{argv[0]} is missing: the lab takes its kernels from Debian packages") from error
+    except subprocess.TimeoutExpired as error:
+        raise LabUnavailable(f"{' '.join(argv)} did not end within {APT_TIMEOUT_S} s") from error
+
+
+def _last_words(done: subprocess.CompletedProcess[str]) -> str:
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("W:")]
+    return " ".join(lines[-3:]) or f"exit code {done.returncode}"
