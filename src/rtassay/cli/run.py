@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from rtassay.cli import cyclictest_line
-from rtassay.cli.judging import Requirement, cache_findings, judge
+from rtassay.cli.judging import cache_findings, judge, own_requirement
 from rtassay.cli.options import EXIT_BY_STATE, CpuList, Duration, json_option, print_json, requirement_options
+from rtassay.cli.progress import ProgressView
 from rtassay.cli.run_options import make_plan, parse_labels
 from rtassay.model import rooms
 from rtassay.model.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_TERMINATED, EXIT_VIOLATED, UsageError
@@ -132,14 +133,51 @@ def command(**options: Any) -> int:
     report_format = _report_format(report_file)
     home = Path(options["output"]) if options["output"] else store.home()
 
-    result = asyncio.run(_measure(board, plan, home, labels, options))
-    recording = store.open_recording(result.path)
-    findings = judge(recording, Requirement(plan.deadline_ns, plan.p_target or 0.0, plan.confidence))
-    cache_findings(result.path, findings)
-    _tell(findings, recording, result.path, options)
+    stopped_by, path = asyncio.run(_measure(board, plan, home, labels, options))
+    recording = store.open_recording(path)
+    findings = judge(recording, own_requirement(recording.manifest))
+    cache_findings(path, findings)
+    _tell(findings, recording, path, options)
     if report_format is not None:
         write_report(report_format, report_file, findings, recording)
-    return _exit_code(findings, recording, result.signal)
+    return _exit_code(findings, recording, stopped_by)
+
+
+async def _measure(
+    board: Any, plan: Plan, home: Path, labels: dict[str, str], options: dict[str, Any]
+) -> tuple[int | None, Path]:
+    """The signal that ended the run early, if one did, and the sealed recording."""
+    from rtassay.session import StopRequest, run
+
+    stop = StopRequest()
+    signals: list[int] = []
+
+    def asked(number: int) -> None:
+        signals.append(number)
+        stop.request()
+        click.echo("\nstopping and sealing; once more aborts" if len(signals) == 1 else "\naborting", err=True)
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, asked, number)
+    view = ProgressView(quiet=options["quiet"])
+    try:
+        result = await run(
+            board,
+            plan,
+            home=home,
+            labels=labels,
+            note=options["note"],
+            isolated=options["cpus"] == "isolated",
+            lanes=options["lanes"],
+            on_event=view,
+            stop=stop,
+        )
+    finally:
+        view.close()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+    return (signals[0] if signals else None), result.path
 
 
 def _report_format(report_file: str | None) -> str | None:
@@ -179,9 +217,9 @@ def _tell(findings: Findings, recording: Recording, path: Path, options: dict[st
     click.echo(f"recording: {path}", err=True)
 
 
-def _exit_code(findings: Findings, recording: Recording, signal: int | None) -> int:
-    if signal is not None:
-        return EXIT_TERMINATED if signal == 15 else EXIT_INTERRUPTED
+def _exit_code(findings: Findings, recording: Recording, stopped_by: int | None) -> int:
+    if stopped_by is not None:
+        return EXIT_TERMINATED if stopped_by == signal.SIGTERM else EXIT_INTERRUPTED
     if recording.manifest.end_reason == "break":
         return EXIT_VIOLATED
     if findings.verdict is not None:

@@ -1,0 +1,301 @@
+"""The command line as a user meets it: real runs of a few seconds, every verb after them, and every way to get it wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RTASSAY = ROOT / ".venv" / "bin" / "rtassay"
+
+
+def rtassay(*args: str | Path, home: Path, timeout: float = 90) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "RTASSAY_HOME": str(home)}
+    return subprocess.run([str(RTASSAY), *map(str, args)], capture_output=True, text=True, env=env, timeout=timeout)
+
+
+def as_json(*args: str | Path, home: Path, codes: tuple[int, ...] = (0,)) -> Any:
+    done = rtassay(*args, "--json", home=home)
+    assert done.returncode in codes, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def run(home: Path) -> Any:
+    """A real run of three seconds under the built-in load, judged by a generous deadline."""
+    return as_json(
+        "run", "--duration", "3s", "--interval", "1ms", "--load", "builtin", "--deadline", "1s", "--p", "0.01",
+        "--label", "ambient=21C", "--note", "a <note>", home=home, codes=(0, 1, 4, 5),
+    )  # fmt: skip
+
+
+def test_run_prints_exactly_one_object_that_accounts_for_every_activation(run: Any) -> None:
+    assert run["schema"] == "rtassay/show/1"
+    assert len(run["lanes"]) == len(os.sched_getaffinity(0))
+    for lane in run["lanes"]:
+        assert lane["due"] == lane["n"] + lane["missed"] + lane["dropped"] + lane["truncated"]
+        assert lane["due"] == 3000
+        assert lane["min_ns"] <= lane["mean_ns"] <= lane["max_ns"]
+        assert [q["q"] for q in lane["quantiles"]] == [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.9999999]
+    assert run["sealed"] is True
+    assert run["labels"]["ambient"] == "21C"
+    assert run["verdict"]["deadline_ns"] == 1_000_000_000
+
+
+def test_show_agrees_with_run(run: Any, home: Path) -> None:
+    shown = as_json("show", run["id"], home=home)
+    run = {k: v for k, v in run.items() if k != "path"}
+    assert shown == run
+
+
+def test_show_by_prefix_judges_by_another_requirement_and_exits_by_it(run: Any, home: Path) -> None:
+    prefix = run["id"][:-2]
+    impossible = rtassay("show", prefix, "--deadline", "1ns", "--p", "1e-3", "--json", home=home)
+    verdict = json.loads(impossible.stdout)["verdict"]
+    assert verdict["exceedances"] == verdict["due"]
+    assert (verdict["state"], impossible.returncode) in {("VIOLATED", 1), ("INVALID MEASUREMENT", 5)}
+
+
+def test_the_terminal_shows_one_screen(run: Any, home: Path) -> None:
+    done = rtassay("show", run["id"], home=home)
+    assert done.returncode == 0
+    assert run["verdict"]["state"] in done.stdout
+    assert "\x1b" not in done.stdout, "colour although stdout is no terminal"
+    assert len(done.stdout.splitlines()) <= 40
+
+
+@pytest.mark.parametrize("suffix", ["html", "md", "json", "txt"])
+def test_reports(run: Any, home: Path, tmp_path: Path, suffix: str) -> None:
+    target = tmp_path / f"r.{suffix}"
+    done = rtassay("report", run["id"], "-o", target, home=home)
+    assert done.returncode == 0, done.stderr
+    assert run["id"] in target.read_text()
+    assert [p.name for p in tmp_path.iterdir()] == [target.name], "something was left beside the report"
+
+
+@pytest.mark.parametrize("format_name", ["csv", "json", "cyclictest"])
+def test_exports_hold_every_sample(run: Any, home: Path, format_name: str) -> None:
+    done = rtassay("export", run["id"], "--to", format_name, home=home)
+    assert done.returncode == 0, done.stderr
+    total = sum(lane["n"] for lane in run["lanes"])
+    if format_name == "csv":
+        header, *rows = done.stdout.splitlines()
+        column = header.split(",").index("count")
+        assert sum(int(row.split(",")[column]) for row in rows) == total
+    elif format_name == "cyclictest":
+        totals = next(line for line in done.stdout.splitlines() if line.startswith("# Total:"))
+        overflow = next(line for line in done.stdout.splitlines() if line.startswith("# Histogram Overflows:"))
+        assert sum(map(int, totals.split(":")[1].split())) + sum(map(int, overflow.split(":")[1].split())) == total
+    else:
+        assert json.loads(done.stdout)["id"] == run["id"]
+
+
+def test_list_and_status_know_it(run: Any, home: Path) -> None:
+    listed = as_json("list", home=home)["recordings"]
+    assert run["id"] in [r["id"] for r in listed]
+    status = as_json("status", run["id"], home=home)
+    assert status["state"] == "sealed"
+    assert [lane["n"] for lane in status["lanes"]] == [lane["n"] for lane in run["lanes"]]
+
+
+def test_a_run_without_a_deadline_has_no_verdict_and_exits_0_or_5(home: Path) -> None:
+    done = rtassay("run", "--duration", "1s", "--load", "none", "--json", home=home)
+    shown = json.loads(done.stdout)
+    assert shown["verdict"] is None
+    broken = any(c["severity"] == "invalid" and c["kind"] == "integrity" for c in shown["checks"])
+    assert done.returncode == (5 if broken else 0)
+
+
+def test_a_cyclictest_line_can_be_pasted(home: Path) -> None:
+    done = rtassay(
+        "run", "cyclictest", "-m", "-S", "-p80", "-i500", "-h400", "-q", "-l2000", "--load", "none", "--json", home=home
+    )
+    assert done.returncode in (0, 5), done.stderr
+    shown = json.loads(done.stdout)
+    assert shown["interval_ns"] == 500_000
+    assert all(lane["n"] == 2000 for lane in shown["lanes"])
+    assert "-p80" in shown["cyclictest_equivalent"]
+
+
+def test_break_above_exits_1_and_names_the_sample(home: Path) -> None:
+    done = rtassay("run", "--duration", "30s", "--load", "none", "--break-above", "1us", "--json", home=home)
+    assert done.returncode == 1, done.stderr
+    assert json.loads(done.stdout)["end_reason"] == "break"
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--priority", "0"], "--priority"),
+        (["--priority", "100"], "--priority"),
+        (["--interval", "1us"], "--interval"),
+        (["--interval", "1h"], "--interval"),
+        (["--interval", "5 bananas"], "bananas"),
+        (["--duration", "0s"], "--duration"),
+        (["--duration", "-1s"], "duration"),
+        (["--count", "0"], "--count"),
+        (["--cpus", "3-1"], "backwards"),
+        (["--cpus", "4000"], "4000"),
+        (["--load-cpus", "4000"], "4000"),
+        (["--policy", "deadline"], "deadline"),
+        (["--p", "1"], "--p"),
+        (["--p", "-0.1"], "--p"),
+        (["--confidence", "1"], "--confidence"),
+        (["--deadline", "0us"], "--deadline"),
+        (["--load", "fnord"], "fnord"),
+        (["--probe", "fnord"], "fnord"),
+        (["--label", "novalue"], "novalue"),
+        (["--dma-latency", "maybe"], "maybe"),
+        (["--warm-up", "soon"], "soon"),
+        (["--break-above", "0us"], "--break-above"),
+        (["--report", "x.docx"], "x.docx"),
+        (["--report", "/no/such/dir/x.html"], "/no/such/dir"),
+        (["--policy", "other", "--priority", "5"], "--priority"),
+        (["--lanes", "9999"], "--lanes"),
+        (["-d", "500"], "-d 500"),
+        (["-v"], "-v"),
+        (["pi5"], "pi5"),
+        (["--fnord"], "--fnord"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_out_of_range_is_named_and_nothing_is_measured(args: list[str], words: str, tmp_path: Path) -> None:
+    done = rtassay("run", "--duration", "1s", *args, home=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert not list(tmp_path.rglob("*.rta"))
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ["show", "nosuch"],
+        ["report", "nosuch"],
+        ["export", "nosuch", "--to", "csv"],
+        ["status", "nosuch"],
+        ["import", "/no/such"],
+        ["fnord"],
+    ],
+)
+def test_what_is_not_there_is_said_with_exit_2(verb: list[str], tmp_path: Path) -> None:
+    done = rtassay(*verb, home=tmp_path)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert any(word in done.stderr for word in ("nosuch", "/no/such", "fnord"))
+
+
+def test_a_place_that_cannot_be_written_is_exit_3(run: Any, home: Path) -> None:
+    assert rtassay("run", "--duration", "1s", "--output", "/proc/nowhere", home=home).returncode == 3
+    assert rtassay("report", run["id"], "-o", "/proc/r.html", home=home).returncode == 3
+
+
+def processes_of(home: Path) -> list[str]:
+    """Command lines of live processes that carry this home in their environment."""
+    found = []
+    for pid in Path("/proc").glob("[0-9]*"):
+        try:
+            if str(home).encode() in (pid / "environ").read_bytes():
+                found.append((pid / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return found
+
+
+def wait_until(condition: Any, timeout_s: float = 30) -> None:
+    end = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.1)
+
+
+def start(home: Path, *args: str) -> subprocess.Popen[str]:
+    env = {**os.environ, "RTASSAY_HOME": str(home)}
+    argv = [str(RTASSAY), "run", "--json", *args]
+    return subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def measuring(home: Path) -> bool:
+    """Whether the newest recording of `home` has seen a second of samples."""
+    recordings = sorted(home.rglob("*.rta"))
+    if not recordings:
+        return False
+    done = rtassay("status", recordings[-1], "--json", home=home)
+    return done.returncode == 0 and any(lane["n"] > 0 for lane in json.loads(done.stdout)["lanes"])
+
+
+def test_ctrl_c_seals_what_there_is(tmp_path: Path) -> None:
+    process = start(tmp_path, "--duration", "60s", "--load", "builtin", "--interval", "1ms")
+    wait_until(lambda: measuring(tmp_path))
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    shown = json.loads(out)
+    assert shown["sealed"] and shown["end_reason"] == "signal"
+    for lane in shown["lanes"]:
+        assert lane["due"] == lane["n"] + lane["missed"] + lane["dropped"] + lane["truncated"]
+        assert 0 < lane["due"] < 60_000
+    assert processes_of(tmp_path) == []
+
+
+def test_a_killed_host_leaves_no_process_and_a_readable_recording(tmp_path: Path) -> None:
+    process = start(tmp_path, "--duration", "60s", "--load", "builtin", "--interval", "1ms")
+    wait_until(lambda: measuring(tmp_path))
+    process.kill()
+    process.communicate(timeout=30)
+    wait_until(lambda: processes_of(tmp_path) == [])
+    (recording,) = tmp_path.rglob("*.rta")
+    shown = as_json("show", recording, home=tmp_path)
+    assert shown["sealed"] is False
+    assert all(lane["n"] > 0 for lane in shown["lanes"])
+    assert as_json("status", recording, home=tmp_path)["state"].endswith("not sealed")
+    assert rtassay("seal", recording, home=tmp_path).returncode == 0
+    assert as_json("show", recording, home=tmp_path)["sealed"] is True
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="is about what root may and others may not")
+def test_without_permission_it_measures_and_says_what_that_does_to_the_verdict(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    for parent in tmp_path.parents:
+        if parent != Path("/") and parent != Path("/tmp"):
+            parent.chmod(parent.stat().st_mode | 0o055)
+    env = {**os.environ, "RTASSAY_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+    nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all", "--no-new-privs"]
+    argv = [
+        *nobody,
+        str(RTASSAY),
+        "run",
+        "--duration",
+        "2s",
+        "--load",
+        "none",
+        "--deadline",
+        "10ms",
+        "--p",
+        "1e-3",
+        "--json",
+    ]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60)
+    if "Permission denied" in done.stderr and not done.stdout:
+        pytest.fail(f"nobody cannot run {RTASSAY}: {done.stderr}")
+    assert done.returncode == 5, done.stderr
+    shown = json.loads(done.stdout)
+    severity = {c["id"]: c["severity"] for c in shown["checks"]}
+    assert severity["NOT-RT-POLICY"] == "invalid"
+    assert shown["verdict"]["state"] == "INVALID MEASUREMENT"
+    asked = subprocess.run([*argv, "--priority", "80"], env=env, capture_output=True, text=True, timeout=60)
+    assert asked.returncode == 3
+    assert "SCHED_FIFO" in asked.stderr

@@ -1,0 +1,63 @@
+"""Pasted cyclictest lines: the sense and the units stay, what has no equal is refused by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from rtassay.cli.cyclictest_line import equivalent, translate
+from rtassay.model.errors import UsageError
+from rtassay.model.manifest import Plan
+
+
+@pytest.mark.parametrize(
+    ("line", "options"),
+    [
+        (
+            "cyclictest -m -S -p90 -i200 -h400 -q",
+            ["--priority", "90", "--interval", "200", "--histogram", "400", "--quiet"],
+        ),
+        (
+            "sudo cyclictest -mSp 98 -D1h",
+            ["--priority", "98", "--duration", "1h"],
+        ),
+        (
+            "/usr/bin/cyclictest -l100000000 -m -S -p90 -i200 -h400 -q",
+            ["--count", "100000000", "--priority", "90", "--interval", "200", "--histogram", "400", "--quiet"],
+        ),
+        ("cyclictest -t3 -p99 -a 1-3", ["--lanes", "3", "--priority", "99", "--cpus", "1-3"]),
+        ("cyclictest -t 3 -a -p 80", ["--lanes", "3", "--priority", "80"]),
+        ("cyclictest -Sp98 -b 100", ["--priority", "98", "--break-above", "100"]),
+        (
+            "cyclictest --mlockall --smp --priority=90 --interval=200 --distance=0",
+            ["--priority", "90", "--interval", "200", "--distance", "0"],
+        ),
+        ("cyclictest --policy=rr -p5", ["--policy", "rr", "--priority", "5"]),
+        ("cyclictest -A0 -N -l0", ["--aligned"]),
+        ("-p 80 --deadline 100us", ["--priority", "80", "--deadline", "100us"]),
+        ("local --load none", ["local", "--load", "none"]),
+    ],
+)
+def test_a_line_keeps_its_sense(line: str, options: list[str]) -> None:
+    assert translate(line.split()) == options
+
+
+@pytest.mark.parametrize("letter", ["n", "v", "u", "r", "x", "c1", "H400", "k"])
+def test_what_has_no_equal_is_refused_by_name(letter: str) -> None:
+    with pytest.raises(UsageError, match=f"-{letter[0]} of"):
+        translate(["cyclictest", f"-{letter}"])
+
+
+@pytest.mark.parametrize("letter", ["p", "i", "l", "D", "h", "b", "d"])
+def test_a_missing_value_is_named(letter: str) -> None:
+    with pytest.raises(UsageError, match=f"-{letter} needs a value"):
+        translate([f"-{letter}"])
+
+
+def test_the_equivalent_line_translates_back() -> None:
+    plan = Plan(interval_ns=200_000, duration_ns=60_000_000_000, priority=90, mlock=True)
+    line = equivalent(plan, [0, 1])
+    assert line == "cyclictest -m -t2 -a0-1 -p90 -i200 -d0 -D60 -h400 -q"
+    assert translate(line.split()) == [
+        "--lanes", "2", "--cpus", "0-1", "--priority", "90", "--interval", "200", "--distance", "0",
+        "--duration", "60", "--histogram", "400", "--quiet",
+    ]  # fmt: skip
