@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from rtassay.cli.run_options import make_plan, parse_labels
 from rtassay.model import rooms
 from rtassay.model.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_TERMINATED, EXIT_VIOLATED, UsageError
 from rtassay.model.findings import Findings
+from rtassay.model.manifest import Plan
 from rtassay.model.recording import Recording
 
 
