@@ -23,7 +23,7 @@ EXIT_BY_STATE = {
 }
 
 
-class Duration(click.ParamType):
+class Duration(click.ParamType[int]):
     """A time such as 200us or 1h as nanoseconds, within bounds; `bare` is the unit of a number alone."""
 
     name = "time"
@@ -43,7 +43,7 @@ class Duration(click.ParamType):
         return ns
 
 
-class Probability(click.ParamType):
+class Probability(click.ParamType[float]):
     """A float in [low, high), both given."""
 
     name = "number"
@@ -66,7 +66,7 @@ class Probability(click.ParamType):
         return number
 
 
-class CpuList(click.ParamType):
+class CpuList(click.ParamType[Any]):
     """`0-2,5` as a tuple; with `isolated` allowed, that word as it is."""
 
     name = "cpus"

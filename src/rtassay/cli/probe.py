@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from typing import cast
 
 import click
 
@@ -36,4 +35,4 @@ def selftest(args: tuple[str, ...]) -> int:
     """Can this machine measure, and what can it not? (`rtprobe selftest`)"""
     from rtassay.boards.binaries import probe_path
 
-    return cast(int, subprocess.call([str(probe_path(None)), "selftest", *args]))
+    return subprocess.call([str(probe_path(None)), "selftest", *args])
