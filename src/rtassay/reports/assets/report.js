@@ -1,0 +1,372 @@
+/* Plots of an rtassay report. The data are in #data (see series.py); everything they show is in the tables too. */
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const lanes = data.labels.length;
+  const shown = data.labels.map(() => true);
+  const plots = [];
+  const timePlots = [];
+  const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
+
+  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const colour = (lane) => css("--c" + (lane % 8));
+  const dash = (lane) => DASHES[Math.floor(lane / 8) % DASHES.length];
+  const make = (tag, text) => { const e = document.createElement(tag); if (text) e.textContent = text; return e; };
+  const us = (ns) => ns / 1000;
+  const number = (v) => v.toLocaleString("en-US", { maximumSignificantDigits: 4 });
+  const micro = (v) => v.toLocaleString("en-US", { maximumFractionDigits: v < 100 ? 2 : 1 }) + " µs";
+  const chance = (p) => (p >= 0.01 ? String(+p.toPrecision(2)) : p.toExponential(1).replace(".0e", "e"));
+
+  const undelta = (steps) => { let at = 0; return steps.map((d) => (at += d)); };
+  const unrun = (pairs) => { const out = []; for (let i = 0; i < pairs.length; i += 2) for (let j = 0; j < pairs[i + 1]; j++) out.push(pairs[i]); return out; };
+  const union = (lists) => [...new Set(lists.flat())].sort((a, b) => a - b);
+
+  /* ---- one chart: uPlot with our axes, zoom by drag, wheel and keys, a text readout ---- */
+
+  function axis(label, extra) {
+    return Object.assign({ label, labelSize: 20, labelGap: 0, stroke: css("--soft"), font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
+      grid: { stroke: css("--grid"), width: 1 }, ticks: { stroke: css("--line"), width: 1, size: 4 }, gap: 3 }, extra);
+  }
+
+  function chart(host, options, values, readout) {
+    const plot = new uPlot(Object.assign({
+      width: Math.max(host.clientWidth, 240), legend: { show: false }, padding: [10, 14, 0, 0],
+      cursor: { drag: { x: true, y: false }, points: { show: false }, sync: options.sync }, }, options,
+      { hooks: Object.assign({ setCursor: [(u) => { readout.textContent = u.cursor.idx == null ? "" : options.say(u, u.cursor.idx); }] }, options.hooks) }), values, host);
+    const entry = { plot, host, x: [values[0][0], values[0][values[0].length - 1]], visible: options.visible };
+    plots.push(entry);
+    return entry;
+  }
+
+  function setX(entry, low, high) {
+    const [first, last] = entry.x;
+    const log = entry.plot.scales.x.distr === 3;
+    if (low < first) { high = log ? high * first / low : high + first - low; low = first; }
+    if (high > last) { low = log ? low * last / high : low + last - high; high = last; }
+    entry.plot.setScale("x", { min: Math.max(low, first), max: Math.min(high, last) });
+  }
+
+  function zoom(entry, factor, centre) {
+    const { min, max, distr } = entry.plot.scales.x;
+    const to = distr === 3 ? Math.log : (v) => v;
+    const from = distr === 3 ? Math.exp : (v) => v;
+    const at = centre == null ? (to(min) + to(max)) / 2 : to(centre);
+    setX(entry, from(at - (at - to(min)) * factor), from(at + (to(max) - at) * factor));
+  }
+
+  function move(entry, share) {
+    const { min, max, distr } = entry.plot.scales.x;
+    if (distr === 3) setX(entry, min * Math.pow(max / min, share), max * Math.pow(max / min, share));
+    else setX(entry, min + (max - min) * share, max + (max - min) * share);
+  }
+
+  /* Listeners live on the host, which survives rebuilding; the current entry is looked up. */
+  function listen(host, entryOf) {
+    host.addEventListener("wheel", (event) => {
+      const entry = entryOf();
+      if (!entry || !(event.ctrlKey || document.activeElement === host)) return;  // a page that scrolls past must not zoom
+      event.preventDefault();
+      const box = entry.plot.over.getBoundingClientRect();
+      zoom(entry, event.deltaY < 0 ? 0.8 : 1.25, entry.plot.posToVal(event.clientX - box.left, "x"));
+    }, { passive: false });
+    host.addEventListener("mousedown", () => host.focus({ preventScroll: true }));
+    host.addEventListener("keydown", (event) => {
+      const entry = entryOf();
+      const acts = { "+": () => zoom(entry, 0.7), "=": () => zoom(entry, 0.7), "-": () => zoom(entry, 1.43), "0": () => setX(entry, ...entry.x),
+        ArrowLeft: () => move(entry, -0.1), ArrowRight: () => move(entry, 0.1), Escape: () => host.blur() };
+      if (!entry || !acts[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      acts[event.key]();
+    });
+  }
+
+  /* A dashed line across the plot with its name, in canvas pixels. */
+  function rule(u, scale, value, text, stroke, slot) {
+    const { min, max } = u.scales[scale];
+    if (value == null || value < min || value > max) return;
+    const ctx = u.ctx, px = uPlot.pxRatio, box = u.bbox, pos = u.valToPos(value, scale, true);
+    ctx.save();
+    ctx.strokeStyle = ctx.fillStyle = stroke;
+    ctx.lineWidth = 1.5 * px;
+    ctx.setLineDash([5 * px, 4 * px]);
+    ctx.beginPath();
+    ctx.font = `600 ${12 * px}px system-ui, sans-serif`;
+    if (scale === "x") {
+      ctx.moveTo(pos, box.top); ctx.lineTo(pos, box.top + box.height); ctx.stroke();
+      const left = pos + ctx.measureText(text).width + 8 * px > box.left + box.width;
+      ctx.textAlign = left ? "right" : "left";
+      ctx.fillText(text, pos + (left ? -5 : 5) * px, box.top + (13 + 15 * (slot || 0)) * px);
+    } else {
+      ctx.moveTo(box.left, pos); ctx.lineTo(box.left + box.width, pos); ctx.stroke();
+      ctx.textAlign = slot ? "right" : "left";
+      ctx.fillText(text, slot ? box.left + box.width - 5 * px : box.left + 5 * px, pos - 4 * px);
+    }
+    ctx.restore();
+  }
+
+  const deadlineText = () => "deadline " + micro(us(data.deadline_ns));
+  const xScale = (log) => ({ time: false, distr: log ? 3 : 1, range: (u, low, high) => [low, high] });
+  const xAxis = () => axis("Latency (µs)", { size: 32, values: (u, splits) => splits.map((v) => (v == null ? "" : number(v))) });
+
+  /* ---- latency plot ---- */
+
+  function histogram(host, readout, log) {
+    const floor = 0.3;
+    const bins = data.histogram.map((h) => {
+      const x = undelta(h.x), w = unrun(h.w);
+      return { x, end: x.map((v, i) => v + w[i]), n: h.n };
+    });
+    const limits = data.limit_ns.filter((v, i) => v != null && data.over[i]);
+    let x = union(bins.flatMap((b) => [b.x, b.end]).concat([limits, data.deadline_ns && data.deadline_ns < 50 * data.typical_ns ? [data.deadline_ns] : []]));
+    x = log ? union([x.map((v) => Math.max(v, 100))]) : x;
+    if (!x.length) return null;
+    const margin = log ? Math.pow(x[x.length - 1] / x[0], 0.02) : 1;
+    x.push(log ? x[x.length - 1] * margin : x[x.length - 1] + 0.02 * (x[x.length - 1] - x[0]));
+    const series = bins.map((b) => {
+      let i = 0;
+      return x.map((v) => {
+        while (i < b.x.length && b.end[i] <= v) i++;
+        return i < b.x.length && Math.max(b.x[i], log ? 100 : -Infinity) <= v ? b.n[i] : floor / 10;
+      });
+    });
+    const top = series.reduce((most, s) => s.reduce((a, v) => Math.max(a, v), most), 1);
+    const fromNs = x.map(us);
+    return chart(host, {
+      height: 380,
+      scales: { x: xScale(log), y: { distr: 3, range: [floor, Math.pow(10, Math.ceil(Math.log10(top * 1.5)))] } },
+      axes: [xAxis(), axis("Samples per bin", { size: 58, values: (u, splits) => splits.map((v) => (v == null || v < 1 ? "" : number(v))) })],
+      series: [{}].concat(series.map((_, lane) => ({ stroke: colour(lane), width: 1.4, dash: dash(lane), points: { show: false }, show: shown[lane],
+        paths: uPlot.paths.stepped({ align: 1 }) }))),
+      visible: (lane) => [lane + 1],
+      hooks: { draw: [(u) => {
+        rule(u, "x", data.deadline_ns == null ? null : us(data.deadline_ns), data.deadline_ns == null ? "" : deadlineText(), css("--bad"), 0);
+        const beyond = data.over.reduce((a, b) => a + b, 0);
+        if (beyond && limits.length) rule(u, "x", us(Math.max(...limits)), number(beyond) + " beyond the last bin", css("--open"), 1);
+      }] },
+      say: (u, i) => micro(fromNs[i]) + ": " + data.labels.map((name, lane) => [name, series[lane][i]]).filter(([, v], lane) => shown[lane] && v >= 1)
+        .map(([name, v]) => `${name} ${v.toLocaleString("en-US")}`).join(" · "),
+    }, [fromNs, ...series], readout);
+  }
+
+  /* ---- exceedance probability ---- */
+
+  function exceedance(host, readout, log) {
+    const lines = data.curves.map((c) => ({ x: undelta(c.x), k: c.k, n: c.n, lo: c.lo, hi: c.hi }));
+    let x = union(lines.map((c) => c.x));
+    if (log) x = x.filter((v) => v >= 100);
+    if (!x.length) return null;
+    const last = Math.max(x[x.length - 1], data.deadline_ns && data.deadline_ns < 50 * data.typical_ns ? data.deadline_ns : 0);
+    x.push(last + Math.max(1, log ? last * 0.06 : 0.03 * (last - x[0])));
+    /* P(L >= x) is constant from just above one value to the next: look up the next value at or above x. */
+    const at = (c, values, end) => { let i = 0; return x.map((v) => { while (i < c.x.length && c.x[i] < v) i++; return i < c.x.length ? values[i] : end; }); };
+    const share = lines.map((c, lane) => at(c, c.k.map((k) => k / c.n), data.over[lane] ? data.over[lane] / c.n : null));
+    const judged = lines[data.judged];
+    const n = judged ? judged.n : 1;
+    const floor = Math.pow(10, Math.floor(Math.log10(Math.min(0.5 / n, (data.p_target || 1) * 0.7))));
+    const band = judged && judged.lo ? [at(judged, judged.hi, data.over[data.judged] ? null : 1 - Math.pow(0.025, 1 / n)),
+      at(judged, judged.lo, null).map((v) => Math.max(v == null ? 0 : v, floor / 10))] : [];
+    const step = uPlot.paths.stepped({ align: -1 });
+    const fromNs = x.map(us);
+    return chart(host, {
+      height: 360,
+      scales: { x: xScale(log), y: { distr: 3, range: [floor, 1.3] } },
+      axes: [xAxis(), axis("P(latency ≥ x)", { size: 58, values: (u, splits) => splits.map((v) => (v == null ? "" : chance(v))) })],
+      series: [{}].concat(share.map((_, lane) => ({ stroke: colour(lane), width: 1.6, dash: dash(lane), points: { show: false }, show: shown[lane], paths: step })),
+        band.map(() => ({ stroke: "transparent", width: 0, points: { show: false }, paths: step, show: shown[data.judged] }))),
+      bands: band.length ? [{ series: [lanes + 1, lanes + 2], fill: colour(data.judged) + "2e" }] : [],
+      visible: (lane) => (lane === data.judged && band.length ? [lane + 1, lanes + 1, lanes + 2] : [lane + 1]),
+      hooks: { draw: [(u) => {
+        rule(u, "x", data.deadline_ns == null ? null : us(data.deadline_ns), data.deadline_ns == null ? "" : deadlineText(), css("--bad"), 0);
+        rule(u, "y", 1 / n, `1/n of ${data.labels[data.judged]}, n = ${number(n)}`, css("--soft"), 0);
+        rule(u, "y", data.p_target, data.p_target == null ? "" : "required p " + chance(data.p_target), css("--bad"), 1);
+      }] },
+      say: (u, i) => micro(fromNs[i]) + ": " + data.labels.map((name, lane) => [name, share[lane][i], lane]).filter(([, v, lane]) => shown[lane] && v != null)
+        .map(([name, v]) => `${name} ${chance(v)}`).join(" · ") + (band.length && shown[data.judged] && band[0][i] != null
+        ? ` · 95 % band of ${data.labels[data.judged]} ${band[1][i] < floor ? "0" : chance(band[1][i])} to ${chance(band[0][i])}` : ""),
+    }, [fromNs, ...share, ...band], readout);
+  }
+
+  /* ---- over time ---- */
+
+  let spanSeconds = 0;
+  const INCREMENTS = [0.001, 0.01, 0.1, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
+  const clock = (s) => (spanSeconds > 7200 ? +(s / 3600).toFixed(3) + " h" : spanSeconds > 300 ? +(s / 60).toFixed(2) + " min" : +s.toFixed(3) + " s");
+  const timeAxis = (label) => axis(label ? "Time since start" : "", { size: 26, labelSize: label ? 20 : 0, incrs: INCREMENTS, values: (u, splits) => splits.map(clock) });
+  const zoomTogether = (u, key) => {
+    if (key !== "x") return;
+    const { min, max } = u.scales.x;
+    for (const other of timePlots) {
+      const s = other.plot.scales.x;
+      if (other.plot !== u && (s.min !== min || s.max !== max)) other.plot.setScale("x", { min, max });
+    }
+  };
+  const timeOptions = () => ({ sync: { key: "time", setSeries: false, scales: ["x", null] } });
+  const timeHooks = (extra) => Object.assign({ setScale: [zoomTogether] }, extra);
+
+  function dots(u) {
+    const ctx = u.ctx, px = uPlot.pxRatio, box = u.bbox;
+    ctx.save();
+    ctx.beginPath(); ctx.rect(box.left, box.top, box.width, box.height); ctx.clip();
+    data.marks.forEach((m, lane) => {
+      if (!shown[lane]) return;
+      ctx.fillStyle = colour(lane); ctx.strokeStyle = css("--bg"); ctx.lineWidth = px;
+      m.t.forEach((t, i) => {
+        const x = u.valToPos(t / 1000, "x", true), y = u.valToPos(us(m.v[i]), "y", true), r = (m.m[i] ? 4 : 2.8) * px;
+        ctx.beginPath(); ctx.arc(x, y, r, 0, 7); ctx.fill(); ctx.stroke();
+      });
+    });
+    ctx.restore();
+  }
+
+  function overTime(host, readout, strips) {
+    const { step, lanes: rows } = data.time;
+    const size = Math.max(...rows.map((r) => r.max.length));
+    const t = Array.from({ length: size + 1 }, (_, i) => i * step);
+    spanSeconds = size * step;
+    const hold = (list, f) => t.map((_, i) => { const v = list[Math.min(i, size - 1)]; return v == null ? null : f(v); });
+    const series = rows.flatMap((r) => [hold(r.max, us), hold(r.min, (v) => Math.max(us(v), 0.1))]);
+    const values = series.flat().filter((v) => v != null);
+    const low = values.reduce((a, v) => Math.min(a, v), Infinity);
+    const high = Math.max(values.reduce((a, v) => Math.max(a, v), 0), data.deadline_ns && data.deadline_ns < 50 * data.typical_ns ? us(data.deadline_ns) : 0);
+    const path = uPlot.paths.stepped({ align: 1 });
+    timePlots.length = 0;
+    timePlots.push(chart(host, Object.assign(timeOptions(), {
+      height: 320,
+      scales: { x: xScale(false), y: { distr: 3, range: [low / 1.3, high * 1.6] } },
+      axes: [timeAxis(!strips), axis("Latency (µs)", { size: 58, values: (u, splits) => splits.map((v) => (v == null ? "" : number(v))) })],
+      series: [{}].concat(series.map((_, i) => ({ stroke: colour(i >> 1) + (i % 2 ? "66" : ""), width: i % 2 ? 0.8 : 1.2, dash: dash(i >> 1), points: { show: false },
+        paths: path, show: shown[i >> 1] }))),
+      bands: rows.map((_, lane) => ({ series: [2 * lane + 1, 2 * lane + 2], fill: colour(lane) + "12" })),
+      visible: (lane) => [2 * lane + 1, 2 * lane + 2],
+      hooks: timeHooks({ draw: [dots, (u) => rule(u, "y", data.deadline_ns == null ? null : us(data.deadline_ns), data.deadline_ns == null ? "" : deadlineText(), css("--bad"), 0)] }),
+      say: (u, i) => clock(t[i]) + ": " + rows.map((r, lane) => [lane, r.min[i], r.max[i]]).filter(([lane, , v]) => shown[lane] && v != null)
+        .map(([lane, a, b]) => `${data.labels[lane]} ${number(us(a))} to ${micro(us(b))}`).join(" · "),
+    }), [t, ...series], readout));
+  }
+
+  function strip(parent, title, unit, t, lines, names, labelled) {
+    const box = make("div"); box.className = "strip";
+    box.append(make("h4", title));
+    const host = make("div"); host.className = "chart"; host.tabIndex = 0; host.setAttribute("role", "img"); host.setAttribute("aria-label", title);
+    const readout = make("div"); readout.className = "readout";
+    box.append(host, readout); parent.append(box);
+    const flat = lines.flat().filter((v) => v != null);
+    const low = flat.reduce((a, v) => Math.min(a, v), Infinity), high = flat.reduce((a, v) => Math.max(a, v), -Infinity);
+    const pad = (high - low || Math.abs(high) || 1) * 0.12;
+    const entry = chart(host, Object.assign(timeOptions(), {
+      height: labelled ? 132 : 108,
+      scales: { x: xScale(false), y: { range: [low >= 0 ? Math.max(low - pad, 0) : low - pad, high + pad] } },
+      axes: [timeAxis(labelled), axis(unit, { size: 58, values: (u, splits) => splits.map((v) => number(v)) })],
+      series: [{}].concat(lines.map((_, i) => ({ stroke: colour(i), width: 1.3, dash: dash(i), points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }))),
+      hooks: timeHooks({}),
+      say: (u, i) => clock(t[i]) + ": " + names.map((name, k) => [name, lines[k][i]]).filter(([, v]) => v != null).map(([name, v]) => `${name} ${number(v)} ${unit}`).join(" · "),
+    }), [t, ...lines], readout);
+    timePlots.push(entry);
+    listen(host, () => entry);
+  }
+
+  function strips(parent) {
+    parent.textContent = "";
+    const { step, lanes: rows } = data.time;
+    const jobs = [];
+    for (const what of ["missed", "dropped"]) {
+      const have = rows.map((r, lane) => [data.labels[lane], r[what]]).filter(([, v]) => v.length);
+      if (!have.length) continue;
+      const size = have[0][1].length;
+      jobs.push([what === "missed" ? "Missed activations" : "Dropped samples", "count", Array.from({ length: size + 1 }, (_, i) => i * step),
+        have.map(([, v]) => v.concat(v[size - 1])), have.map(([name]) => name)]);
+    }
+    for (const c of data.telemetry) {
+      const size = Math.max(...c.lines.map((l) => l.v.length));
+      if (!size) continue;
+      const left = c.left_out ? ` (${c.lines.length} of ${c.lines.length + c.left_out} shown)` : "";
+      jobs.push([c.title + ": " + c.lines.map((l) => l.name).join(", ") + left, c.unit, Array.from({ length: size + 1 }, (_, i) => i * c.step),
+        c.lines.map((l) => Array.from({ length: size + 1 }, (_, i) => l.v[Math.min(i, l.v.length - 1)] ?? null)), c.lines.map((l) => l.name)]);
+    }
+    jobs.forEach(([title, unit, t, lines, names], i) => {
+      // Every strip shares the axis of the latency envelope.
+      const end = spanSeconds, cut = t.filter((v) => v <= end);
+      if (cut[cut.length - 1] < end) cut.push(end);
+      const fit = lines.map((l) => cut.map((v, k) => l[Math.min(k, l.length - 1)]));
+      strip(parent, title, unit, cut, fit, names, i === jobs.length - 1);
+    });
+    return jobs.length;
+  }
+
+  /* ---- legends, scale buttons, life cycle ---- */
+
+  function legend(host) {
+    host.textContent = "";
+    data.labels.forEach((name, lane) => {
+      const button = make("button");
+      button.type = "button";
+      button.setAttribute("aria-pressed", String(shown[lane]));
+      const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+      const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
+      svg.setAttribute("viewBox", "0 0 22 6"); svg.setAttribute("aria-hidden", "true");
+      line.setAttribute("d", "M0 3h22"); line.setAttribute("class", "s" + (lane % 8)); line.setAttribute("stroke-width", "3");
+      line.setAttribute("stroke-dasharray", dash(lane).join(" "));
+      svg.append(line);
+      button.append(svg, `${name} max ${data.maxima[lane]} µs`);
+      button.addEventListener("click", () => {
+        shown[lane] = !shown[lane];
+        document.querySelectorAll(".legend").forEach((l) => l.children[lane].setAttribute("aria-pressed", String(shown[lane])));
+        for (const entry of plots) for (const i of entry.visible ? entry.visible(lane) : []) entry.plot.setSeries(i, { show: shown[lane] });
+      });
+      host.append(button);
+    });
+  }
+
+  /* Log x where the largest value is far beyond the bulk, as on a stock kernel; else linear as everybody draws it. */
+  const farthest = Math.max(...data.histogram.map((h) => h.x.reduce((a, b) => a + b, 0)), 1);
+  const logX = { "fig-histogram": farthest > 20 * data.typical_ns, "fig-exceedance": farthest > 5 * data.typical_ns };
+  const build = { "fig-histogram": histogram, "fig-exceedance": exceedance };
+  const current = {};
+
+  function drop(entry) {
+    if (!entry) return;
+    plots.splice(plots.indexOf(entry), 1);
+    entry.plot.destroy();
+  }
+
+  function draw(id) {
+    const figure = document.getElementById(id);
+    drop(current[id]);
+    const button = figure.querySelector("[data-scale]");
+    button.textContent = logX[id] ? "x axis: log" : "x axis: linear";
+    button.setAttribute("aria-pressed", String(logX[id]));
+    current[id] = build[id](figure.querySelector(".chart"), figure.querySelector(".readout"), logX[id]);
+  }
+
+  function drawTime() {
+    const figure = document.getElementById("fig-time");
+    if (!figure) return;
+    timePlots.slice().forEach(drop);
+    const box = figure.querySelector(".strips");
+    const parts = data.telemetry.length || data.time.lanes.some((r) => r.missed.length || r.dropped.length);
+    overTime(figure.querySelector(".chart"), figure.querySelector(".readout"), parts);
+    strips(box);
+  }
+
+  function drawAll() { draw("fig-histogram"); draw("fig-exceedance"); drawTime(); }
+
+  document.getElementById("charts").hidden = false;
+  if (!lanes) return;
+  document.querySelectorAll(".legend").forEach(legend);
+  drawAll();
+  for (const id of Object.keys(build)) {
+    const figure = document.getElementById(id);
+    listen(figure.querySelector(".chart"), () => current[id]);
+    figure.querySelector("[data-scale]").addEventListener("click", () => { logX[id] = !logX[id]; draw(id); });
+  }
+  const time = document.getElementById("fig-time");
+  if (time) listen(time.querySelector(".chart"), () => timePlots[0]);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+  let width = 0;
+  new ResizeObserver(() => {
+    const now = document.getElementById("charts").clientWidth;
+    if (now === width) return;
+    width = now;
+    for (const { plot, host } of plots) plot.setSize({ width: Math.max(host.clientWidth, 240), height: plot.height });
+  }).observe(document.getElementById("charts"));
+})();

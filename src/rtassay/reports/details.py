@@ -1,0 +1,221 @@
+"""The smaller tables of a report: conditions, plan against what was obtained, loads, damage, versions. Standard library only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rtassay.model.findings import Findings
+from rtassay.model.manifest import LoadEntry, Manifest, Obtained
+from rtassay.model.recording import Recording
+from rtassay.model.units import NS_PER_S, format_cpu_list, format_time
+from rtassay.reports import view
+
+Rows = list[tuple[str, str]]
+
+
+def conditions(findings: Findings, recording: Recording) -> Rows:
+    """What the numbers stand on, for the head of a report."""
+    source = findings.source
+    tool = " ".join(str(source[key]) for key in ("tool", "version") if source.get(key))
+    rows: Rows = [
+        ("Board", view.one_line(findings.board, 80)),
+        ("Kernel", view.one_line(findings.kernel, 120) if findings.kernel else "not known"),
+        ("Load", view.one_line(findings.load, 120)),
+        ("Duration", view.span(findings.duration_s)),
+        ("Interval", "not known" if findings.interval_ns is None else view.exact_time(findings.interval_ns)),
+        ("Measured by", f"{view.one_line(tool, 60) or 'not known'} (late policy {source.get('late_policy') or 'unknown'})"),
+        ("Resolution", resolution(findings)),
+        ("Started", view.one_line(recording.manifest.wall_start or findings.created or "not known", 40)),
+        ("Ended by", view.one_line(findings.end_reason or "not known", 40)),
+        ("Recording", view.one_line(findings.id, 80) + ("" if findings.sealed else " (not sealed)")),
+    ]
+    return rows
+
+
+def resolution(findings: Findings) -> str:
+    """Bin width and clock step in words."""
+    width = "exact ns" if findings.bin_width_ns <= 1 else f"bins of {format_time(findings.bin_width_ns)} (lower edges shown)"
+    step = findings.clock_step_ns
+    return f"{width}, clock step {'not known' if step is None else format_time(step)}"
+
+
+def plan_rows(recording: Recording) -> list[tuple[str, str, str, str]]:
+    """(item, asked, obtained, remark); the remark is `differs` where what was asked was not got, `not known` where nobody can tell."""
+    manifest = recording.manifest
+    plan = manifest.plan
+    facts = manifest.facts
+    starts = [lane.entry.obtained_start for lane in recording.lanes]
+    ends = [lane.entry.obtained_end for lane in recording.lanes]
+    policy = [_policy(o) for o in starts]
+    policy_end = [_policy(o) for o in ends]
+    asked_policy = None if plan.policy is None else " ".join(str(x) for x in (plan.policy, plan.priority) if x is not None)
+    rows = [
+        _row("Policy and priority, at start", asked_policy, _agree(policy)),
+        _row("Policy and priority, at end", asked_policy, _agree(policy_end)),
+        _row("One CPU per lane, at start", _pins(recording), _agree_pins([_cpus(o) for o in starts])),
+        _row("One CPU per lane, at end", _pins(recording), _agree_pins([_cpus(o) for o in ends])),
+        _row("Memory locked", _maybe(plan.mlock), _maybe(facts.get("mlocked"))),
+        _row("cpu_dma_latency (us)", _maybe(plan.dma_latency_us), _maybe(facts.get("dma_latency_us"))),
+        _row("Interval", _time(plan.interval_ns), _agree([_time(lane.entry.interval_ns) for lane in recording.lanes])),
+        _row("Duration", _time(plan.duration_ns), _time(_lasted(manifest)), exact=False),
+    ]
+    if plan.count is not None:
+        rows.append(_row("Samples per lane", f"{plan.count:,}", _agree([f"{lane.entry.n:,}" for lane in recording.lanes])))
+    migrations = [lane.entry.migrations for lane in recording.lanes]
+    faults = [_sum(lane.entry.minor_faults, lane.entry.major_faults) for lane in recording.lanes]
+    rows.append(_row("Migrations", "0", _agree([None if m is None else str(m) for m in migrations])))
+    rows.append(_row("Page faults while measuring", "0", _agree([None if f is None else str(f) for f in faults])))
+    if facts.get("fallback"):
+        rows.append(("Fallback", "none", view.one_line(str(facts["fallback"]), 200), "differs"))
+    return rows
+
+
+def _row(item: str, asked: str | None, got: str | None, *, exact: bool = True) -> tuple[str, str, str, str]:
+    if got is None:
+        remark = "not known"
+    elif asked is None:
+        remark = ""
+    else:
+        remark = "as asked" if asked == got else ("differs" if exact else "")
+    return item, asked or "not stated", got or "not known", remark
+
+
+def _agree(values: list[str | None]) -> str | None:
+    """One value where all lanes agree, else each one; None where no lane can tell."""
+    if not values or all(value is None for value in values):
+        return None
+    if len(set(values)) == 1:
+        return values[0]
+    return ", ".join(value or "?" for value in values)
+
+
+def _agree_pins(values: list[str | None]) -> str | None:
+    return None if not values or all(v is None for v in values) else ", ".join(v or "?" for v in values)
+
+
+def _pins(recording: Recording) -> str | None:
+    cpus = [lane.entry.cpu for lane in recording.lanes]
+    return None if any(cpu is None for cpu in cpus) or not cpus else ", ".join(str(cpu) for cpu in cpus)
+
+
+def _cpus(obtained: Obtained | None) -> str | None:
+    return None if obtained is None or obtained.affinity is None else format_cpu_list(obtained.affinity)
+
+
+def _policy(obtained: Obtained | None) -> str | None:
+    if obtained is None or obtained.policy is None:
+        return None
+    return obtained.policy if obtained.priority is None else f"{obtained.policy} {obtained.priority}"
+
+
+def _maybe(value: Any) -> str | None:
+    return None if value is None else view.describe(value)
+
+
+def _time(ns: int | None) -> str | None:
+    return None if ns is None else format_time(ns)
+
+
+def _sum(*values: int | None) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _lasted(manifest: Manifest) -> int | None:
+    if manifest.started_ns is None or manifest.ended_ns is None:
+        return None
+    return manifest.ended_ns - manifest.started_ns
+
+
+LOAD_COLUMNS = ("Load", "Command", "CPUs", "Window", "Work done", "Ended")
+
+
+def load_rows(recording: Recording) -> list[tuple[str, ...]]:
+    """One row a load; the window is relative to the start of the measurement."""
+    return [_load_row(load, recording.manifest) for load in recording.manifest.loads]
+
+
+def _load_row(load: LoadEntry, manifest: Manifest) -> tuple[str, ...]:
+    origin = manifest.started_ns
+    window = "not known"
+    if load.started_ns is not None and origin is not None:
+        end = "?" if load.ended_ns is None else f"{(load.ended_ns - origin) / NS_PER_S:+.1f}"
+        window = f"{(load.started_ns - origin) / NS_PER_S:+.1f} to {end} s"
+    work = "not known"
+    if load.operations is not None:
+        work = f"{load.operations:,.0f} {view.one_line(load.operations_unit or 'operations', 40)}"
+    ended = f"exit {load.exit_code}" if load.exit_code is not None else "not known"
+    if load.signal is not None:
+        ended = f"signal {load.signal}" + (", stopped by us" if load.stop_asked_ns is not None else "")
+    if load.error:
+        ended = view.one_line(load.error, 200)
+    name = load.name if not load.tool_version else f"{load.name} ({load.tool_version})"
+    cpus = "all" if load.cpus is None else format_cpu_list(load.cpus)
+    return view.one_line(name, 80), view.shell_line(load.argv), cpus, window, work, ended
+
+
+def inventory_rows(recording: Recording) -> Rows:
+    """The board as it was, with what changed by the end."""
+    manifest = recording.manifest
+    rows = []
+    for name, value in manifest.inventory.items():
+        text = view.describe(value)
+        if name in manifest.inventory_end and manifest.inventory_end[name] != value:
+            text = f"{text} → {view.describe(manifest.inventory_end[name])} at the end"
+        rows.append((view.one_line(str(name), 80).replace("_", " "), text))
+    return rows
+
+
+def damage_rows(recording: Recording) -> Rows:
+    """What the stream lost on its way, if anything."""
+    damage = recording.manifest.damage
+    rows: Rows = []
+    for name in ("skipped_bytes", "bad_frames", "lost_frames", "unknown_frames"):
+        value = getattr(damage, name)
+        if value:
+            rows.append((name.replace("_", " "), f"{value:,}"))
+    if damage.cut:
+        rows.append(("cut", "the stream ended without its end mark"))
+    return rows
+
+
+def version_rows(findings: Findings, recording: Recording) -> Rows:
+    """Everything that has a version."""
+    manifest = recording.manifest
+    return [
+        *((view.one_line(name, 60), view.one_line(value, 120)) for name, value in manifest.tool_versions.items()),
+        ("findings", f"{findings.schema}, analysis {findings.analysis_version}"),
+        ("recording format", str(manifest.version)),
+    ]
+
+
+def commands(findings: Findings, recording: Recording) -> Rows:
+    """How to repeat the run: our line, the equivalent cyclictest line, the command that ran on the board."""
+    plan = recording.manifest.plan
+    ours = findings.command or (view.shell_line(plan.argv) if plan.argv else None)
+    theirs = findings.cyclictest_equivalent or plan.cyclictest_equivalent
+    rows: Rows = []
+    if ours:
+        rows.append(("Repeat this run", view.clean(ours, 2000)))
+    if theirs:
+        rows.append(("Equivalent cyclictest line", view.clean(theirs, 2000)))
+    if plan.command:
+        rows.append(("Ran on the board", view.shell_line(plan.command)))
+    return rows
+
+
+def notes(findings: Findings, recording: Recording) -> list[str]:
+    """Sentences the reader needs to read the tables rightly."""
+    said = []
+    if findings.bin_width_ns > 1:
+        said.append(
+            f"The source has bins of {format_time(findings.bin_width_ns)}: a quantile is the lower edge of its bin, the true value may "
+            f"be up to {format_time(findings.bin_width_ns)} larger, and a deadline inside an occupied bin counts the whole bin as exceeding."
+        )
+    over = sum(lane.over or 0 for lane in findings.lanes)
+    if over:
+        said.append(f"{over:,} samples lie beyond the last bin of the source's histogram: means are not known, high quantiles are lower bounds.")
+    if any(lane.missed for lane in findings.lanes):
+        said.append("Missed activations were due while their lane was still late: the view per due activation counts each with its own lateness.")
+    said.extend(view.one_line(warning, 400) for warning in recording.manifest.warnings)
+    return said

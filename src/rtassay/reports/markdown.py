@@ -1,0 +1,129 @@
+"""Markdown: the same facts as the HTML report as tables, fit for an issue or a mailing list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from rtassay.model.findings import Findings
+from rtassay.model.recording import Recording
+from rtassay.model.units import format_time
+from rtassay.reports import details, view
+
+# What GitHub would read as markup, a mention or a table border in text that came from elsewhere.
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&@])")
+
+
+class MarkdownReport:
+    """GitHub-flavoured Markdown: verdict, per-lane table in us, checks, conditions, inventory, commands."""
+
+    name = "markdown"
+    suffix = ".md"
+    summary = "tables for an issue or a mail"
+
+    def render(self, findings: Findings, recording: Recording) -> bytes:
+        parts = [*_head(findings, recording), *_lanes(findings, recording), *_checks(findings), *_conditions(findings, recording)]
+        return ("\n\n".join(part for part in parts if part) + "\n").encode("utf-8", "backslashreplace")
+
+
+def escape(text: str) -> str:
+    """Foreign text as plain words on one line: no markup, no mention, no table border."""
+    return _SPECIAL.sub(r"\\\1", view.one_line(text)).replace("\\@", "@\u2060")
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False) -> str:
+    rule = ["---", *(("---:" if numbers else "---") for _ in columns[1:])]
+    lines = ["| " + " | ".join(columns) + " |", "| " + " | ".join(rule) + " |"]
+    lines += ["| " + " | ".join(cell or " " for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _code(text: str) -> str:
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    return f"{fence}\n{text}\n{fence}"
+
+
+def _head(findings: Findings, recording: Recording) -> list[str]:
+    verdict = findings.verdict
+    lane, p = view.demonstrated(findings)
+    rows: list[tuple[str, str]] = []
+    if lane is not None:
+        deadline = lane.demonstrated.deadline_ns
+        text = "none" if deadline is None else f"**{format_time(deadline)}**"
+        where = view.label_of(findings, lane.name)
+        sure = view.percent(view.confidence(findings, recording))
+        rows.append(("D\\*, smallest demonstrated deadline", f"{text} (p ≤ {view.probability(p)}, {sure} confidence, {escape(where)})"))
+    if verdict is not None:
+        rows += [
+            ("Requirement", view.requirement(verdict)),
+            ("Judged lane", escape(view.label_of(findings, verdict.lane))),
+            ("Exceedances / events", f"{view.count(verdict.exceedances)} / {view.count(verdict.events)} in {view.count(verdict.due)} due"),
+            ("p lower, upper", f"{view.probability(verdict.p_lower)}, {view.probability(verdict.p_upper)}"),
+            ("Events per hour, at most", "-" if verdict.rate_upper_per_h is None else f"{verdict.rate_upper_per_h:.3g}"),
+        ]
+        if verdict.safety_factor is not None:
+            rows.append(("Safety factor", f"{verdict.safety_factor:.2f}. {view.SAFETY_CAVEAT}"))
+        if verdict.needed is not None:
+            rows.append(("Needed", f"{view.count(verdict.needed.n)} clean activations, {view.span(verdict.needed.duration_s)}"))
+    missions = view.new_record(findings)
+    if missions:
+        rows.append(("Probability of a new maximum", "; ".join(f"{chance} in the next {time}" for time, chance in missions)))
+    reasons = "\n".join(f"- {escape(reason)}" for reason in (verdict.reasons if verdict else ()))
+    return [f"## {view.state(findings)}", escape(view.sentence(findings)), _table(("", "Result"), rows) if rows else "", reasons,
+            f"Next: {escape(view.next_step(findings))}"]
+
+
+def _lanes(findings: Findings, recording: Recording) -> list[str]:
+    parts = ["### Wake-up latency per lane (us)"]
+    parts += [_lane_table(findings, due=False)]
+    parts.append("In brackets: 95 % interval of the quantile. `≥`: the data hold only a lower bound. `∞)`: too few samples for an upper limit.")
+    if view.has_due_view(findings):
+        parts += ["### Latency per due activation (us)", _lane_table(findings, due=True)]
+    parts += [f"> {escape(note)}" for note in details.notes(findings, recording)]
+    return parts
+
+
+def _lane_table(findings: Findings, *, due: bool) -> str:
+    table = view.lane_table(findings, due=due)
+    rows = [[escape(row[0].text), *(f"{c.text} {c.detail}".strip() for c in row[1:])] for row in table.rows]
+    return _table(table.columns, rows, numbers=True)
+
+
+def _checks(findings: Findings) -> list[str]:
+    shown = [c for c in view.sorted_checks(findings) if c.severity != "pass"]
+    passed = [c for c in view.sorted_checks(findings) if c.severity == "pass"]
+    parts = [f"### Checks: {view.check_summary(findings)}"]
+    if shown:
+        parts.append(_table(("Severity", "Check", "Message"), [(f"**{c.severity}**", escape(c.id), escape(c.message)) for c in shown]))
+    if passed:
+        rows = [(c.severity, escape(c.id), escape(c.message)) for c in passed]
+        parts.append(f"<details><summary>{len(passed)} passed</summary>\n\n{_table(('Severity', 'Check', 'Message'), rows)}\n\n</details>")
+    return parts
+
+
+def _conditions(findings: Findings, recording: Recording) -> list[str]:
+    parts = ["### Conditions", _pairs(("", "Value"), details.conditions(findings, recording))]
+    if findings.labels:
+        parts.append(_pairs(("Label", "Value"), findings.labels.items()))
+    if findings.note:
+        parts.append("Note:\n\n" + _code(view.clean(findings.note)))
+    plan = [[escape(cell) for cell in row] for row in details.plan_rows(recording)]
+    parts += ["### Asked and obtained", _table(("", "Asked", "Obtained", "Remark"), plan)]
+    loads = [[escape(cell) for cell in row] for row in details.load_rows(recording)]
+    if loads:
+        parts += ["### Loads", _table(details.LOAD_COLUMNS, loads)]
+    damage = details.damage_rows(recording)
+    if damage:
+        parts += ["### Damage to the stream", _pairs(("", "Lost"), damage)]
+    inventory = details.inventory_rows(recording)
+    if inventory:
+        parts.append("<details><summary>Inventory</summary>\n\n" + _pairs(("Item", "Value"), inventory) + "\n\n</details>")
+    for title, command in details.commands(findings, recording):
+        parts.append(f"{title}:\n\n{_code(command)}")
+    versions = ", ".join(f"{name} {value}" for name, value in details.version_rows(findings, recording))
+    parts.append(escape(versions))
+    return parts
+
+
+def _pairs(columns: tuple[str, str], rows: Iterable[tuple[str, str]]) -> str:
+    return _table(columns, [(escape(name), escape(value)) for name, value in rows])

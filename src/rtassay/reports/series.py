@@ -1,0 +1,231 @@
+"""Plot data small enough for a page: histograms in coalesced bins, exceedance curves, envelopes and telemetry in buckets of time.
+
+Every reduction keeps counts and extremes: coalescing adds counts up, an envelope keeps the minimum and maximum of its bucket,
+the top of every exceedance curve is kept step by step. Lengths are bounded whatever the recording's size.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rtassay.model.findings import Findings
+from rtassay.model.recording import Histogram, Lane, Recording, Series
+from rtassay.model.units import NS_PER_S, NS_PER_US
+
+_HISTOGRAM_POINTS = 6000  # over all lanes
+_CURVE_POINTS = 2400
+_TOP_STEPS = 60
+_ENVELOPE_POINTS = 4000
+_MARKS = 600
+_TELEMETRY_POINTS = 4800
+_SERIES_PER_CHART = 16
+_CHARTS = 6
+
+
+def coalesce(histogram: Histogram, unit_ns: int) -> tuple[Any, Any, Any]:
+    """(lower_ns, width_ns, counts) in bins `unit_ns` wide up to 1024 units, twice as wide for each doubling beyond. No empty bins.
+
+    Sums of counts are kept. A source bin counts where its lower edge falls.
+    """
+    lower = np.asarray(histogram.lower_ns, dtype=np.int64)
+    units = np.maximum(lower, 0) // (1024 * unit_ns)
+    octave = np.zeros(len(lower), dtype=np.int64)
+    octave[units > 0] = np.floor(np.log2(units[units > 0])).astype(np.int64) + 1
+    width = unit_ns * 2**octave
+    begin = lower // width * width
+    starts = np.flatnonzero(np.diff(begin, prepend=begin[:1] - 1)) if len(lower) else np.zeros(0, dtype=np.int64)
+    if not len(starts):
+        return begin, width, np.zeros(0, dtype=np.int64)
+    return begin[starts], width[starts], np.add.reduceat(np.asarray(histogram.counts, dtype=np.int64), starts)
+
+
+def bin_unit_ns(recording: Recording, typical_ns: int) -> int:
+    """The finest bin of the latency plot: 1 us as everybody knows it, 0.1 us where the bulk is below 20 us, never finer than the source."""
+    unit = NS_PER_US // 10 if typical_ns < 20 * NS_PER_US else NS_PER_US
+    return max(unit, recording.manifest.bin_width_ns)
+
+
+def histogram_lines(recording: Recording, typical_ns: int) -> tuple[int, list[dict[str, Any]]]:
+    """(bin unit in ns, per lane {"x", "w", "n"}): lower edges and widths in ns and counts, at most 6000 bins over all lanes."""
+    unit = bin_unit_ns(recording, typical_ns)
+    while True:
+        lines = [coalesce(lane.histogram, unit) for lane in recording.lanes]
+        if sum(len(line[0]) for line in lines) <= max(_HISTOGRAM_POINTS, 40 * len(lines)) or unit > NS_PER_S:
+            return unit, [{"x": deltas(x), "w": run_lengths(w), "n": n.tolist()} for x, w, n in lines]
+        unit *= 2
+
+
+def deltas(values: Any) -> list[int]:
+    """First value, then differences: small numbers make a small page."""
+    array = np.asarray(values, dtype=np.int64)
+    return np.diff(array, prepend=0).tolist() if len(array) else []
+
+
+def run_lengths(values: Any) -> list[int]:
+    """value, how often, value, how often ..."""
+    array = np.asarray(values, dtype=np.int64)
+    starts = np.flatnonzero(np.diff(array, prepend=array[:1] - 1)) if len(array) else np.zeros(0, dtype=np.int64)
+    lengths = np.diff(np.append(starts, len(array)))
+    return [int(x) for pair in zip(array[starts], lengths, strict=True) for x in pair]
+
+
+def exceedance_curve(histogram: Histogram, points: int) -> tuple[Any, Any]:
+    """(x_ns, k): k samples have a latency >= x. Exact at each x; thinned in the bulk evenly in log k, every step kept at the top."""
+    lower = np.asarray(histogram.lower_ns, dtype=np.int64)
+    if not len(lower):
+        return lower, lower
+    counts = np.asarray(histogram.counts, dtype=np.int64)
+    above = np.cumsum(counts[::-1])[::-1] + histogram.over
+    if len(lower) <= points:
+        return lower, above
+    targets = np.geomspace(max(int(above[-1]), 1), int(above[0]), max(points - _TOP_STEPS, 8))
+    picks = len(lower) - np.searchsorted(above[::-1], targets, side="left") - 1
+    top = np.arange(max(len(lower) - _TOP_STEPS, 0), len(lower))
+    keep = np.unique(np.concatenate(([0], np.clip(picks, 0, len(lower) - 1), top)))
+    return lower[keep], above[keep]
+
+
+def confidence_band(k: Any, n: int, confidence: float = 0.95) -> tuple[Any, Any]:
+    """Pointwise two-sided Clopper-Pearson limits of a probability of which k of n were seen."""
+    from scipy.special import betaincinv
+
+    tail = (1 - confidence) / 2
+    k = np.asarray(k, dtype=np.float64)
+    low = np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, tail), 0.0)
+    high = np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1), 1 - tail), 1.0)
+    return low, high
+
+
+def curves(recording: Recording, judged: int) -> list[dict[str, Any]]:
+    """Per lane {"x": delta-coded ns, "k", "n"}; the judged lane also has "lo" and "hi", the 95 % band."""
+    points = max(_CURVE_POINTS // max(len(recording.lanes), 1), 40)
+    lines = []
+    for index, lane in enumerate(recording.lanes):
+        x, k = exceedance_curve(lane.histogram, points)
+        line: dict[str, Any] = {"x": deltas(x), "k": k.tolist(), "n": lane.histogram.total}
+        if index == judged and len(x):
+            low, high = confidence_band(k, lane.histogram.total)
+            line["lo"] = [rounded(v, 4) for v in low.tolist()]
+            line["hi"] = [rounded(v, 4) for v in high.tolist()]
+        lines.append(line)
+    return lines
+
+
+def rounded(value: float, figures: int) -> float | int:
+    """A number with so many significant figures, whole ones without a decimal point."""
+    short = float(f"{value:.{figures}g}")
+    return int(short) if short.is_integer() and abs(short) < 1e15 else short
+
+
+def origin_ns(recording: Recording) -> int | None:
+    """Zero of the time axis on the board's clock."""
+    given = recording.manifest.facts.get("origin_ns")
+    if isinstance(given, int):
+        return given
+    first = [lane.entry.first_due_ns for lane in recording.lanes if lane.entry.first_due_ns is not None]
+    return min(first) if first else recording.manifest.started_ns
+
+
+def envelopes(recording: Recording) -> dict[str, Any] | None:
+    """{"step": seconds a bucket, "lanes": [{"t0": bucket, "min", "max" in ns or null, "missed", "dropped"}]}; None without seconds."""
+    have = [lane.seconds for lane in recording.lanes if lane.seconds is not None and len(lane.seconds.second)]
+    if not have:
+        return None
+    length = max(int(s.second[-1]) for s in have) + 1
+    buckets = max(_ENVELOPE_POINTS // (2 * len(recording.lanes)), 60)
+    step = -(-length // buckets)
+    return {"step": step, "lanes": [_envelope(lane, step, -(-length // step)) for lane in recording.lanes]}
+
+
+def _envelope(lane: Lane, step: int, size: int) -> dict[str, Any]:
+    seconds = lane.seconds
+    if seconds is None:
+        return {"min": [], "max": [], "missed": [], "dropped": []}
+    bucket = np.asarray(seconds.second, dtype=np.int64) // step
+    inside = (bucket >= 0) & (bucket < size)
+    held = inside & (np.asarray(seconds.n) > 0)
+    low = np.full(size, np.iinfo(np.int64).max)
+    high = np.full(size, np.iinfo(np.int64).min)
+    np.minimum.at(low, bucket[held], seconds.min_ns[held])
+    np.maximum.at(high, bucket[held], seconds.max_ns[held])
+    some = np.zeros(size, dtype=bool)
+    some[bucket[held]] = True
+    sums = {}
+    for name in ("missed", "dropped"):
+        total = np.zeros(size, dtype=np.int64)
+        np.add.at(total, bucket[inside], np.asarray(getattr(seconds, name), dtype=np.int64)[inside])
+        sums[name] = total.tolist() if total.any() else []
+    return {
+        "min": [v if ok else None for v, ok in zip(low.tolist(), some.tolist(), strict=True)],
+        "max": [v if ok else None for v, ok in zip(high.tolist(), some.tolist(), strict=True)],
+        **sums,
+    }
+
+
+def marks(recording: Recording) -> tuple[list[dict[str, Any]], int]:
+    """(per lane {"t": ms since the origin, "v": ns, "m": missed}, how many were left out): the highest 600 outliers kept one by one."""
+    origin = origin_ns(recording)
+    every: list[tuple[int, int, int, int]] = []
+    if origin is not None:
+        for index, lane in enumerate(recording.lanes):
+            entry = lane.entry
+            if entry.first_due_ns is None or entry.interval_ns is None:
+                continue
+            shift, step = entry.first_due_ns - origin, entry.interval_ns
+            every += [(s.latency_ns, index, (shift + s.k * step) // 1_000_000, s.missed) for s in lane.spills]
+    kept = sorted(sorted(every, reverse=True)[:_MARKS], key=lambda mark: mark[2])
+    lanes: list[dict[str, Any]] = [{"t": [], "v": [], "m": []} for _ in recording.lanes]
+    for value, index, when, missed in kept:
+        lanes[index]["t"].append(when)
+        lanes[index]["v"].append(value)
+        lanes[index]["m"].append(missed)
+    return lanes, len(every) - len(kept)
+
+
+def telemetry(recording: Recording) -> list[dict[str, Any]]:
+    """Charts of telemetry on the time axis: {"title", "unit", "step", "lines": [{"name", "v"}], "left_out"}, means per bucket of time."""
+    origin = origin_ns(recording)
+    if origin is None:
+        return []
+    groups: dict[tuple[str, str], list[Series]] = {}
+    for series in recording.telemetry:
+        if len(series.mono_ns):
+            groups.setdefault((series.monitor, series.unit), []).append(series)
+    chosen = list(groups.items())[:_CHARTS]
+    shown = sum(min(len(group), _SERIES_PER_CHART) for _, group in chosen)
+    points = min(max(_TELEMETRY_POINTS // max(shown, 1), 60), 600)
+    end = max((int(s.mono_ns[-1]) for _, group in chosen for s in group), default=origin)
+    step = max(-(-(end - origin) // points), NS_PER_S)
+    charts = []
+    for (monitor, unit), group in chosen:
+        # Where there are more series than a reader can tell apart, those that move most say most.
+        lively = sorted(group, key=lambda s: -float(np.nanmax(s.values) - np.nanmin(s.values)) if len(s.values) else 0.0)
+        kept = lively[:_SERIES_PER_CHART]
+        lines = [{"name": s.name, "v": _bucket_means(s, origin, step)} for s in group if any(s is k for k in kept)]
+        charts.append({"title": monitor, "unit": unit, "step": step / NS_PER_S, "lines": lines, "left_out": len(group) - len(kept)})
+    return charts
+
+
+def _bucket_means(series: Series, origin: int, step: int) -> list[float | int | None]:
+    times = np.asarray(series.mono_ns, dtype=np.int64)
+    values = np.asarray(series.values, dtype=np.float64)
+    bucket = (times - origin) // step
+    good = (bucket >= 0) & np.isfinite(values)
+    if not good.any():
+        return []
+    size = int(bucket[good].max()) + 1
+    total = np.bincount(bucket[good], values[good], size)
+    number = np.bincount(bucket[good], minlength=size)
+    return [rounded(t / n, 4) if n else None for t, n in zip(total.tolist(), number.tolist(), strict=True)]
+
+
+def judged_lane(findings: Findings, recording: Recording) -> int:
+    """Index of the lane that the verdict names, else of the one with the largest maximum: the one that gets the confidence band."""
+    if findings.verdict is not None:
+        for index, lane in enumerate(recording.lanes):
+            if lane.entry.name == findings.verdict.lane:
+                return index
+    peaks = [lane.max_ns or 0 for lane in findings.lanes]
+    return peaks.index(max(peaks)) if peaks else 0
