@@ -64,8 +64,7 @@ class CyclictestProbe:
             argv += ["-b", str(plan.break_above_ns // NS_PER_US)]
         if plan.aligned:
             argv.append("--aligned=0")
-        if plan.dma_latency_us is not None:
-            argv.append(f"--latency={plan.dma_latency_us}" if plan.dma_latency_us >= 0 else "--default-system")
+        argv.append("--default-system" if plan.dma_latency_us is None else f"--latency={plan.dma_latency_us}")
         return argv
 
     def parser(self, plan: Plan) -> Parser:

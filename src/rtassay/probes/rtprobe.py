@@ -12,7 +12,10 @@ _INTERVAL_LEAST_NS = 10 * NS_PER_US
 
 
 class RtprobeProbe:
-    """`rtprobe cyclic`. Where the plan asks for no policy it may fall back to what the board permits, and says so (FACTS)."""
+    """`rtprobe cyclic`. Where the plan asks for no policy it may fall back to what the board permits, and says so (FACTS).
+
+    It is not `--attached` itself: it runs under an attached guard, which gives it no stdin and ends it.
+    """
 
     name = "rtprobe"
     program: str | None = None
@@ -39,7 +42,7 @@ class RtprobeProbe:
                 raise UsageError(f"the {what} must be more than 0", f"{value} asked for")
 
     def command(self, plan: Plan, program: str, cpus: tuple[int, ...]) -> list[str]:
-        argv = [program, "cyclic", "--attached", "--cpus", format_cpu_list(cpus)]
+        argv = [program, "cyclic", "--cpus", format_cpu_list(cpus)]
         if plan.policy is None and plan.priority is None:
             argv.append("--fallback")
         if plan.policy is not None:
@@ -56,8 +59,7 @@ class RtprobeProbe:
                 argv += [option, f"{value_ns}ns"]
         if plan.count is not None:
             argv += ["--count", str(plan.count)]
-        if plan.dma_latency_us is not None:
-            argv += ["--dma-latency", str(plan.dma_latency_us) if plan.dma_latency_us >= 0 else "off"]
+        argv += ["--dma-latency", "off" if plan.dma_latency_us is None else str(plan.dma_latency_us)]
         if plan.aligned:
             argv.append("--aligned")
         if plan.mlock is False:

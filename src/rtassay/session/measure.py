@@ -1,0 +1,116 @@
+"""The probe while it measures: bytes to disk first, rollups to the screen, and an end in bounded time whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from rtassay.boards.base import Board, BoardProcess
+from rtassay.model.errors import BoardError, UsageError
+from rtassay.model.events import End, Event, Facts, Second
+from rtassay.probes.base import Parser
+from rtassay.session.board_files import said
+from rtassay.session.control import LaneProgress, LiveLanes
+from rtassay.session.prepare import GRACE_NS, Prepared
+from rtassay.wire.stream import StreamParser
+
+# An attached guard ends its command by then once it is told to, or let go.
+_GUARD_ENDS_S = 6.0
+_ROLLUPS = ("Facts", "Second", "Note", "End")
+_EXIT_USAGE, _EXIT_BOARD = 2, 3
+_EXIT_SIGNALLED = 128
+
+
+class Measurement:
+    """One probe process under an attached guard."""
+
+    def __init__(self, prepared: Prepared, process: BoardProcess, tee: Callable[[bytes], None]) -> None:
+        self._prepared = prepared
+        self._process = process
+        self._tee = tee
+        # The full stream goes to disk undecoded: only its rollups are looked into while it runs.
+        own = prepared.probe.stream_file.endswith(".rtw")
+        self._parser: Parser = StreamParser(only=_ROLLUPS) if own else prepared.probe.parser(prepared.plan)
+        self._lanes = LiveLanes()
+        self._begun_s = time.monotonic()
+        self.facts: dict[str, Any] = {}
+        self.end: dict[str, Any] | None = None
+        self.reader = asyncio.create_task(self._read())
+
+    @classmethod
+    async def start(cls, board: Board, prepared: Prepared, tee: Callable[[bytes], None]) -> Measurement:
+        guard_ns = prepared.planned_ns + GRACE_NS
+        argv = [prepared.rtprobe, "guard", "--attached", "--max", f"{guard_ns}ns", "--", *prepared.plan.command]
+        return cls(prepared, await board.start(argv), tee)
+
+    @property
+    def elapsed_ns(self) -> int:
+        return int((time.monotonic() - self._begun_s) * 1e9)
+
+    @property
+    def bound_s(self) -> float:
+        """By then it has ended, or it never will: the guard's limit and its time to act."""
+        return (self._prepared.planned_ns + GRACE_NS) / 1e9 + _GUARD_ENDS_S
+
+    @property
+    def wall_start(self) -> str:
+        """When the probe began, by the board's own calendar where it tells, else by ours; UTC."""
+        wall_ns = self.facts.get("wall_ns")
+        at = datetime.now(UTC) - timedelta(microseconds=self.elapsed_ns // 1000)
+        if isinstance(wall_ns, int):
+            at = datetime.fromtimestamp(wall_ns / 1e9, UTC)
+        return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+    async def words(self) -> bytes:
+        """What the ended probe left on stderr."""
+        return await self._process.errors()
+
+    def lanes(self) -> tuple[LaneProgress, ...]:
+        return self._lanes.snapshot()
+
+    async def ask_to_stop(self) -> None:
+        """The probe ends as if its time had come, and says that it was asked."""
+        await self._process.signal(signal.SIGINT)
+
+    async def let_go(self) -> None:
+        """The guard ends the probe; what comes until then is still kept."""
+        await self._process.close_stdin()
+        await asyncio.wait([self.reader], timeout=_GUARD_ENDS_S)
+
+    async def outcome(self) -> None:
+        """Judge how it ended, once the reader is done. Raises what the probe's exit code and its own words stand for."""
+        try:
+            code = await self._process.wait(_GUARD_ENDS_S)
+        except TimeoutError as error:
+            raise BoardError("the probe closed its stream and did not end", "its guard still runs") from error
+        if self.end is not None and self.end.get("reason") != "error":
+            return
+        words = said(await self._process.errors())
+        name = self._prepared.probe.name
+        if code == _EXIT_USAGE:
+            raise UsageError(words or f"{name} refused its options")
+        if code == _EXIT_BOARD and words:
+            raise BoardError(words)
+        why = words or (f"ended by signal {code - _EXIT_SIGNALLED}" if code > _EXIT_SIGNALLED else f"exit code {code}")
+        raise BoardError(f"{name} did not come to its end", why)
+
+    async def _read(self) -> None:
+        async for chunk in self._process.chunks():
+            self._tee(chunk)
+            self._take(self._parser.feed(chunk))
+        self._take(self._parser.finish())
+
+    def _take(self, events: Sequence[Event]) -> None:
+        for event in events:
+            if isinstance(event, Second):
+                self._lanes.add(event)
+            elif isinstance(event, Facts):
+                self.facts = event.data
+                self._lanes.start(event.data.get("lanes", []))
+                self._begun_s = time.monotonic()
+            elif isinstance(event, End):
+                self.end = event.data

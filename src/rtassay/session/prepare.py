@@ -1,0 +1,200 @@
+"""From what was asked for to what will be started: CPUs, load, programs. Everything that can be refused is refused here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rtassay.boards.base import Board
+from rtassay.loads.base import Load, LoadSpec
+from rtassay.model import rooms
+from rtassay.model.errors import BoardError, UsageError
+from rtassay.model.manifest import Plan
+from rtassay.model.units import NS_PER_S, format_cpu_list
+from rtassay.probes.base import Probe
+from rtassay.session import inventory
+from rtassay.session.board_files import read_files
+
+DEFAULT_INTERVAL_NS = 997_000
+DEFAULT_DURATION_NS = 60 * NS_PER_S
+DEFAULT_PRIORITY = 90
+# What the guard gives the probe over its plan before it ends it.
+GRACE_NS = 15 * NS_PER_S
+# How long a load may take to get under way: processes forked, memory touched.
+SPIN_UP_NS = NS_PER_S
+_VERSION = re.compile(r"\d+\.\d+[\w.]*")
+_PACKAGES = {"cyclictest": "rt-tests", "stress-ng": "stress-ng"}
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """All that was decided before anything was started. `plan` is complete; `asked` is what was asked for."""
+
+    asked: Plan
+    plan: Plan
+    rtprobe: str
+    probe: Probe
+    load: Load
+    load_commands: tuple[tuple[str, ...], ...]
+    inventory: dict[str, Any]
+    tool_versions: dict[str, str]
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        assert self.plan.cpus is not None
+        return self.plan.cpus
+
+    @property
+    def planned_ns(self) -> int:
+        """How long the measurement should take."""
+        return planned_ns(self.plan)
+
+
+def planned_ns(plan: Plan) -> int:
+    """Length of a complete plan; the shorter one where both a duration and a count are given."""
+    assert plan.interval_ns is not None
+    by_count = None if plan.count is None else (plan.count + 1) * plan.interval_ns
+    lengths = [length for length in (plan.duration_ns, by_count) if length is not None]
+    return min(lengths)
+
+
+async def prepare(board: Board, asked: Plan, *, isolated: bool, lanes: int | None) -> Prepared:
+    """Decide everything. Raises UsageError for what cannot be done, BoardError for what the board lacks."""
+    probe: Probe = rooms.load("probes", asked.probe)()
+    probe.check(asked)
+    load_name, _, load_argument = asked.load.partition(":")
+    if load_name != "auto":
+        rooms.load("loads", load_name)
+    rtprobe = await board.probe()
+    files = await read_files(board, rtprobe, inventory.PATHS)
+    facts = inventory.describe(files, await _boot_config(board, rtprobe, files))
+    allowed = inventory.allowed_cpus(files)
+    if not allowed:
+        raise BoardError(
+            f"board '{board.name}' does not tell which CPUs may be used", "no /proc/self/status, no CPU list in sysfs"
+        )
+    cpus = _measured_cpus(asked, allowed, facts, isolated=isolated, lanes=lanes)
+    load_cpus = _subset("--load-cpus", asked.load_cpus, allowed)
+    load, program = await _load(board, load_name)
+    plan = _complete(asked, cpus, load_cpus, f"{load.name}:{load_argument}" if load_argument else load.name)
+    probe_program = rtprobe if probe.program is None else await _needed(board, probe.program)
+    spec = LoadSpec(
+        argument=load_argument or None,
+        cpus=load_cpus,
+        duration_s=load_seconds(plan),
+        memory_available_bytes=facts["memory"]["available_bytes"],
+        rtprobe=rtprobe,
+        program=program,
+    )
+    commands = tuple(tuple(command) for command in load.commands(spec))
+    versions = {}
+    for name, path in ((load.program, program), (probe.program, probe_program)):
+        if name is not None and path is not None and (version := await _version(board, path)):
+            versions[name] = version
+    # The probe gets the policy as asked: it may fall back only where none was.
+    command = probe.command(replace(plan, policy=asked.policy, priority=asked.priority), probe_program, cpus)
+    return Prepared(
+        asked=asked,
+        plan=replace(plan, command=tuple(command)),
+        rtprobe=rtprobe,
+        probe=probe,
+        load=load,
+        load_commands=commands,
+        inventory=facts,
+        tool_versions=versions,
+    )
+
+
+def load_seconds(plan: Plan) -> int:
+    """When a load ends by itself should all else fail: later than anything the run may take."""
+    return -(-(plan.warm_up_ns + planned_ns(plan) + SPIN_UP_NS + 2 * GRACE_NS) // NS_PER_S)
+
+
+def _complete(asked: Plan, cpus: tuple[int, ...], load_cpus: tuple[int, ...], load: str) -> Plan:
+    policy = asked.policy or "fifo"
+    unbounded = asked.duration_ns is None and asked.count is None
+    return replace(
+        asked,
+        interval_ns=DEFAULT_INTERVAL_NS if asked.interval_ns is None else asked.interval_ns,
+        duration_ns=DEFAULT_DURATION_NS if unbounded else asked.duration_ns,
+        policy=policy,
+        priority=0 if policy == "other" else asked.priority or DEFAULT_PRIORITY,
+        mlock=asked.mlock is not False,
+        aligned=bool(asked.aligned),
+        cpus=cpus,
+        load_cpus=load_cpus,
+        load=load,
+    )
+
+
+def _measured_cpus(
+    asked: Plan, allowed: tuple[int, ...], facts: dict[str, Any], *, isolated: bool, lanes: int | None
+) -> tuple[int, ...]:
+    if isolated:
+        online = facts["online"] or []
+        cpus = tuple(cpu for cpu in facts["cpus"]["isolated"] or () if cpu in online)
+        if not cpus:
+            raise UsageError(
+                "this board has no isolated CPUs", "the kernel isolates none", "boot it with isolcpus=, or name CPUs"
+            )
+        # An isolated CPU is in nobody's default affinity: it may be taken all the same.
+    else:
+        cpus = _subset("--cpus", asked.cpus, allowed)
+    if lanes is not None and lanes > len(cpus):
+        raise UsageError(
+            f"{lanes} lanes need {lanes} CPUs, there are {len(cpus)}: {format_cpu_list(cpus)}",
+            "two lanes on one CPU would measure each other",
+        )
+    return cpus if lanes is None else cpus[:lanes]
+
+
+def _subset(option: str, wanted: tuple[int, ...] | None, allowed: tuple[int, ...]) -> tuple[int, ...]:
+    if wanted is None:
+        return allowed
+    missing = [cpu for cpu in wanted if cpu not in allowed]
+    if missing or not wanted:
+        raise UsageError(
+            f"{option} {format_cpu_list(wanted)}: no CPU {format_cpu_list(missing)} to be had"
+            if wanted
+            else f"{option} names no CPU",
+            f"this board allows {format_cpu_list(allowed)}",
+        )
+    return tuple(sorted(set(wanted)))
+
+
+async def _load(board: Board, name: str) -> tuple[Load, str | None]:
+    """The load and its program. `auto`: stress-ng where the board has it, else what rtprobe brings along."""
+    if name == "auto":
+        name = "stress-ng" if await board.which("stress-ng") else "builtin"
+    load: Load = rooms.load("loads", name)()
+    return load, None if load.program is None else await _needed(board, load.program)
+
+
+async def _needed(board: Board, program: str) -> str:
+    path = await board.which(program)
+    if path is None:
+        package = _PACKAGES.get(program, program)
+        raise BoardError(f"board '{board.name}' has no {program}", "not on its PATH", f"apt-get install {package}")
+    return path
+
+
+async def _version(board: Board, program: str) -> str | None:
+    """What `PROGRAM --version` says first that looks like a version; some tools say it with an error, which is no matter."""
+    process = await board.start([program, "--version"])
+    await process.close_stdin()
+    said = b"".join([chunk async for chunk in process.chunks()])
+    await process.wait(10.0)
+    text = (said + b"\n" + await process.errors()).decode(errors="replace")
+    found = _VERSION.search(text)
+    return None if found is None else found[0]
+
+
+async def _boot_config(board: Board, rtprobe: str, files: dict[str, bytes]) -> bytes | None:
+    release = files.get("/proc/sys/kernel/osrelease", b"").decode(errors="replace").strip()
+    if "/proc/config.gz" in files or not release:
+        return None
+    paths: Sequence[str] = inventory.config_paths(release)
+    found = await read_files(board, rtprobe, paths)
+    return next((found[path] for path in paths if path in found), None)

@@ -1,0 +1,332 @@
+"""One run, in its order: check, inventory, monitors, load, warm-up, probe, collect, seal."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rtassay import __version__
+from rtassay.boards.base import Board
+from rtassay.model import rooms
+from rtassay.model.errors import BoardError, RtassayError
+from rtassay.model.manifest import LoadEntry, Manifest, Plan
+from rtassay.model.recording import Series
+from rtassay.session import inventory
+from rtassay.session.board_files import read_files
+from rtassay.session.control import Interrupted, Progress, RunResult, StopRequest
+from rtassay.session.guarded import GuardedLoad
+from rtassay.session.measure import Measurement
+from rtassay.session.prepare import GRACE_NS, SPIN_UP_NS, Prepared, load_seconds, prepare
+from rtassay.session.telemetry import Telemetry
+from rtassay.store import RecordingWriter, load_manifest, new_id
+
+T = TypeVar("T")
+
+_PROGRESS_S = 1.0
+_LOAD_ENDS_S = 8.0
+_NS = 1_000_000_000
+
+
+async def run(
+    board: Board,
+    plan: Plan,
+    *,
+    home: Path,
+    labels: Mapping[str, str],
+    note: str | None = None,
+    on_event: Callable[[Progress], None] = lambda progress: None,
+    stop: StopRequest | None = None,
+    isolated: bool = False,
+    lanes: int | None = None,
+) -> RunResult:
+    """Measure once and leave a sealed recording in the directory `home`.
+
+    `plan.load` may be `auto`. `isolated` measures the CPUs the kernel isolates, `lanes` only the first so many CPUs. `on_event`
+    hears of every phase and, while measuring, once a second.
+
+    Whatever happens, load and monitors have ended when this returns or raises, and the recording is sealed or plainly not.
+    Raises UsageError (nothing was started), BoardError (board, disk, or the probe's own words), Interrupted (stopped before
+    there was anything to seal, or aborted).
+    """
+    started = _Run(board, plan, home, labels, note, on_event, stop or StopRequest())
+    try:
+        return await started.all(isolated=isolated, lanes=lanes)
+    finally:
+        await started.end_everything()
+
+
+class _Run:
+    def __init__(
+        self,
+        board: Board,
+        asked: Plan,
+        home: Path,
+        labels: Mapping[str, str],
+        note: str | None,
+        on_event: Callable[[Progress], None],
+        stop: StopRequest,
+    ) -> None:
+        self._board = board
+        self._asked = asked
+        self._home = home
+        self._labels = dict(labels)
+        self._note = note
+        self._on_event = on_event
+        self._stop = stop
+        self._writer: RecordingWriter | None = None
+        self._telemetry: Telemetry | None = None
+        self._loads: list[GuardedLoad] = []
+        self._measurement: Measurement | None = None
+        self._series: list[Series] = []
+        self._warnings: list[str] = []
+        self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def all(self, *, isolated: bool, lanes: int | None) -> RunResult:
+        """The order of a run."""
+        self._tell("inventory")
+        await self._board.open()
+        prepared = await self._or_stopped(prepare(self._board, self._asked, isolated=isolated, lanes=lanes))
+        writer = self._writer = RecordingWriter.create(self._home, self._manifest(prepared), prepared.probe.stream_file)
+        try:
+            await self._start_monitors(prepared)
+            await self._start_loads(prepared)
+            await self._warm_up(prepared)
+        except Interrupted:
+            await self.end_everything()
+            shutil.rmtree(writer.path, ignore_errors=True)
+            raise
+        await self._measure(prepared)
+        await self._collect(prepared)
+        return await self._seal(prepared)
+
+    async def _start_monitors(self, prepared: Prepared) -> None:
+        monitors = [rooms.load("monitors", name)() for name in rooms.table("monitors")]
+        self._telemetry = await Telemetry.start(
+            self._board,
+            prepared.rtprobe,
+            monitors,
+            _longest_ns(prepared),
+            lambda data: self._tee("telemetry.rtw", data),
+        )
+        self._watch(self._telemetry.reader)
+
+    async def _start_loads(self, prepared: Prepared) -> None:
+        """All of them proven alive, and still alive after a second of getting under way."""
+        if not prepared.load_commands:
+            return
+        self._tell("load", planned_ns=SPIN_UP_NS)
+        assert prepared.plan.load_cpus is not None
+        for index, argv in enumerate(prepared.load_commands):
+            tee = _tee_to(self._tee, f"load-{index}.rtw")
+            load = await GuardedLoad.start(
+                self._board, prepared.rtprobe, argv, prepared.plan.load_cpus, _longest_ns(prepared), tee
+            )
+            self._loads.append(load)
+            self._watch(load.reader)
+        for load in self._loads:
+            await self._or_stopped(load.wait_started())
+        await self._or_stopped(asyncio.sleep(SPIN_UP_NS / _NS))
+        for load in self._loads:
+            await load.check_alive()
+
+    async def _warm_up(self, prepared: Prepared) -> None:
+        begun = time.monotonic()
+        planned_ns = prepared.plan.warm_up_ns
+        while (left_s := planned_ns / _NS - (time.monotonic() - begun)) > 0:
+            self._tell("warm-up", int((time.monotonic() - begun) * _NS), planned_ns)
+            await self._or_stopped(asyncio.sleep(min(_PROGRESS_S, left_s)))
+
+    async def _measure(self, prepared: Prepared) -> None:
+        """Until the probe has ended by itself, on request, or because it must have by now."""
+        self._tell("measure", 0, prepared.planned_ns)
+        assert self._writer is not None
+        measurement = self._measurement = await Measurement.start(self._board, prepared, self._writer.append)
+        try:
+            await self._until_ended(measurement, prepared)
+            await measurement.outcome()
+        except RtassayError as error:
+            self._keep_or_drop(self._writer, error)
+            raise
+
+    async def _until_ended(self, measurement: Measurement, prepared: Prepared) -> None:
+        deadline = time.monotonic() + measurement.bound_s
+        wish = asyncio.ensure_future(self._stop.asked.wait())
+        abort = asyncio.ensure_future(self._stop.aborted.wait())
+        try:
+            asked = False
+            while not measurement.reader.done():
+                waits: set[asyncio.Future[Any]] = {measurement.reader, self._failure, abort}
+                if not asked:
+                    waits.add(wish)
+                left_s = max(0.0, min(_PROGRESS_S, deadline - time.monotonic()))
+                await asyncio.wait(waits, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+                if abort.done():
+                    raise Interrupted("aborted")
+                if self._failure.done():
+                    await self._failure
+                if wish.done() and not asked:
+                    asked = True
+                    await measurement.ask_to_stop()
+                    deadline = min(deadline, time.monotonic() + GRACE_NS / _NS)
+                if time.monotonic() >= deadline:
+                    await measurement.let_go()
+                    break
+                self._tell("measure", measurement.elapsed_ns, prepared.planned_ns)
+            if measurement.reader.done():
+                await measurement.reader
+        finally:
+            for waiting in (wish, abort):
+                waiting.cancel()
+            await asyncio.gather(wish, abort, return_exceptions=True)
+
+    def _keep_or_drop(self, writer: RecordingWriter, error: RtassayError) -> None:
+        """A recording without a byte of the probe is nobody's; any other is kept, unsealed, and named."""
+        if writer.stream_bytes == 0:
+            with contextlib.suppress(BoardError):
+                writer.close()
+            shutil.rmtree(writer.path, ignore_errors=True)
+        elif error.hint is None:
+            error.hint = f"what was measured until then is in {writer.path}, unsealed; `rtassay seal` finishes it"
+
+    async def _collect(self, prepared: Prepared) -> None:
+        """The load ends after the probe, so that the measurement lies inside it; then what may have changed is read again."""
+        self._tell("collect")
+        writer, measurement = self._writer, self._measurement
+        assert writer is not None and measurement is not None
+        await asyncio.gather(*(load.stop(_LOAD_ENDS_S) for load in self._loads))
+        entries = tuple(self._load_entry(prepared, index, load) for index, load in enumerate(self._loads))
+        facts = measurement.facts
+        if words := await measurement.words():
+            self._tee("logs/probe.txt", words)
+        end = await self._end_of_board(prepared)
+        versions = {"rtassay": __version__, **prepared.tool_versions}
+        if facts.get("probe") == "rtprobe" and facts.get("version"):
+            versions["rtprobe"] = str(facts["version"])
+        known = {"version": prepared.tool_versions.get(prepared.probe.name), **facts}
+        writer.update(
+            replace(
+                writer.manifest,
+                source=prepared.probe.source(known),
+                wall_start=measurement.wall_start,
+                wall_end=_now(),
+                inventory_end=end,
+                loads=entries,
+                tool_versions=versions,
+                warnings=tuple(self._warnings),
+            )
+        )
+
+    async def _end_of_board(self, prepared: Prepared) -> dict[str, Any]:
+        """The last of the telemetry and the inventory of the end. What fails here costs a warning, not the measurement."""
+        try:
+            if self._telemetry is not None:
+                self._series = await self._telemetry.stop(_LOAD_ENDS_S)
+            return inventory.describe_end(await read_files(self._board, prepared.rtprobe, inventory.END_PATHS))
+        except BoardError as error:
+            self._warnings.append(str(error))
+            return {}
+
+    async def _seal(self, prepared: Prepared) -> RunResult:
+        from rtassay.store import seal
+
+        self._tell("seal")
+        writer = self._writer
+        assert writer is not None
+        writer.close()
+        probe = prepared.probe
+        # Sealing reads and compresses the whole stream: off this thread, so that a second Ctrl-C is still heard.
+        await asyncio.to_thread(
+            seal, writer.path, parser_for=lambda manifest: probe.parser(manifest.plan), telemetry=self._series
+        )
+        manifest = load_manifest(writer.path)
+        return RunResult(writer.path, manifest.id, manifest.end_reason or "unknown", self._stop.asked.is_set())
+
+    async def end_everything(self) -> None:
+        """Nothing we started is left on the board when this returns. Harmless when all has ended."""
+        with contextlib.suppress(RtassayError, OSError):
+            await self._board.close()
+        readers = [load.reader for load in self._loads]
+        readers += [part.reader for part in (self._telemetry, self._measurement) if part is not None]
+        for reader in readers:
+            reader.cancel()
+        await asyncio.gather(*readers, return_exceptions=True)
+        if self._failure.done():
+            self._failure.exception()
+        if self._writer is not None:
+            with contextlib.suppress(BoardError):
+                self._writer.close()
+
+    def _manifest(self, prepared: Prepared) -> Manifest:
+        return Manifest(
+            id=new_id(),
+            created=_now(),
+            source=prepared.probe.source({"version": prepared.tool_versions.get(prepared.probe.name)}),
+            plan=prepared.plan,
+            board=self._board.name,
+            wall_start=_now(),
+            inventory=prepared.inventory,
+            labels=self._labels,
+            note=self._note,
+            tool_versions={"rtassay": __version__, **prepared.tool_versions},
+        )
+
+    def _load_entry(self, prepared: Prepared, index: int, load: GuardedLoad) -> LoadEntry:
+        log = None
+        if load.output and prepared.load.program is not None:
+            log = f"logs/load-{index}.txt"
+            self._tee(log, load.output)
+        return load.entry(prepared.load, prepared.tool_versions.get(prepared.load.program or ""), log)
+
+    def _tee(self, name: str, data: bytes) -> None:
+        assert self._writer is not None
+        self._writer.append_to(name, data)
+
+    def _watch(self, reader: asyncio.Task[None]) -> None:
+        """A reader that fails (a full disk, a lost board) ends the run; one that comes to its end does not."""
+
+        def done(task: asyncio.Task[None]) -> None:
+            if not task.cancelled() and (error := task.exception()) and not self._failure.done():
+                self._failure.set_exception(error)
+
+        reader.add_done_callback(done)
+
+    async def _or_stopped(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`, unless a stop is requested or something fails first."""
+        task = asyncio.ensure_future(work)
+        wish = asyncio.ensure_future(self._stop.asked.wait())
+        try:
+            await asyncio.wait({task, wish, self._failure}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return await task
+            if self._failure.done():
+                await self._failure
+            raise Interrupted("stopped before anything was measured")
+        finally:
+            for waiting in (task, wish):
+                waiting.cancel()
+            await asyncio.gather(task, wish, return_exceptions=True)
+
+    def _tell(self, phase: str, elapsed_ns: int = 0, planned_ns: int | None = None) -> None:
+        lanes = self._measurement.lanes() if self._measurement is not None else ()
+        path = self._writer.path if self._writer is not None else None
+        self._on_event(Progress(phase, elapsed_ns, planned_ns, lanes, path))
+
+
+def _longest_ns(prepared: Prepared) -> int:
+    """The guard's limit for what runs beside the probe: later than the load would end by itself."""
+    return (load_seconds(prepared.plan) + 5) * _NS
+
+
+def _tee_to(tee: Callable[[str, bytes], None], name: str) -> Callable[[bytes], None]:
+    return lambda data: tee(name, data)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,86 @@
+"""What the probes are started with, for what was asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rtassay.model.errors import UsageError
+from rtassay.model.manifest import Plan
+from rtassay.probes.cyclictest import CyclictestProbe
+from rtassay.probes.rtprobe import RtprobeProbe
+
+PLAN = Plan(interval_ns=997_000, duration_ns=60 * 10**9, dma_latency_us=0, mlock=True)
+
+
+def test_rtprobe_may_fall_back_only_where_no_policy_was_asked_for() -> None:
+    probe = RtprobeProbe()
+    assert "--fallback" in probe.command(PLAN, "/p", (0, 1))
+    for asked in (replace(PLAN, policy="fifo"), replace(PLAN, priority=80)):
+        assert "--fallback" not in probe.command(asked, "/p", (0, 1))
+
+
+def test_rtprobe_command_says_all_that_was_asked() -> None:
+    plan = replace(
+        PLAN, policy="rr", priority=7, deadline_ns=100_000, break_above_ns=2_000_000, aligned=True, mlock=False, keep_samples=False,
+        dma_latency_us=None,
+    )  # fmt: skip
+    assert RtprobeProbe().command(plan, "/p", (0, 2, 3)) == [
+        "/p", "cyclic", "--cpus", "0,2-3", "--policy", "rr", "--priority", "7", "--interval", "997000ns", "--duration", "60000000000ns",
+        "--deadline", "100000ns", "--break-above", "2000000ns", "--dma-latency", "off", "--aligned", "--no-mlock", "--no-samples",
+    ]  # fmt: skip
+
+
+def test_rtprobe_policy_other_takes_no_priority() -> None:
+    assert "--priority" not in RtprobeProbe().command(replace(PLAN, policy="other", priority=0), "/p", (0,))
+
+
+def test_cyclictest_command_is_the_one_everybody_knows() -> None:
+    assert CyclictestProbe().command(PLAN, "/c", (0, 1)) == [
+        "/c", "-q", "-m", "-p", "90", "-i", "997", "-h", "10000", "-a", "0-1", "-t", "2", "-D", "60s", "--latency=0",
+    ]  # fmt: skip
+
+
+def test_cyclictest_histogram_reaches_beyond_the_deadline() -> None:
+    argv = CyclictestProbe().command(replace(PLAN, deadline_ns=50_000_000), "/c", (0,))
+    assert argv[argv.index("-h") + 1] == "100000"
+
+
+def test_cyclictest_loops_policy_and_break() -> None:
+    plan = replace(
+        PLAN, duration_ns=None, count=500, policy="other", break_above_ns=5_000_000, dma_latency_us=None, mlock=False
+    )
+    argv = CyclictestProbe().command(plan, "/c", (1,))
+    assert argv == ["/c", "-q", "--policy=other", "-i", "997", "-h", "10000", "-a", "1", "-t", "1", "-l", "500", "-b", "5000",
+                    "--default-system"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("probe", "plan"),
+    [
+        (CyclictestProbe(), replace(PLAN, interval_ns=997_500)),
+        (CyclictestProbe(), replace(PLAN, duration_ns=1_500_000_000)),
+        (CyclictestProbe(), replace(PLAN, policy="deadline")),
+        (CyclictestProbe(), replace(PLAN, deadline_ns=2 * 10**9)),
+        (CyclictestProbe(), replace(PLAN, priority=100)),
+        (RtprobeProbe(), replace(PLAN, policy="deadline")),
+        (RtprobeProbe(), replace(PLAN, priority=100)),
+        (RtprobeProbe(), replace(PLAN, policy="other", priority=5)),
+        (RtprobeProbe(), replace(PLAN, interval_ns=100)),
+        (RtprobeProbe(), replace(PLAN, duration_ns=0)),
+        (RtprobeProbe(), replace(PLAN, count=-1)),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_anything_starts(
+    probe: CyclictestProbe | RtprobeProbe, plan: Plan
+) -> None:
+    with pytest.raises(UsageError):
+        probe.check(plan)
+
+
+def test_cyclictest_lanes_know_their_cpu() -> None:
+    parser = CyclictestProbe().parser(replace(PLAN, cpus=(1, 3)))
+    facts = [*parser.feed(b"# Histogram\n000000 000001\t000002\n"), *parser.finish()][0].data
+    assert [(lane["lane"], lane["cpu"]) for lane in facts["lanes"]] == [(0, 1), (1, 3)]
+    assert facts["requested"]["priority"] == 90
