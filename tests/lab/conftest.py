@@ -11,9 +11,24 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # pytest's importlib mode has no sibling imports
 
-from vboard import Rack, make_kit
+from vboard import Board, Rack, Setup, make_kit
 
 ROOT = Path(__file__).parents[2]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The lab's tests, wherever they stand among the others, in groups of one setup: a boot is the dearest thing here.
+    The groups come in the order in which the test file names their setups first."""
+    places = [place for place, item in enumerate(items) if item.path.parent == Path(__file__).parent]
+    groups = list(dict.fromkeys(_setup_of(items[place]) for place in places))
+    grouped = sorted((items[place] for place in places), key=lambda item: groups.index(_setup_of(item)))
+    for place, item in zip(places, grouped, strict=True):
+        items[place] = item
+
+
+def _setup_of(item: pytest.Item) -> Setup | None:
+    parameters = getattr(item, "callspec", None)
+    return parameters.params.get("setup") if parameters else None
 
 
 @pytest.fixture(scope="session")
@@ -30,10 +45,16 @@ def probes() -> dict[str, Path]:
 
 @pytest.fixture(scope="session")
 def rack(probes: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
-    """Where a test gets its board: `rack.board(Setup("rt"))`, powered on, reachable, possibly used by the test before."""
+    """Where boards come from: powered on, reachable, possibly used by the test before."""
     scratch = tmp_path_factory.mktemp("lab")
     rack = Rack(make_kit(probes, scratch), scratch)
     try:
         yield rack
     finally:
         rack.clear()
+
+
+@pytest.fixture
+def board(rack: Rack, setup: Setup) -> Board:
+    """The running board of the setup a test is parametrized with."""
+    return rack.board(setup)

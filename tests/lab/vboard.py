@@ -66,8 +66,9 @@ poweroff -f
 
 @dataclass(frozen=True)
 class Setup:
-    """What to boot. `append` goes on the kernel's command line."""
+    """What to boot, by a name for people. `append` goes on the kernel's command line."""
 
+    name: str
     kernel: Literal["stock", "rt"]
     cpus: int = 2
     append: str = ""
@@ -160,8 +161,8 @@ class Initramfs:
 def build_initramfs(kit: Kit, kernel: str) -> bytes:
     """The whole userland of a board: busybox, dropbear, the probes, two accounts (root, user) reached with the kit's key."""
     archive = Initramfs()
-    for path in ("bin", "dev", "etc", "lib", "modules", "proc", "sys", "tmp", "home", "root", "lib64", "probe"):
-        archive.directory(path)
+    for folder in ("bin", "dev", "etc", "lib", "modules", "proc", "sys", "tmp", "home", "root", "lib64", "probe"):
+        archive.directory(folder)
     archive.device("dev/console", 5, 1)
     packages = kit.packages
     archive.file("bin/busybox", (packages["busybox-static"] / "bin/busybox").read_bytes(), 0o755)
