@@ -1,0 +1,41 @@
+"""Recordings to findings, checks and verdicts: pure functions, without I/O, clock or printing.
+
+numpy and scipy.special are loaded at the first judgement, not at import.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from rtassay.model.findings import Findings
+    from rtassay.model.recording import Recording
+
+ANALYSIS_VERSION: Final = 1
+"""Raised with every change of a number or a check, so that cached findings of an older one are recomputed."""
+
+__all__ = ["ANALYSIS_VERSION", "findings_dict", "judge"]
+
+
+def judge(
+    recording: Recording,
+    *,
+    deadline_ns: int | None = None,
+    p_target: float | None = None,
+    confidence: float | None = None,
+) -> Findings:
+    """Everything rtassay can say about one recording (`model.findings.Findings`).
+
+    Without `deadline_ns` the run's own requirement is judged (its deadline, p and confidence); if it had none the verdict is None.
+    With it, `p_target` defaults to 1e-6 and `confidence` to 0.95. Raises UsageError for values out of range.
+    """
+    from rtassay.analysis.judging import judge as run
+
+    return run(recording, deadline_ns=deadline_ns, p_target=p_target, confidence=confidence)
+
+
+def findings_dict(findings: Findings) -> dict[str, Any]:
+    """The object `rtassay show --json` prints (schema rtassay/show/1): plain dicts, lists, ints, finite floats, None."""
+    from rtassay.analysis.plain import findings_dict as convert
+
+    return convert(findings)

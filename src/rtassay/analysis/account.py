@@ -1,0 +1,132 @@
+"""A lane as analysis sees it: its counts in arrays, its interval, and what its source does after a late wake-up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rtassay.analysis.distribution import Ints, ints
+from rtassay.model.manifest import LaneEntry
+from rtassay.model.recording import Lane, Recording
+
+COUNTED = "counted"
+SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """Activations that never ran: the t-th from the end is at least `least_ns + t * step_ns` late (t = 0 .. count - 1)."""
+
+    count: int
+    least_ns: int
+    step_ns: int
+
+    def reaching(self, deadline_ns: int) -> int:
+        """How many are certainly not done before the deadline."""
+        short = max(0, -(-(deadline_ns - self.least_ns) // self.step_ns))
+        return max(0, self.count - short)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One lane. Bin i holds counts[i] samples in [lower[i], lower[i] + width[i]) ns; `over` more lie at `limit_ns` or above."""
+
+    lane: Lane
+    policy: str
+    interval_ns: int | None
+    bin_width_ns: int
+    lower: Ints
+    width: Ints
+    counts: Ints
+    run_deadline_ns: int | None
+    final: bool
+
+    @property
+    def entry(self) -> LaneEntry:
+        """The lane's row of the manifest."""
+        return self.lane.entry
+
+    @property
+    def counted(self) -> bool:
+        """Whether missed activations are known exactly, sample by sample."""
+        return self.policy == COUNTED and self.interval_ns is not None
+
+    @property
+    def over(self) -> int:
+        """Samples above the last possible bin."""
+        return int(self.lane.histogram.over)
+
+    @property
+    def under(self) -> int:
+        """Samples below the first possible bin."""
+        return int(self.lane.histogram.under)
+
+    @property
+    def dropped(self) -> int:
+        return self.entry.dropped or 0
+
+    @property
+    def truncated(self) -> int:
+        return self.entry.truncated or 0
+
+    @property
+    def limit_ns(self) -> int:
+        """Where overflow begins; the end of the last bin if the source does not say."""
+        if self.lane.histogram.limit_ns is not None:
+            return int(self.lane.histogram.limit_ns)
+        return int((self.lower + self.width)[-1]) if self.lower.size else 0
+
+    @property
+    def max_ns(self) -> int | None:
+        """The lane's own maximum; else the last bin's lower edge, unless samples lie above it."""
+        if self.entry.max_ns is not None:
+            return int(self.entry.max_ns)
+        return int(self.lower[-1]) if self.lower.size and not self.over else None
+
+    @property
+    def min_ns(self) -> int | None:
+        """The lane's own minimum; else the first bin's lower edge, unless samples lie below it."""
+        if self.entry.min_ns is not None:
+            return int(self.entry.min_ns)
+        return int(self.lower[0]) if self.lower.size and not self.under else None
+
+    @property
+    def accounted(self) -> int:
+        """Activations somebody counted, one way or another."""
+        return self.entry.n + (self.entry.missed or 0) + self.dropped + self.truncated
+
+    @property
+    def exposure(self) -> int:
+        """The activations a probability is per: due ones by the clock, else all that were counted."""
+        return self.entry.due if self.entry.due is not None else self.accounted
+
+    @property
+    def unaccounted(self) -> int:
+        """Due activations that nobody can name: 0 unless the account is broken."""
+        return max(0, self.exposure - self.accounted)
+
+    def truncated_tail(self) -> Truncated | None:
+        """The activations at the end that never ran, with their least lateness; None where the clock facts are missing."""
+        entry, interval = self.entry, self.interval_ns
+        if entry.closed_ns is None or entry.first_due_ns is None or entry.due is None or not interval:
+            return None
+        last_due_ns = entry.first_due_ns + (entry.due - 1) * interval
+        return Truncated(self.truncated, max(0, entry.closed_ns - last_due_ns), interval)
+
+
+def accounts(recording: Recording) -> tuple[Account, ...]:
+    """All lanes of a recording, in its order."""
+    manifest = recording.manifest
+    return tuple(
+        Account(
+            lane=lane,
+            policy=manifest.source.late_policy,
+            interval_ns=lane.entry.interval_ns or manifest.plan.interval_ns,
+            bin_width_ns=manifest.bin_width_ns,
+            lower=ints(lane.histogram.lower_ns),
+            width=ints(lane.histogram.width_ns),
+            counts=ints(lane.histogram.counts),
+            run_deadline_ns=manifest.plan.deadline_ns,
+            final=bool(manifest.end) and not manifest.damage.cut,
+        )
+        for lane in recording.lanes
+    )

@@ -1,0 +1,102 @@
+"""Binomial and Poisson bounds from scipy.special (scipy.stats costs a second to import).
+
+Probabilities near 0 and 1 are handled through their small complement, so they keep their digits at n = 1e12.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from scipy.special import betainc, betaincinv, gammaincinv
+
+
+def decimal(q: float) -> Fraction:
+    """The decimal number a person wrote: 0.9999999 is 9999999/10000000, not the nearest binary fraction."""
+    return Fraction(repr(float(q)))
+
+
+def nearest_rank(n: int, q: float) -> int:
+    """ceil(n q), at least 1: the rank of the nearest-rank quantile among n >= 1 values, without rounding error."""
+    exact = decimal(q)
+    return max(1, -(-n * exact.numerator // exact.denominator))
+
+
+def binomial_ppf(alpha: float, n: int, q: float) -> int:
+    """The smallest x with P(Binomial(n, q) <= x) >= alpha, for 0 < alpha < 1.
+
+    P(X <= x) is the chance of at least n - x failures, each of probability 1 - q: the largest such count is searched.
+    """
+    fail = float(1 - decimal(q))
+    if fail <= 0.0 or n == 0:
+        return n
+    if fail >= 1.0:
+        return 0
+
+    def enough(failures: int) -> bool:
+        return failures <= 0 or float(betainc(failures, n - failures + 1, fail)) >= alpha
+
+    spread = 12 * math.sqrt(n * fail * (1 - fail)) + 12
+    low = max(0, int(n * fail - spread))
+    high = min(n, int(n * fail + spread)) + 1
+    while low > 0 and not enough(low):
+        low //= 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if enough(middle) else (low, middle)
+    return n - low
+
+
+def p_lower(k: int, n: int, confidence: float) -> float:
+    """One-sided Clopper-Pearson lower limit of k exceedances in n."""
+    if k <= 0 or n <= 0:
+        return 0.0
+    if k >= n:
+        return math.exp(math.log1p(-confidence) / n)
+    return float(betaincinv(k, n - k + 1, 1 - confidence))
+
+
+def p_upper(k: int, n: int, confidence: float) -> float:
+    """One-sided Clopper-Pearson upper limit of k exceedances in n; 1 without any observation."""
+    if n <= 0 or k >= n:
+        return 1.0
+    if k <= 0:
+        return -math.expm1(math.log1p(-confidence) / n)
+    return float(betaincinv(k + 1, n - k, confidence))
+
+
+def poisson_upper(k: int, confidence: float) -> float:
+    """One-sided upper limit of a Poisson mean after k events: half the chi-squared quantile of 2(k + 1) degrees."""
+    return float(gammaincinv(k + 1, confidence))
+
+
+def most_exceedances(n: int, p: float, confidence: float) -> int | None:
+    """The largest k with p_upper(k, n) <= p; None if not even zero exceedances suffice."""
+    if p_upper(0, n, confidence) > p:
+        return None
+    low, high = 0, n + 1
+    guess = int(n * p) + 2
+    if guess < n and p_upper(guess, n, confidence) > p:
+        high = guess
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if p_upper(middle, n, confidence) <= p else (low, middle)
+    return low
+
+
+def samples_needed(p: float, confidence: float, k: int = 0) -> int | None:
+    """The smallest n for which k exceedances still give p_upper <= p; None for p = 0, which no n shows."""
+    if p <= 0:
+        return None
+    if p >= 1:
+        return max(1, k)
+    if k <= 0:
+        return max(1, math.ceil(math.log1p(-confidence) / math.log1p(-p)))
+    high = max(k + 1, math.ceil(poisson_upper(k, confidence) / p))
+    while p_upper(k, high, confidence) > p:
+        high *= 2
+    low = k
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if p_upper(k, middle, confidence) <= p else (middle, high)
+    return high

@@ -1,0 +1,112 @@
+"""A validity check: a row of the table and a small pure function. To add one: a function, and a line in `table.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from rtassay.analysis.account import Account
+from rtassay.model.findings import CheckResult, LaneFindings
+from rtassay.model.manifest import Manifest
+from rtassay.model.recording import Recording
+from rtassay.model.units import NS_PER_S
+
+PASS = "pass"
+UNKNOWN = "unknown"
+NOTE = "note"
+WARNING = "warning"
+INVALID = "invalid"
+
+INTEGRITY = "integrity"
+OPTIMISM = "optimism"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a check may look at: the recording, its lanes and what was computed of them, and the requirement (or None)."""
+
+    recording: Recording
+    accounts: tuple[Account, ...]
+    lanes: tuple[LaneFindings, ...]
+    deadline_ns: int | None
+    p_target: float
+    confidence: float
+
+    @property
+    def manifest(self) -> Manifest:
+        return self.recording.manifest
+
+    @property
+    def window_ns(self) -> tuple[int, int] | None:
+        """Begin and end of the measurement on the probe's clock: the run's, else from first due time to last closing."""
+        manifest = self.manifest
+        if manifest.started_ns is not None and manifest.ended_ns is not None:
+            return manifest.started_ns, manifest.ended_ns
+        starts = [lane.entry.first_due_ns for lane in self.accounts if lane.entry.first_due_ns is not None]
+        ends = [lane.entry.closed_ns for lane in self.accounts if lane.entry.closed_ns is not None]
+        return (min(starts), max(ends)) if starts and ends else None
+
+    @property
+    def duration_s(self) -> float | None:
+        """Length of the measurement; None where the source cannot tell."""
+        window = self.window_ns
+        return (window[1] - window[0]) / NS_PER_S if window is not None and window[1] >= window[0] else None
+
+    @property
+    def measured_cpus(self) -> tuple[int, ...]:
+        """CPUs with a lane, sorted."""
+        return tuple(sorted({lane.entry.cpu for lane in self.accounts if lane.entry.cpu is not None}))
+
+    @property
+    def own_run(self) -> bool:
+        """Run by rtassay itself, which knows what load it started; not an imported file."""
+        manifest = self.manifest
+        return bool(manifest.plan.argv or manifest.plan.command or manifest.inventory or self.recording.telemetry)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a check found. `kind` only where it differs from the table's. The message is one line of plain English."""
+
+    severity: str
+    message: str
+    facts: dict[str, Any] = field(default_factory=dict)
+    kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One row of the table. `severity` is the one it fires with by default; `required`: unknown caps at NOT DEMONSTRATED."""
+
+    id: str
+    condition: str
+    kind: str
+    severity: str
+    required: bool
+    explanation: str
+    advice: str
+    function: Callable[[Context], Outcome]
+
+    def run(self, context: Context) -> CheckResult:
+        """The result, always: what could not be looked at is unknown, never a pass."""
+        found = self.function(context)
+        message = " ".join(found.message.split())
+        return CheckResult(self.id, found.severity, found.kind or self.kind, message, found.facts)
+
+
+def passed(message: str, **facts: Any) -> Outcome:
+    """Looked at, and fine."""
+    return Outcome(PASS, message, facts)
+
+
+def unknown(message: str, **facts: Any) -> Outcome:
+    """Could not be looked at."""
+    return Outcome(UNKNOWN, message, facts)
+
+
+def named(lanes: list[Account]) -> str:
+    """`lane 0, lane 3` for a message; at most four names."""
+    names = [lane.entry.name for lane in lanes]
+    shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    return f"lane{'s' if len(names) > 1 else ''} {shown}"

@@ -1,0 +1,126 @@
+"""Was the board under load, and for the whole of the measurement?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rtassay.analysis.checks.base import INVALID, NOTE, WARNING, Context, Outcome, passed, unknown
+from rtassay.model.manifest import LoadEntry
+from rtassay.model.units import NS_PER_S, format_time
+
+IDLE_BELOW = 0.2
+SLACK_NS = NS_PER_S
+LULL_NS = 3 * NS_PER_S
+
+
+def planned(context: Context) -> bool:
+    """Whether rtassay was asked for a load."""
+    return context.manifest.plan.load not in ("none", "") or bool(context.manifest.loads)
+
+
+def declared(context: Context) -> str | None:
+    """The load a person put in a label, for runs that rtassay did not load itself."""
+    text = context.manifest.labels.get("load", "").strip()
+    return text if text and text.lower() not in ("none", "no", "idle", "unknown") else None
+
+
+def busy_share(context: Context) -> float | None:
+    """Mean share of busy CPU time of the whole board over the window; None without telemetry."""
+    series = _busy(context)
+    return float(series[1].mean()) if series is not None else None
+
+
+def _busy(context: Context) -> tuple[Any, Any] | None:
+    """(times ns, busy share) inside the window."""
+    for series in context.recording.telemetry:
+        if series.monitor == "cpu" and series.name == "all.busy" and len(series.values):
+            times, values = np.asarray(series.mono_ns, dtype=np.int64), np.asarray(series.values, dtype=float)
+            keep = np.isfinite(values)
+            if (window := context.window_ns) is not None:
+                keep &= (times >= window[0]) & (times <= window[1])
+            return (times[keep], values[keep]) if keep.any() else None
+    return None
+
+
+def no_load(context: Context) -> Outcome:
+    """An idle board says nothing about a loaded one."""
+    busy = busy_share(context)
+    facts: dict[str, Any] = {"load": context.manifest.plan.load, "busy": busy}
+    if planned(context):
+        name = context.manifest.plan.load
+        if busy is not None and busy < IDLE_BELOW:
+            return Outcome(NOTE, f"load {name} was declared, but the CPUs were {busy:.0%} busy", facts)
+        return passed(f"under load {name}", **facts)
+    if (text := declared(context)) is not None:
+        return passed(f"a person declared the load: {text}", **facts)
+    if busy is not None and busy >= IDLE_BELOW:
+        return passed(f"no load was started, but the CPUs were {busy:.0%} busy", **facts)
+    if busy is None and not context.own_run:
+        return unknown("whether the board was under load is not known; say so with --label load=...", **facts)
+    seen = f"the CPUs were {busy:.0%} busy" if busy is not None else "CPU use is not known"
+    return Outcome(WARNING, f"no load was started and {seen}: says nothing about a loaded board", facts)
+
+
+def load_window(context: Context) -> Outcome:
+    """Every load ran from begin to end of the measurement, within a second."""
+    manifest = context.manifest
+    if not planned(context):
+        if (text := declared(context)) is not None:
+            return Outcome(NOTE, f"the load '{text}' was declared by a person, not observed")
+        if not context.own_run:
+            return unknown("what load ran, and when, is not known")
+        return passed("no load was planned")
+    window = context.window_ns
+    if not manifest.loads:
+        return Outcome(INVALID, f"load {manifest.plan.load} was planned, but nothing shows that it ran")
+    if window is None:
+        return unknown("begin and end of the measurement are not known")
+    gaps = [text for load in manifest.loads for text in _gaps(load, window)]
+    if not gaps and (lull := _lull(context)) is not None:
+        return Outcome(WARNING, lull, {"gaps": [lull]})
+    if gaps:
+        return Outcome(INVALID, "; ".join(gaps[:3]), {"gaps": gaps})
+    names = ", ".join(load.name for load in manifest.loads)
+    return passed(f"{names} ran from begin to end")
+
+
+def _gaps(load: LoadEntry, window: tuple[int, int]) -> list[str]:
+    start, end = window
+    length = format_time(end - start)
+    if load.started_ns is None:
+        return [f"{load.name} never started{f' ({load.error})' if load.error else ''}: no load for all of {length}"]
+    gaps = []
+    if load.started_ns > start + SLACK_NS:
+        gaps.append(f"{load.name} started {format_time(load.started_ns - start)} after the measurement of {length}")
+    last = load.ended_ns
+    if last is None and load.stop_asked_ns is None:
+        gaps.append(f"nothing shows when {load.name} ended")
+    elif last is not None and last < end - SLACK_NS:
+        why = f", exit code {load.exit_code}" if load.exit_code else f", signal {load.signal}" if load.signal else ""
+        gaps.append(f"{load.name} ended {format_time(end - last)} before the measurement of {length}{why}")
+    elif last is None and load.stop_asked_ns is not None and load.stop_asked_ns < end - SLACK_NS:
+        gaps.append(f"{load.name} was stopped {format_time(end - load.stop_asked_ns)} before the measurement ended")
+    return gaps
+
+
+def _lull(context: Context) -> str | None:
+    """A stretch in which the CPUs went idle although the load otherwise kept them busy."""
+    series, window = _busy(context), context.window_ns
+    if series is None or window is None or series[0].size < 5:
+        return None
+    times, busy = series
+    usual = float(np.median(busy))
+    if usual < 0.5:
+        return None
+    idle_since: int | None = None
+    for at, share in zip(times.tolist(), busy.tolist(), strict=True):
+        if share >= IDLE_BELOW * usual:
+            idle_since = None
+            continue
+        idle_since = at if idle_since is None else idle_since
+        if at - idle_since >= LULL_NS:
+            begin = format_time(max(0, idle_since - window[0]))
+            return f"the CPUs were idle from {begin} into the run for {format_time(at - idle_since)} or more, though the load was alive"
+    return None

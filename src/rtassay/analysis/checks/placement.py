@@ -1,0 +1,180 @@
+"""Did the measuring threads run where and how they were meant to?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rtassay.analysis.account import Account
+from rtassay.analysis.checks.base import INVALID, NOTE, WARNING, Context, Outcome, named, passed, unknown
+from rtassay.analysis.checks.integrity import recorder_above_lanes
+from rtassay.model.manifest import Obtained
+from rtassay.model.units import NS_PER_S, format_cpu_list
+
+REAL_TIME = ("fifo", "rr", "deadline")
+
+
+def _read_backs(lane: Account) -> list[Obtained]:
+    return [seen for seen in (lane.entry.obtained_start, lane.entry.obtained_end) if seen is not None]
+
+
+def self_interference(context: Context) -> Outcome:
+    """More measuring threads than CPUs to run them."""
+    cpus = [lane.entry.cpu for lane in context.accounts]
+    known = [cpu for cpu in cpus if cpu is not None]
+    twice = sorted({cpu for cpu in known if known.count(cpu) > 1})
+    if twice:
+        text = f"more than one lane on CPU {format_cpu_list(twice)}: they queue behind each other"
+        return Outcome(INVALID, text, {"cpus": twice})
+    online = cpu_count(context.manifest.inventory.get("cpus"))
+    if online is not None and len(cpus) > online:
+        return Outcome(
+            INVALID, f"{len(cpus)} lanes on {online} CPUs queue behind each other", {"lanes": len(cpus), "cpus": online}
+        )
+    if not cpus or (len(known) < len(cpus) and len(cpus) > 1):
+        return unknown("the lanes' CPUs are not known")
+    return passed("one lane per CPU")
+
+
+def cpu_count(cpus: Any) -> int | None:
+    """Online CPUs of the inventory's `cpus`: a list, a text like 0-3, or a number."""
+    online = cpus.get("online") if isinstance(cpus, dict) else None
+    if isinstance(online, int):
+        return online
+    if isinstance(online, list | tuple):
+        return len(online)
+    if isinstance(online, str) and online.strip():
+        from rtassay.model.errors import UsageError
+        from rtassay.model.units import parse_cpu_list
+
+        try:
+            return len(parse_cpu_list(online))
+        except UsageError:
+            return None
+    return None
+
+
+def main_on_measured(context: Context) -> Outcome:
+    """The probe's own other threads may run on a measured CPU."""
+    facts = context.manifest.facts
+    threads = {name: facts[name].get("affinity") for name in ("main", "writer") if isinstance(facts.get(name), dict)}
+    known = {name: set(cpus) for name, cpus in threads.items() if cpus}
+    if not known or not context.measured_cpus:
+        return unknown("where the probe's other threads may run is not known")
+    shared = sorted(set().union(*known.values()) & set(context.measured_cpus))
+    if not shared:
+        return passed("the probe's other threads keep off the measured CPUs")
+    who = " and ".join(name for name, cpus in known.items() if cpus & set(context.measured_cpus))
+    text = f"the probe's {who} thread may run on measured CPU {format_cpu_list(shared)}"
+    if recorder_above_lanes(context):
+        return Outcome(WARNING, f"{text} at a priority not below the lanes'", {"cpus": shared})
+    return Outcome(NOTE, f"{text}, below the lanes' priority", {"cpus": shared})
+
+
+def not_pinned(context: Context) -> Outcome:
+    """A lane allowed on several CPUs, or seen to move."""
+    loose = [
+        lane
+        for lane in context.accounts
+        if (lane.entry.migrations or 0) > 0 or any(len(seen.affinity or ()) > 1 for seen in _read_backs(lane))
+    ]
+    if loose:
+        moves = sum(lane.entry.migrations or 0 for lane in loose)
+        text = f"{named(loose)} may run on several CPUs ({moves} migrations seen): a lane is no verdict of one CPU"
+        return Outcome(WARNING, text, {"migrations": moves, "lanes": [lane.entry.name for lane in loose]})
+    blind = [lane for lane in context.accounts if not any(seen.affinity for seen in _read_backs(lane))]
+    if blind or not context.accounts:
+        return unknown("the lanes' affinity was not read back")
+    return passed("every lane is bound to one CPU")
+
+
+def not_rt_policy(context: Context) -> Outcome:
+    """Lanes without a real-time policy, or at another priority than asked for."""
+    manifest = context.manifest
+    asked = manifest.facts.get("requested")
+    asked = asked if isinstance(asked, dict) else {}
+    priority = manifest.plan.priority if manifest.plan.priority is not None else asked.get("priority")
+    wrong: list[str] = []
+    blind = []
+    for lane in context.accounts:
+        seen = [back for back in _read_backs(lane) if back.policy is not None]
+        if not seen:
+            blind.append(lane)
+        for back in seen:
+            real_time = str(back.policy).lower() in REAL_TIME
+            moved = priority is not None and back.priority is not None and back.priority != priority
+            if not real_time:
+                wrong.append(f"lane {lane.entry.name} ran under {back.policy}")
+            elif moved and back.policy != "deadline":
+                wrong.append(f"lane {lane.entry.name} ran at priority {back.priority}, {priority} was asked for")
+    facts: dict[str, Any] = {
+        "requested_policy": manifest.plan.policy or asked.get("policy"),
+        "requested_priority": priority,
+    }
+    if wrong:
+        fallback = manifest.facts.get("fallback")
+        why = f" ({fallback})" if fallback else ""
+        more = f" and {len(set(wrong)) - 1} more such" if len(set(wrong)) > 1 else ""
+        text = f"{wrong[0]}{more}{why}: that is not the latency of a real-time thread"
+        return Outcome(INVALID, text, facts | {"wrong": sorted(set(wrong))})
+    if blind or not context.accounts:
+        return unknown("the lanes' policy was not read back", **facts)
+    return passed("every lane ran under the policy and priority asked for", **facts)
+
+
+def rt_throttle_on(context: Context) -> Outcome:
+    """The kernel's limit on real-time time, and whether the run came near it."""
+    inventory = context.manifest.inventory
+    runtime, period = inventory.get("rt_runtime_us"), inventory.get("rt_period_us") or 1_000_000
+    messages = inventory.get("throttle_messages") or context.manifest.inventory_end.get("throttle_messages")
+    facts: dict[str, Any] = {"rt_runtime_us": runtime, "rt_period_us": period}
+    if messages:
+        return Outcome(WARNING, f"the kernel reported real-time throttling: {str(messages[0])[:160]}", facts)
+    if runtime is None:
+        return unknown("the real-time throttling limit could not be read")
+    if runtime == -1 or runtime >= period:
+        return passed("real-time throttling is off", **facts)
+    share, limit = _busiest(context), runtime / period
+    facts |= {"share": share, "limit": limit}
+    text = f"real-time throttling is on at {limit:.0%}"
+    if share is None:
+        return Outcome(WARNING, f"{text}, and the lanes' CPU time is not known", facts)
+    if share >= limit / 2:
+        return Outcome(WARNING, f"{text}; a lane alone used {share:.0%} of its CPU", facts)
+    return Outcome(NOTE, f"{text}; the lanes used at most {share:.1%} of a CPU", facts)
+
+
+def _busiest(context: Context) -> float | None:
+    duration_s = context.duration_s
+    used = [lane.entry.cpu_ns for lane in context.accounts if lane.entry.cpu_ns is not None]
+    if not duration_s or len(used) < len(context.accounts) or not used:
+        return None
+    return max(used) / (duration_s * NS_PER_S)
+
+
+def not_mlocked(context: Context) -> Outcome:
+    """Memory that could be paged out."""
+    locked = context.manifest.facts.get("mlocked")
+    if locked is None:
+        return unknown("whether the probe's memory was locked is not known")
+    if locked:
+        return passed("the probe's memory was locked")
+    why = context.manifest.facts.get("mlock_error")
+    return Outcome(
+        WARNING, f"the probe's memory was not locked{f' ({why})' if why else ''}: page faults can enter the tail"
+    )
+
+
+def page_faults(context: Context) -> Outcome:
+    """Page faults in the measuring threads after their first due time."""
+    rows = [(lane, lane.entry.major_faults, lane.entry.minor_faults) for lane in context.accounts]
+    if not rows or any(major is None and minor is None for _, major, minor in rows):
+        hit = [lane for lane, major, minor in rows if major or minor]
+        if not hit:
+            return unknown("the lanes' page faults were not counted")
+    major = sum(count or 0 for _, count, _ in rows)
+    minor = sum(count or 0 for _, _, count in rows)
+    facts = {"major": major, "minor": minor}
+    if not major and not minor:
+        return passed("no page fault in a measuring thread", **facts)
+    lanes = [lane for lane, some_major, some_minor in rows if some_major or some_minor]
+    return Outcome(WARNING, f"{named(lanes)}: {major} major and {minor} minor page faults while measuring", facts)
