@@ -1,0 +1,335 @@
+/*
+ * rtprobe watch: the contents of files as frames stamped with CLOCK_MONOTONIC, read again and again through descriptors kept open
+ * (monitors), or once (inventory). It runs beside a measurement: default policy, one sleep a round, unchanged content is not sent.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../expand.h"
+#include "../facts.h"
+#include "../loop.h"
+#include "../say.h"
+#include "kind.h"
+
+enum { FILE_HEAD = 24, FLAG_SAME = 1, FLAG_CUT = 2, SPARE_FDS = 16, NEVER_SENT = -1 };
+#define MAX_CONTENT (FRAME_MAX - FILE_HEAD)
+
+
+struct watched {
+	int fd;     /* -1: not open */
+	int error;  /* the last one sent, 0 after content, NEVER_SENT */
+	bool cut;
+	size_t length;
+	uint64_t hash; /* of the last content sent */
+};
+
+struct watch {
+	const struct plan *plan;
+	struct loop loop;
+	struct names paths, unmatched;
+	struct watched *files;
+	unsigned char *block; /* FILE_HEAD + max_bytes + 1 */
+	size_t max_bytes;
+	int64_t every_ns;
+	uint64_t count, rounds, late_rounds;
+	bool keep_open;
+};
+
+/* FNV-1a: with the length, enough to tell that a file changed; nobody forges /proc/stat. */
+static uint64_t hash_of(const unsigned char *at, size_t length)
+{
+	uint64_t hash = UINT64_C(14695981039346656037);
+
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ at[i]) * UINT64_C(1099511628211);
+	return hash;
+}
+
+/* Reads from the start, at most max_bytes + 1. Bytes, or -1 and errno. */
+static ssize_t read_content(const struct watch *w, int fd)
+{
+	unsigned char *to = w->block + FILE_HEAD;
+	size_t n = 0;
+
+	while (n <= w->max_bytes) {
+		ssize_t got = pread(fd, to + n, w->max_bytes + 1 - n, (off_t)n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -1;
+		if (got == 0)
+			break;
+		n += (size_t)got;
+	}
+	return (ssize_t)n;
+}
+
+/* A file that was deleted or replaced reads on happily through the old descriptor: look at the name again. */
+static bool deleted(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) || st.st_nlink == 0;
+}
+
+static void forget(struct watched *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	file->fd = -1;
+}
+
+static ssize_t open_and_read(struct watch *w, size_t i)
+{
+	struct watched *file = &w->files[i];
+	ssize_t n;
+
+	file->fd = open(w->paths.list[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (file->fd < 0)
+		return -1;
+	n = read_content(w, file->fd);
+	if (n < 0 || !w->keep_open) {
+		int error = errno;
+
+		forget(file);
+		errno = error;
+	}
+	return n;
+}
+
+static void send_file(struct watch *w, size_t i, int64_t at_ns, int error, unsigned char flags, size_t length)
+{
+	memset(w->block, 0, FILE_HEAD);
+	put_u64(w->block, (uint64_t)at_ns);
+	put_u32(w->block + 8, (uint32_t)i);
+	put_u32(w->block + 12, (uint32_t)error);
+	w->block[16] = flags;
+	outlet_frame(&w->loop.out, FRAME_FILE, w->block, FILE_HEAD + length);
+}
+
+static void read_one(struct watch *w, size_t i)
+{
+	struct watched *file = &w->files[i];
+	int64_t at_ns = mono_ns();
+	ssize_t n = -1;
+	uint64_t hash;
+	size_t length;
+	bool cut, same;
+
+	if (file->fd >= 0 && (deleted(file->fd) || (n = read_content(w, file->fd)) < 0))
+		forget(file);
+	if (file->fd < 0 && n < 0) {
+		at_ns = mono_ns();
+		n = open_and_read(w, i);
+	}
+	if (n < 0) {
+		if (errno != file->error)
+			send_file(w, i, at_ns, errno, 0, 0);
+		file->error = errno;
+		return;
+	}
+	cut = (size_t)n > w->max_bytes;
+	length = cut ? w->max_bytes : (size_t)n;
+	hash = hash_of(w->block + FILE_HEAD, length);
+	same = file->error == 0 && file->length == length && file->cut == cut && file->hash == hash;
+	send_file(w, i, at_ns, 0, (unsigned char)((same ? FLAG_SAME : 0) | (cut ? FLAG_CUT : 0)), same ? 0 : length);
+	file->error = 0;
+	file->cut = cut;
+	file->length = length;
+	file->hash = hash;
+}
+
+/* All files once. A reader that is behind is waited for, not flooded; nothing is skipped for it. */
+static void read_all_files(struct watch *w)
+{
+	for (size_t i = 0; i < w->paths.n && !w->loop.out.error; i++) {
+		read_one(w, i);
+		if (outlet_pending(&w->loop.out) > OUTLET_ROOM &&
+		    loop_drain(&w->loop, INT64_MAX, true, OUTLET_ROOM) > OUTLET_ROOM)
+			return;
+	}
+	w->rounds++;
+}
+
+static void json_names(struct json *j, const char *key, const struct names *names)
+{
+	json_array(j, key);
+	for (size_t i = 0; i < names->n; i++)
+		json_string(j, NULL, names->list[i]);
+	json_end_array(j);
+}
+
+/* FACTS, or an exit code if the list of paths does not fit a frame. */
+static int send_facts(struct watch *w)
+{
+	struct json j;
+
+	facts_begin(&j, w->plan);
+	json_int(&j, "every_ns", w->every_ns);
+	json_uint(&j, "max_bytes", w->max_bytes);
+	if (w->count)
+		json_uint(&j, "count", w->count);
+	else
+		json_null(&j, "count");
+	json_names(&j, "paths", &w->paths);
+	json_names(&j, "unmatched", &w->unmatched);
+	json_end_object(&j);
+	if (j.length > FRAME_MAX) {
+		json_close(&j);
+		return say_fail(EXIT_USAGE, "%zu paths are too many for one watch; give narrower patterns", w->paths.n);
+	}
+	outlet_json(&w->loop.out, FRAME_FACTS, &j);
+	return 0;
+}
+
+static int expand_paths(struct watch *w)
+{
+	for (int i = 0; i < w->plan->n_args; i++) {
+		size_t before = w->paths.n;
+
+		expand(&w->paths, w->plan->args[i]);
+		if (w->paths.n == before) {
+			struct names *none = &w->unmatched;
+			char **bigger = realloc(none->list, (none->n + 1) * sizeof *bigger);
+			char *copy = strdup(w->plan->args[i]);
+
+			if (bigger)
+				none->list = bigger;
+			if (!bigger || !copy) {
+				free(copy);
+				return say_fail(EXIT_BOARD, "no memory for the list of paths");
+			}
+			none->list[none->n++] = copy;
+		}
+	}
+	names_unique(&w->paths);
+	if (w->paths.failed)
+		return say_fail(EXIT_BOARD, "no memory for the list of paths");
+	if (!w->paths.n)
+		say_note("no path matches; there is nothing to watch");
+	return 0;
+}
+
+/* Descriptors are kept only if there are enough for all; thousands of files of an inventory are read one by one. */
+static bool enough_descriptors(const struct watch *w)
+{
+	struct rlimit limit;
+
+	if (w->count == 1 || getrlimit(RLIMIT_NOFILE, &limit))
+		return false;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	return !getrlimit(RLIMIT_NOFILE, &limit) && w->paths.n + SPARE_FDS < limit.rlim_cur;
+}
+
+static int prepare(struct watch *w)
+{
+	int code = expand_paths(w);
+
+	if (code)
+		return code;
+	w->block = malloc(FILE_HEAD + w->max_bytes + 1);
+	w->files = calloc(w->paths.n + 1, sizeof *w->files);
+	if (!w->block || !w->files)
+		return say_fail(EXIT_BOARD, "no memory to read %zu files of %zu bytes; lower --max-bytes", w->paths.n, w->max_bytes);
+	for (size_t i = 0; i < w->paths.n; i++)
+		w->files[i] = (struct watched){.fd = -1, .error = NEVER_SENT};
+	w->keep_open = enough_descriptors(w);
+	return send_facts(w);
+}
+
+/* Rounds at start + k * every; a round that comes too late for its place is counted, not repeated in a burst. */
+static const char *watch_rounds(struct watch *w)
+{
+	int64_t due_ns = mono_ns();
+
+	for (;;) {
+		int64_t behind;
+
+		read_all_files(w);
+		if (w->loop.out.error)
+			return "error";
+		if (w->count && w->rounds >= w->count)
+			return "count";
+		due_ns += w->every_ns;
+		behind = mono_ns() - due_ns;
+		if (behind >= w->every_ns) {
+			w->late_rounds += (uint64_t)(behind / w->every_ns);
+			due_ns += behind / w->every_ns * w->every_ns;
+		}
+		while (!loop_asked_to_end(&w->loop) && !w->loop.out.error && mono_ns() < due_ns)
+			loop_wait(&w->loop, due_ns, NULL, 0);
+		if (w->loop.out.error)
+			return "error";
+		if (loop_asked_to_end(&w->loop))
+			return w->loop.stop_signal ? "signal" : "owner";
+	}
+}
+
+static void send_end(struct watch *w, const char *reason, int exit_code)
+{
+	struct json j;
+
+	end_begin(&j, reason, exit_code);
+	json_uint(&j, "rounds", w->rounds);
+	json_uint(&j, "late_rounds", w->late_rounds);
+	json_end_object(&j);
+	outlet_json(&w->loop.out, FRAME_END, &j);
+}
+
+static void release(struct watch *w)
+{
+	for (size_t i = 0; w->files && i < w->paths.n; i++)
+		forget(&w->files[i]);
+	free(w->files);
+	free(w->block);
+	names_free(&w->paths);
+	names_free(&w->unmatched);
+}
+
+static int watch_run(const struct plan *plan)
+{
+	struct watch w = {
+		.plan = plan,
+		.every_ns = plan_number(plan, "every"),
+		.count = (uint64_t)plan_number(plan, "count"),
+		.max_bytes = (size_t)plan_number(plan, "max-bytes"),
+	};
+	int code = loop_open(&w.loop, plan_text(plan, "output"), true, plan_flag(plan, "attached"));
+
+	if (!code)
+		code = prepare(&w);
+	if (!code)
+		send_end(&w, watch_rounds(&w), EXIT_DONE);
+	code = loop_close(&w.loop, INT64_MAX, code);
+	release(&w);
+	return code;
+}
+
+static const struct option_spec watch_options[] = {
+	{.name = "every", .type = OPT_DURATION, .unit = "ns", .min = 10000000, .max = INT64_C(86400000000000), .standard = "1s",
+	 .help = "time between two readings of all files"},
+	{.name = "count", .type = OPT_INTEGER, .unit = "readings", .min = 1, .max = INT32_MAX, .help = "end after this many readings"},
+	{.name = "max-bytes", .type = OPT_INTEGER, .unit = "bytes", .min = 1, .max = MAX_CONTENT, .standard = "65536",
+	 .help = "content beyond this is cut, and flagged"},
+	{.name = "attached", .type = OPT_FLAG, .help = "end when stdin ends: its other end is the owner's"},
+	{.name = "output", .letter = 'o', .type = OPT_TEXT, .unit = "FILE", .help = "where the stream goes instead of stdout"},
+	{0},
+};
+
+const struct kind kind_watch = {
+	.name = "watch",
+	.summary = "contents of files as frames stamped with the board's clock",
+	.arguments = "PATH...",
+	.min_arguments = 1,
+	.max_arguments = INT32_MAX,
+	.options = watch_options,
+	.run = watch_run,
+};
