@@ -11,8 +11,8 @@ from rtassay.model.units import format_cpu_list
 
 PROFILE = "field"
 _MIB = 1024 * 1024
+_VM_MOST, _VM_LEAST = 256 * _MIB, _MIB
 _VM_FALLBACK = 64 * _MIB
-_VM_LEAST = _MIB
 # stress-ng 0.13 writes these rows as info:, later ones as metrc:.
 _METRIC = re.compile(
     r"^stress-ng: (?:metrc|info):\s+\[\d+\]\s+(?P<name>[a-z][a-z0-9-]*)\s+(?P<ops>\d+)((?:\s+[\d.]+){5}.*)$",
@@ -28,8 +28,8 @@ class StressNgLoad:
     rtassay without a new name:
 
     - `--cpu` (arithmetic, all methods), `--cache` (cache thrashing, flushes and fences);
-    - `--vm` (page faults, mapping and unmapping) with 3/16 of the available memory in all, so that everything together stays
-      below a quarter;
+    - `--vm` (page faults, mapping and unmapping) with 256 MiB each, but never more than 3/16 of the available memory in all, so
+      that everything together stays below a quarter;
     - `--timer --timer-freq 100000` (timer interrupts and signals);
     - `--fork`, `--switch`, `--pipe` (scheduler, process creation, IPC).
 
@@ -67,7 +67,7 @@ def _profile(spec: LoadSpec) -> list[str]:
     each = str(len(spec.cpus))
     vm_bytes = _VM_FALLBACK if spec.memory_available_bytes is None else spec.memory_available_bytes * 3 // 16
     # Some versions share --vm-bytes out between the instances, others give it to each: divided here, it is right or too low.
-    per_instance = max(_VM_LEAST, vm_bytes // len(spec.cpus))
+    per_instance = max(_VM_LEAST, min(_VM_MOST, vm_bytes // len(spec.cpus)))
     arguments: list[str] = []
     for stressor in ("cpu", "cache", "vm", "timer", "fork", "switch", "pipe"):
         arguments += [f"--{stressor}", each]

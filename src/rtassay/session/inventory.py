@@ -66,6 +66,7 @@ def describe(files: Mapping[str, bytes], config: bytes | None = None) -> dict[st
     running = [p for path, content in files.items() if path.endswith("/stat") and (p := processes.parse_stat(content))]
     cpuinfo = text.get("/proc/cpuinfo") or ""
     return {
+        **describe_end(files),
         "kernel": kernel_config.describe(
             dict(files),
             kernel_config.unpack(files.get("/proc/config.gz")) or kernel_config.unpack(config),
@@ -89,7 +90,6 @@ def describe(files: Mapping[str, bytes], config: bytes | None = None) -> dict[st
         # The kernel's log cannot be read for sure without privilege, and reading it would be one more program on the board.
         "throttle_messages": None,
         "sched_features": _words(text.get("/sys/kernel/debug/sched/features")),
-        **describe_end(files),
     }
 
 
@@ -104,7 +104,7 @@ def describe_end(files: Mapping[str, bytes]) -> dict[str, Any]:
     meminfo = text.get("/proc/meminfo") or ""
     return {
         "clocksource": text.get(f"{_CLOCKS}/current_clocksource"),
-        "online": text.cpus(f"{_CPUS}/online"),
+        "cpus": {"online": text.cpus(f"{_CPUS}/online")},
         "governors": dict(sorted(governors.items(), key=lambda item: int(item[0]))) or None,
         "rt_runtime_us": text.number("/proc/sys/kernel/sched_rt_runtime_us"),
         "rt_period_us": text.number("/proc/sys/kernel/sched_rt_period_us"),

@@ -133,7 +133,7 @@ def _measured_cpus(
     asked: Plan, allowed: tuple[int, ...], facts: dict[str, Any], *, isolated: bool, lanes: int | None
 ) -> tuple[int, ...]:
     if isolated:
-        online = facts["online"] or []
+        online = facts["cpus"]["online"] or ()
         cpus = tuple(cpu for cpu in facts["cpus"]["isolated"] or () if cpu in online)
         if not cpus:
             raise UsageError(

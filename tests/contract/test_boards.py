@@ -1,0 +1,197 @@
+"""Every transport keeps the promises of boards.base, whatever it is made of."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rtassay.model import rooms
+from rtassay.model.errors import BoardError
+
+NAMES = list(rooms.table("boards"))
+
+
+def on_board(name: str, work: Callable[[Any], Awaitable[None]]) -> None:
+    """Run `work(board)` with the board open, and close it whatever happens."""
+
+    async def main() -> None:
+        board = rooms.load("boards", name)()
+        await board.open()
+        try:
+            await work(board)
+        finally:
+            await board.close()
+
+    asyncio.run(main())
+
+
+async def output_of(process: Any) -> bytes:
+    return b"".join([chunk async for chunk in process.chunks()])
+
+
+def alive(pid: int) -> bool:
+    """Whether it runs (a zombie does not)."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_board_says_what_it_is(name: str) -> None:
+    board = rooms.load("boards", name)()
+    assert board.name
+    assert isinstance(board.detaches, bool)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_output_comes_whole_and_the_exit_code_with_it(name: str) -> None:
+    async def work(board: Any) -> None:
+        process = await board.start(["sh", "-c", "head -c 20000000 /dev/zero; echo oops >&2; exit 7"])
+        assert len(await output_of(process)) == 20_000_000
+        assert await process.wait(10) == 7
+        assert await process.errors() == b"oops\n"
+
+    on_board(name, work)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_arguments_see_no_shell(name: str) -> None:
+    async def work(board: Any) -> None:
+        process = await board.start(["printf", "%s|", "a b", "$HOME", "; exit 3", "'", "ü"])
+        assert (await output_of(process)).decode() == "a b|$HOME|; exit 3|'|ü|"
+        assert await process.wait(10) == 0
+
+    on_board(name, work)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_stderr_is_kept_to_its_last_64_kib(name: str) -> None:
+    async def work(board: Any) -> None:
+        process = await board.start(["sh", "-c", "head -c 300000 /dev/zero >&2; echo last >&2"])
+        await output_of(process)
+        errors = await process.errors()
+        assert len(errors) == 64 * 1024
+        assert errors.endswith(b"last\n")
+
+    on_board(name, work)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_end_of_stdin_is_seen_by_the_command(name: str) -> None:
+    async def work(board: Any) -> None:
+        process = await board.start(["cat"])
+        with pytest.raises(TimeoutError):
+            await process.wait(0.2)
+        await process.close_stdin()
+        await process.close_stdin()
+        assert await process.wait(10) == 0
+
+    on_board(name, work)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_signals_reach_the_pid_on_the_board(name: str) -> None:
+    async def work(board: Any) -> None:
+        process = await board.start(["sleep", "60"])
+        assert Path(f"/proc/{process.pid}/comm").read_text() == "sleep\n"
+        await process.signal(signal.SIGTERM)
+        assert await process.wait(10) == 128 + signal.SIGTERM
+        await process.signal(signal.SIGTERM)
+
+    on_board(name, work)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_program_that_is_not_there_is_a_board_error(name: str) -> None:
+    async def work(board: Any) -> None:
+        assert await board.which("no-such-program-anywhere") is None
+        assert (await board.which("sh") or "").endswith("/sh")
+        with pytest.raises(BoardError) as caught:
+            process = await board.start(["/no/such/program"])
+            await process.wait(10)
+        assert caught.value.why
+
+    on_board(name, work)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_go_there_and_come_back(name: str, tmp_path: Path) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_bytes(b"#!/bin/sh\necho ran\n")
+
+    async def work(board: Any) -> None:
+        await board.put(source, str(target))
+        assert await board.read(str(target)) == source.read_bytes()
+        assert await board.read(str(tmp_path / "missing")) is None
+        assert await board.read(str(tmp_path)) is None
+        assert await output_of(await board.start([str(target)])) == b"ran\n"
+        with pytest.raises(BoardError):
+            await board.put(tmp_path / "missing", str(target))
+
+    on_board(name, work)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_close_leaves_nothing_running_even_what_ignores_everything(name: str) -> None:
+    pids: list[int] = []
+
+    async def work(board: Any) -> None:
+        process = await board.start(["sh", "-c", "trap '' TERM HUP; while :; do sleep 0.1; done"])
+        pids.append(process.pid)
+
+    begun = time.monotonic()
+    on_board(name, work)
+    assert time.monotonic() - begun < 30
+    assert not alive(pids[0])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_closing_twice_and_opening_again_does_no_harm(name: str) -> None:
+    async def main() -> None:
+        board = rooms.load("boards", name)()
+        for _ in range(2):
+            await board.open()
+            process = await board.start(["true"])
+            assert await process.wait(10) == 0
+            await board.close()
+            await board.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_probe_is_a_program_that_runs_there(name: str) -> None:
+    async def work(board: Any) -> None:
+        process = await board.start([await board.probe(), "--version"])
+        assert (await output_of(process)).startswith(b"rtprobe ")
+        assert await process.wait(10) == 0
+
+    on_board(name, work)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_descriptor_is_left_behind(name: str) -> None:
+    async def main() -> tuple[int, int]:
+        counts = []
+        for _ in range(3):
+            board = rooms.load("boards", name)()
+            await board.open()
+            for _ in range(5):
+                process = await board.start(["sh", "-c", "echo x; sleep 0.01"])
+                await output_of(process)
+                await process.wait(10)
+            await board.close()
+            await asyncio.sleep(0.05)
+            counts.append(sum(1 for _ in Path("/proc/self/fd").iterdir()))
+        return counts[0], counts[-1]
+
+    first, last = asyncio.run(main())
+    assert last <= first
