@@ -32,6 +32,8 @@ EVENT_NAMES: Final = {
 }
 
 NO_LANE: Final = 0xFFFF
+# A recording's lanes are int16; boards have some thousand CPUs at most.
+_LANES: Final = 1 << 15
 BEFORE_FIRST: Final = 0xFFFFFFFF
 MISSED: Final = 1
 DROPPED: Final = 2
@@ -97,13 +99,14 @@ def decode_note(lane: int, payload: bytes) -> Note:
     name = data.get("event")
     if not isinstance(name, str):
         raise Malformed("an EVENT without a name")
+    _require(lane < _LANES or lane == NO_LANE, "a lane out of range")
     return Note(name, None if lane == NO_LANE else lane, data)
 
 
 def decode_samples(lane: int, payload: bytes) -> Samples:
     import numpy as np
 
-    _require(lane != NO_LANE and len(payload) >= _SAMPLES_HEAD.size, "SAMPLES without head or lane")
+    _require(lane < _LANES and len(payload) >= _SAMPLES_HEAD.size, "SAMPLES without head or lane")
     first_k, count, n_marks = _SAMPLES_HEAD.unpack_from(payload)
     _require(len(payload) == 16 + 4 * count + 16 * n_marks, "SAMPLES of another length than its counts say")
     _require(first_k + count <= _INT64_MAX, "first_k out of range")
@@ -136,7 +139,7 @@ def decode_samples(lane: int, payload: bytes) -> Samples:
 
 
 def decode_second(lane: int, payload: bytes) -> Second:
-    _require(lane != NO_LANE and len(payload) == _SECOND.size, "SECOND of a wrong length or without lane")
+    _require(lane < _LANES and len(payload) == _SECOND.size, "SECOND of a wrong length or without lane")
     row = _SECOND.unpack(payload)
     _require(max(row) <= _INT64_MAX, "a count out of range")
     return Second(lane, *row)
@@ -145,7 +148,7 @@ def decode_second(lane: int, payload: bytes) -> Second:
 def decode_spill(lane: int, payload: bytes) -> Spill:
     import numpy as np
 
-    _require(lane != NO_LANE and len(payload) >= _SPILL_HEAD.size, "SPILL without head or lane")
+    _require(lane < _LANES and len(payload) >= _SPILL_HEAD.size, "SPILL without head or lane")
     suppressed, count, _ = _SPILL_HEAD.unpack_from(payload)
     _require(len(payload) == 16 + 24 * count, "SPILL of another length than its count says")
     _require(suppressed <= _INT64_MAX, "a count out of range")
@@ -157,7 +160,7 @@ def decode_spill(lane: int, payload: bytes) -> Spill:
 def decode_histogram(lane: int, payload: bytes) -> HistogramPart:
     import numpy as np
 
-    _require(lane != NO_LANE and len(payload) >= _HISTOGRAM_HEAD.size, "HISTOGRAM without head or lane")
+    _require(lane < _LANES and len(payload) >= _HISTOGRAM_HEAD.size, "HISTOGRAM without head or lane")
     n, _ = _HISTOGRAM_HEAD.unpack_from(payload)
     _require(len(payload) == 8 + 24 * n, "HISTOGRAM of another length than its count says")
     rows = np.frombuffer(

@@ -155,12 +155,15 @@ class StreamParser:
 
     def _pass_over_cut(self, at: int, kind: int, seq: int) -> int:
         """Behind a frame whose body never came whole: bytes were lost inside it, or the stream was cut."""
-        self._bad_frames += 1
-        self._follow(seq)
+        size = len(self._buffer)
         if kind in _FOREIGN_INSIDE:
-            self._skipped_bytes += len(self._buffer) - at
-            return len(self._buffer)
-        return self._resync(at, final=True)
+            self._skipped_bytes += size - at
+            return size
+        found = self._resync(at, final=True)
+        if found < size:  # else the stream was cut here, which is no damage of a frame
+            self._bad_frames += 1
+            self._follow(seq)
+        return found
 
     def _follow(self, seq: int) -> bool:
         """Account for the step from the last frame to this one; False for a frame that came before."""

@@ -1,0 +1,50 @@
+"""Recordings on disk (wire/RECORDING.md): written while a run goes on, sealed at its end, opened again, listed.
+
+What needs numpy and pyarrow is imported at its first use: `find`, `load_manifest` and `load_findings` cost milliseconds.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from rtassay.store.manifests import check_sizes, load_findings, load_manifest, save_findings, save_manifest
+from rtassay.store.paths import find, home, new_id
+from rtassay.store.writer import RecordingWriter, is_running
+
+if TYPE_CHECKING:
+    from rtassay.store.importing import import_events
+    from rtassay.store.reading import histogram_from_samples, iter_samples, open_recording
+    from rtassay.store.sealing import seal
+
+_LAZY = {
+    "import_events": "rtassay.store.importing",
+    "histogram_from_samples": "rtassay.store.reading",
+    "iter_samples": "rtassay.store.reading",
+    "open_recording": "rtassay.store.reading",
+    "seal": "rtassay.store.sealing",
+}
+
+__all__ = [
+    "RecordingWriter",
+    "check_sizes",
+    "find",
+    "histogram_from_samples",
+    "home",
+    "import_events",
+    "is_running",
+    "iter_samples",
+    "load_findings",
+    "load_manifest",
+    "new_id",
+    "open_recording",
+    "save_findings",
+    "save_manifest",
+    "seal",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LAZY[name]), name)

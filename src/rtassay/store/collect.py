@@ -1,0 +1,150 @@
+"""Events of a run, one pass, constant memory: tables go out as they come, per lane only tallies and counts stay."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from rtassay.model.events import End, Event, Facts, HistogramPart, Note, Samples, Second, Spill
+from rtassay.store.counts import Counts
+from rtassay.store.stitch import Stitcher
+
+EventTuple = tuple[str, int | None, int | None, int | None, int | None, int | None, str | None]
+
+
+def integer(data: dict[str, Any], key: str) -> int | None:
+    """A field of a probe's JSON, None where it is missing or no 64-bit integer."""
+    value = data.get(key)
+    if isinstance(value, bool) or not isinstance(value, int) or not -(2**63) <= value < 2**63:
+        return None
+    return value
+
+
+class LaneTally:
+    """What one lane's events said, each source by itself so that they can be compared."""
+
+    def __init__(self) -> None:
+        self.stitcher = Stitcher()
+        self.from_samples = Counts()
+        self.from_parts = Counts()
+        self.parts = 0
+        self.over = 0
+        self.limit_ns: int | None = None
+        self.seconds = 0
+        self.second_n = 0
+        self.second_missed = 0
+        self.second_dropped = 0
+        self.second_exceedances = 0
+        self.second_sum_ns = 0
+        self.min_ns: int | None = None
+        self.max_ns: int | None = None
+        self.last_second = -1
+        self.spilled = 0
+        self.suppressed = 0
+        self.sample_sum_ns = 0
+
+    @property
+    def has_samples(self) -> bool:
+        return self.stitcher.n > 0
+
+    def counts(self) -> Counts:
+        """The more complete of both histograms; from the samples where they are equal (it is never coarsened)."""
+        samples_miss_some = self.from_parts.total + self.over > self.from_samples.total
+        return self.from_parts if samples_miss_some else self.from_samples
+
+    def see(self, low_ns: int, high_ns: int) -> None:
+        self.min_ns = low_ns if self.min_ns is None else min(self.min_ns, low_ns)
+        self.max_ns = high_ns if self.max_ns is None else max(self.max_ns, high_ns)
+
+
+class Collector:
+    """Takes events in order; `finish` once. Seconds, event rows and stitched samples are handed to the callbacks."""
+
+    def __init__(
+        self,
+        on_second: Callable[[Second], None],
+        on_event: Callable[[EventTuple], None],
+        on_samples: Callable[[int, Any, Any, Any], None] | None = None,
+    ) -> None:
+        self.facts: dict[str, Any] = {}
+        self.end: dict[str, Any] | None = None
+        self.lanes: dict[int, LaneTally] = {}
+        self.events = 0
+        self._on_second = on_second
+        self._on_event = on_event
+        self._on_samples = on_samples
+
+    def add(self, event: Event) -> None:
+        self.events += 1
+        match event:
+            case Samples():
+                self._give_on(event.lane, self._lane(event.lane).stitcher.push(event))
+            case Second():
+                self._add_second(event)
+            case Spill():
+                self._add_spill(event)
+            case HistogramPart():
+                self._add_part(event)
+            case Note():
+                self._add_note(event)
+            case Facts(data):
+                self.facts = data
+            case End(data):
+                self.end = data
+            case _:
+                pass  # FileContent and Output belong to other streams
+
+    def finish(self) -> None:
+        for lane, tally in self.lanes.items():
+            self._give_on(lane, tally.stitcher.finish())
+
+    def _lane(self, lane: int) -> LaneTally:
+        return self.lanes.setdefault(lane, LaneTally())
+
+    def _give_on(self, lane: int, block: tuple[Any, Any, Any] | None) -> None:
+        if block is None:
+            return
+        tally, latency_ns = self.lanes[lane], block[0]
+        tally.from_samples.add_values(latency_ns)
+        tally.sample_sum_ns += int(latency_ns.sum())
+        tally.see(int(latency_ns.min()), int(latency_ns.max()))
+        if self._on_samples is not None:
+            self._on_samples(lane, *block)
+
+    def _add_second(self, second: Second) -> None:
+        tally = self._lane(second.lane)
+        tally.seconds += 1
+        tally.second_n += second.n
+        tally.second_missed += second.missed
+        tally.second_dropped += second.dropped
+        tally.second_exceedances += second.exceedances
+        tally.second_sum_ns += second.sum_ns
+        tally.last_second = max(tally.last_second, second.second)
+        if second.n:
+            tally.see(second.min_ns, second.max_ns)
+        self._on_second(second)
+
+    def _add_spill(self, spill: Spill) -> None:
+        tally = self._lane(spill.lane)
+        tally.spilled += len(spill.k)
+        tally.suppressed += spill.suppressed
+        rows = zip(spill.k.tolist(), spill.latency_ns.tolist(), spill.missed.tolist(), strict=True)
+        for k, latency_ns, missed in rows:
+            self._on_event(("spill", spill.lane, None, k, latency_ns, missed, None))
+
+    def _add_part(self, part: HistogramPart) -> None:
+        tally = self._lane(part.lane)
+        tally.parts += 1
+        tally.from_parts.add_bins(part.lower_ns, part.width_ns, part.counts)
+        tally.over += part.over
+        if part.limit_ns is not None:
+            tally.limit_ns = part.limit_ns
+
+    def _add_note(self, note: Note) -> None:
+        data = note.data
+        lane = note.lane if note.lane is not None else integer(data, "lane")
+        if lane is not None and not 0 <= lane < 2**15:
+            lane = None
+        k, latency_ns, missed = (integer(data, key) for key in ("k", "latency_ns", "missed"))
+        self._on_event((note.name, lane, integer(data, "mono_ns"), k, latency_ns, missed, json.dumps(data)))

@@ -1,0 +1,121 @@
+"""Recordings from files of our own and other tools: any iterator of events becomes a sealed recording."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rtassay.model.errors import BoardError, InputFileError
+from rtassay.model.events import Event
+from rtassay.model.manifest import Damage, Manifest, Plan, Source
+from rtassay.store.collect import integer
+from rtassay.store.disk import disk_error, explain, sha256_of, sync_directory
+from rtassay.store.manifests import save_manifest
+from rtassay.store.paths import SUFFIX, make_directory, new_id
+from rtassay.store.sealing import seals_of, write_tables
+
+_OWN_FORMAT = "rtw"
+
+
+def import_events(
+    home: Path,
+    source_path: Path,
+    source: Source,
+    events: Iterable[Event],
+    labels: dict[str, str] | None = None,
+    note: str | None = None,
+    board: str = "imported",
+    plan: Plan | None = None,
+) -> Path:
+    """A sealed recording in `home` from the events of one file; returns its path.
+
+    The file itself is kept in `original/`, byte for byte; of our own streams, whose samples would then be stored twice, only
+    its SHA-256 in `logs/original.sha256`. `plan` None: what FACTS says was requested. `events` may have an attribute `damage`.
+    Raises InputFileError if the events hold no measurement, BoardError when the disk does not take it; nothing is left then.
+    """
+    make_directory(home)
+    identity = new_id()
+    aside = home / f".importing-{identity}"
+    final = home / f"{identity}{SUFFIX}"
+    try:
+        (aside / "logs").mkdir(parents=True)
+        manifest = Manifest(
+            id=identity,
+            created=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            source=source,
+            plan=plan or Plan(),
+            board=board,
+            labels=dict(labels or {}),
+            note=note,
+        )
+        manifest, _ = write_tables(aside, manifest, events, lambda: _damage(events))
+        if not any(lane.n for lane in manifest.lanes):
+            raise InputFileError(f"{source_path} holds no measurement", "there is not one sample in it")
+        if plan is None:
+            manifest = replace(manifest, plan=_plan_of(manifest))
+        _keep_original(aside, source_path, source)
+        save_manifest(aside, replace(manifest, sealed=True, seals=seals_of(aside)))
+        aside.rename(final)
+        sync_directory(home)
+    except OSError as error:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise disk_error(error, final, "nothing was imported") from error
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+    return final
+
+
+def _damage(events: Iterable[Event]) -> Damage:
+    found = getattr(events, "damage", None)
+    return found if isinstance(found, Damage) else Damage()
+
+
+def _keep_original(directory: Path, source_path: Path, source: Source) -> None:
+    if source.format == _OWN_FORMAT:
+        _, digest = sha256_of(source_path)
+        (directory / "logs" / "original.sha256").write_text(f"{digest}  {source_path.name}\n")
+        return
+    original = directory / "original"
+    original.mkdir()
+    target = original / source_path.name
+    try:
+        shutil.copyfile(source_path, target)
+    except OSError as error:
+        raise BoardError(f"cannot copy {source_path} into the recording", explain(error)) from error
+
+
+def _plan_of(manifest: Manifest) -> Plan:
+    """What the probe was asked for, as far as FACTS says."""
+    facts = manifest.facts
+    asked: dict[str, Any] = facts["requested"] if isinstance(facts.get("requested"), dict) else {}
+    argv, cpus, policy = facts.get("argv"), asked.get("cpus"), asked.get("policy")
+    tuple_of_cpus = tuple(c for c in cpus if isinstance(c, int)) if isinstance(cpus, list) else None
+    flags: dict[str, Any] = {key: asked[key] for key in ("aligned", "mlock") if isinstance(asked.get(key), bool)}
+    numbers: dict[str, Any] = {
+        key: integer(asked, key)
+        for key in (
+            "interval_ns",
+            "duration_ns",
+            "count",
+            "priority",
+            "deadline_ns",
+            "break_above_ns",
+            "dma_latency_us",
+        )
+    }
+    numbers["interval_ns"] = numbers["interval_ns"] or integer(facts, "interval_ns")
+    return replace(
+        Plan(),
+        probe=manifest.source.tool,
+        policy=policy if isinstance(policy, str) else None,
+        cpus=tuple_of_cpus,
+        keep_samples=manifest.has_samples,
+        command=tuple(str(word) for word in argv) if isinstance(argv, list) else (),
+        **numbers,
+        **flags,
+    )

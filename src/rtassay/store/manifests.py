@@ -1,0 +1,93 @@
+"""`manifest.json` and `findings.json`: strict reading, atomic writing. Imports neither numpy nor pyarrow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rtassay.model.errors import CorruptRecording, NewerFormat
+from rtassay.model.manifest import RECORDING_VERSION, Manifest
+from rtassay.store.disk import explain, sha256_of, write_replacing
+from rtassay.store.paths import MANIFEST
+
+FINDINGS = "findings.json"
+_SCHEMA = "rtassay/recording"
+
+
+class _Head(msgspec.Struct):
+    schema: str
+    version: int
+
+
+def load_manifest(path: Path) -> Manifest:
+    """The manifest of the recording at `path`.
+
+    Raises CorruptRecording with the place in the JSON that is wrong, and NewerFormat for one of a later version.
+    """
+    file = path / MANIFEST
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise CorruptRecording(f"{path} is not a readable recording", f"{MANIFEST}: {explain(error)}") from error
+    try:
+        head = msgspec.json.decode(data, type=_Head)
+        if head.schema != _SCHEMA:
+            raise CorruptRecording(f"{path} is not a recording", f"its {MANIFEST} says schema '{head.schema}'")
+        if head.version > RECORDING_VERSION:
+            raise NewerFormat(
+                f"{path} is a recording of version {head.version}",
+                f"this rtassay reads up to version {RECORDING_VERSION}",
+                "read it with the rtassay that made it, or a newer one",
+            )
+        return msgspec.json.decode(data, type=Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise CorruptRecording(f"{file} is damaged", str(error)) from error
+
+
+def save_manifest(path: Path, manifest: Manifest) -> None:
+    """Replace the manifest atomically: aside, fsync, rename. Raises BoardError."""
+    data = msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
+    write_replacing(path / MANIFEST, data, "the manifest that was there before is still in place")
+
+
+def load_findings(path: Path) -> dict[str, Any] | None:
+    """The cached findings; None where there are none that can be used (they are recomputable)."""
+    try:
+        value = msgspec.json.decode((path / FINDINGS).read_bytes())
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def save_findings(path: Path, findings: dict[str, Any]) -> None:
+    """Cache findings atomically. Raises BoardError."""
+    write_replacing(
+        path / FINDINGS, msgspec.json.encode(findings), "the recording is whole, only its cache is not kept"
+    )
+
+
+def check_sizes(path: Path, manifest: Manifest) -> None:
+    """Raise CorruptRecording for a sealed file that is missing or of another size."""
+    for name, seal in manifest.seals.items():
+        file = path / name
+        try:
+            size = file.stat().st_size
+        except OSError as error:
+            raise CorruptRecording(f"{file} is missing from the recording", explain(error)) from error
+        if size != seal.bytes:
+            raise CorruptRecording(f"{file} is damaged", f"it has {size} bytes, sealed were {seal.bytes}")
+
+
+def check_hashes(path: Path, manifest: Manifest) -> None:
+    """Raise CorruptRecording for a sealed file whose SHA-256 is another."""
+    for name, seal in manifest.seals.items():
+        try:
+            _, found = sha256_of(path / name)
+        except OSError as error:
+            raise CorruptRecording(f"{path / name} cannot be read", explain(error)) from error
+        if found != seal.sha256:
+            raise CorruptRecording(
+                f"{path / name} is damaged", f"its SHA-256 is {found[:12]}..., sealed was {seal.sha256[:12]}..."
+            )

@@ -1,0 +1,226 @@
+"""Recordings opened: sealed ones from Parquet, unsealed ones from their stream as far as it goes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rtassay.model.errors import CorruptRecording, UsageError
+from rtassay.model.events import Samples, Second
+from rtassay.model.manifest import Manifest
+from rtassay.model.recording import EventRow, Histogram, Lane, Recording, Seconds, Series, SpillRow
+from rtassay.store.account import summarise
+from rtassay.store.collect import Collector, EventTuple
+from rtassay.store.counts import Counts
+from rtassay.store.manifests import check_hashes, check_sizes, load_manifest
+from rtassay.store.stitch import Block, Stitcher
+from rtassay.store.streams import Parser, ParserFor, damage_of, events_of, parser_of, stream_of
+
+_SECOND_COLUMNS = ("second", "n", "missed", "dropped", "exceedances", "min_ns", "max_ns", "sum_ns", "wall_offset_ns")
+_EMPTY = np.zeros(0, np.int64)
+
+
+def open_recording(path: Path, *, parser_for: ParserFor | None = None, verify: bool = False) -> Recording:
+    """The recording at `path` with its small tables (not the samples: `iter_samples`).
+
+    An unsealed one is read from its stream as far as that goes; its manifest has results, `damage.cut` and `sealed` False.
+    Raises CorruptRecording that names the file and what differs (sizes always, hashes with `verify`), NewerFormat.
+    """
+    manifest = load_manifest(path)
+    if not manifest.sealed:
+        return _open_unsealed(path, manifest, parser_for)
+    check_sizes(path, manifest)
+    if verify:
+        check_hashes(path, manifest)
+    return _open_sealed(path, manifest)
+
+
+def iter_samples(path: Path, lane: int, *, parser_for: ParserFor | None = None) -> Iterator[tuple[Any, Any, Any]]:
+    """(latency_ns, missed, dropped) int64 arrays of one lane in order of time, in constant memory.
+
+    Sample j is activation j + the lane's first_k + all missed and dropped before it. Nothing for a lane without samples.
+    """
+    manifest = load_manifest(path)
+    if manifest.sealed:
+        yield from _sealed_samples(path, manifest, lane)
+    else:
+        stream, parser = _unsealed_parser(path, manifest, parser_for)
+        stitcher = Stitcher()
+        for event in events_of(stream, parser):
+            if isinstance(event, Samples) and event.lane == lane:
+                yield from _some(stitcher.push(event))
+        yield from _some(stitcher.finish())
+
+
+def histogram_from_samples(path: Path) -> dict[int, Histogram]:
+    """Exact histogram of every lane, counted again from the samples. Raises UsageError if none were kept."""
+    import pyarrow.parquet as pq
+
+    from rtassay.store.tables import SAMPLES
+
+    manifest = load_manifest(path)
+    if not manifest.sealed:
+        raise UsageError(f"{path} is not sealed", hint="rtassay seal makes it a whole recording")
+    if SAMPLES not in manifest.seals:
+        raise UsageError(f"{path} keeps no samples", "it was recorded with histograms only")
+    counts: dict[int, Counts] = {}
+    with _damage_of(path / SAMPLES), pq.ParquetFile(path / SAMPLES, page_checksum_verification=True) as file:
+        for index in range(file.num_row_groups):
+            lane = _lane_of_group(file, index)
+            column = file.read_row_group(index, columns=["latency_ns"], use_threads=False).column(0)
+            for chunk in column.chunks:
+                counts.setdefault(lane, Counts()).add_values(chunk.to_numpy())
+    return {lane: Histogram(*found.table(manifest.bin_width_ns)) for lane, found in sorted(counts.items())}
+
+
+def _some(block: Block | None) -> Iterator[Block]:
+    if block is not None:
+        yield block
+
+
+@contextlib.contextmanager
+def _damage_of(file: Path) -> Iterator[None]:
+    """Whatever pyarrow finds wrong with a file, said as what it is."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError, KeyError, ValueError, TypeError, IndexError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise CorruptRecording(f"{file} is damaged or missing", reason) from error
+
+
+def _sealed_samples(path: Path, manifest: Manifest, lane: int) -> Iterator[Block]:
+    import pyarrow.parquet as pq
+
+    from rtassay.store.tables import SAMPLES
+
+    if SAMPLES not in manifest.seals:
+        return
+    with _damage_of(path / SAMPLES):
+        file = pq.ParquetFile(path / SAMPLES, page_checksum_verification=True)
+    with file:
+        for index in range(file.num_row_groups):
+            with _damage_of(path / SAMPLES):
+                if _lane_of_group(file, index) != lane:
+                    continue
+                table = file.read_row_group(index, columns=["latency_ns", "missed", "dropped"], use_threads=False)
+                columns = [table.column(i).to_numpy().astype(np.int64) for i in range(3)]
+            yield columns[0], columns[1], columns[2]
+
+
+def _lane_of_group(file: Any, index: int) -> int:
+    """All rows of a row group are of one lane: its statistics say which."""
+    statistics = file.metadata.row_group(index).column(0).statistics
+    if statistics is not None and statistics.has_min_max and statistics.min == statistics.max:
+        return int(statistics.min)
+    lanes = np.unique(file.read_row_group(index, columns=["lane"]).column(0).to_numpy())
+    if len(lanes) != 1:
+        raise KeyError(f"row group {index} holds samples of {len(lanes)} lanes")
+    return int(lanes[0])
+
+
+def _read_table(path: Path, name: str) -> Any:
+    import pyarrow.parquet as pq
+
+    from rtassay.store.tables import SCHEMAS
+
+    with pq.ParquetFile(path / name, page_checksum_verification=True) as file:
+        if not set(SCHEMAS[name].names) <= set(file.schema_arrow.names):
+            raise KeyError(f"it lacks columns: it has {', '.join(file.schema_arrow.names)}")
+        return file.read(columns=SCHEMAS[name].names, use_threads=False)
+
+
+def _open_sealed(path: Path, manifest: Manifest) -> Recording:
+    from rtassay.store import tables
+
+    for name in (tables.HISTOGRAM, tables.SECONDS, tables.EVENTS):
+        if name not in manifest.seals:
+            raise CorruptRecording(f"{path / name} is missing from the recording", "it was never sealed")
+    with _damage_of(path / tables.HISTOGRAM):
+        table = _read_table(path, tables.HISTOGRAM)
+        histogram, limits = _numpy(table), tables.limits_of(table)
+    with _damage_of(path / tables.SECONDS):
+        seconds = _numpy(_read_table(path, tables.SECONDS))
+    with _damage_of(path / tables.EVENTS):
+        spills, events = _split(_read_table(path, tables.EVENTS).to_pylist())
+    lanes = []
+    for entry in manifest.lanes:
+        at = histogram["lane"] == entry.index
+        lower, width, counts = (histogram[column][at] for column in ("lower_ns", "width_ns", "count"))
+        bins = Histogram(lower, width, counts, entry.over or 0, entry.under or 0, limits.get(entry.index))
+        at = seconds["lane"] == entry.index
+        rollups = Seconds(*(seconds[column][at] for column in _SECOND_COLUMNS)) if at.any() else None
+        lanes.append(Lane(entry, bins, rollups, tuple(spills.get(entry.index, ()))))
+    series = _telemetry(path) if tables.TELEMETRY in manifest.seals else ()
+    return Recording(manifest, tuple(lanes), tuple(events), series, str(path))
+
+
+def _numpy(table: Any) -> dict[str, Any]:
+    """Columns as int64; a null (a source that cannot tell) becomes 0, as in `Seconds` of a stream."""
+    return {name: table.column(name).fill_null(0).to_numpy().astype(np.int64) for name in table.column_names}
+
+
+def _split(rows: list[dict[str, Any]]) -> tuple[dict[int, list[SpillRow]], list[EventRow]]:
+    spills: dict[int, list[SpillRow]] = {}
+    events = []
+    for row in rows:
+        if row["kind"] == "spill":
+            spills.setdefault(row["lane"], []).append(SpillRow(row["k"], row["latency_ns"], row["missed"]))
+        else:
+            fields = json.loads(row["text"]) if row["text"] else {}
+            events.append(EventRow(row["kind"], row["lane"], row["mono_ns"], fields))
+    return spills, events
+
+
+def _telemetry(path: Path) -> tuple[Series, ...]:
+    from rtassay.store.tables import TELEMETRY
+
+    with _damage_of(path / TELEMETRY):
+        table = _read_table(path, TELEMETRY)
+    keys = list(zip(*(table.column(name).to_pylist() for name in ("monitor", "name", "unit")), strict=True))
+    mono_ns, values = table.column("mono_ns").to_numpy(), table.column("value").to_numpy()
+    rows: dict[tuple[str, str, str], list[int]] = {}
+    for index, key in enumerate(keys):
+        rows.setdefault(key, []).append(index)
+    return tuple(Series(monitor, name, unit, mono_ns[at], values[at]) for (monitor, name, unit), at in rows.items())
+
+
+def _unsealed_parser(path: Path, manifest: Manifest, parser_for: ParserFor | None) -> tuple[Path, Parser]:
+    stream = stream_of(path)
+    if stream is None:
+        raise CorruptRecording(f"{path} holds no stream", "it was never sealed and its stream is missing")
+    return stream, parser_of(stream, manifest, parser_for)
+
+
+def _open_unsealed(path: Path, manifest: Manifest, parser_for: ParserFor | None) -> Recording:
+    stream, parser = _unsealed_parser(path, manifest, parser_for)
+    seconds: dict[int, list[Second]] = {}
+    rows: list[EventTuple] = []
+    collected = Collector(lambda second: seconds.setdefault(second.lane, []).append(second), rows.append)
+    for event in events_of(stream, parser):
+        collected.add(event)
+    collected.finish()
+    manifest = summarise(manifest, collected, damage_of(parser))
+    names = ("kind", "lane", "mono_ns", "k", "latency_ns", "missed", "text")
+    spills, events = _split([dict(zip(names, row, strict=True)) for row in rows])
+    lanes = []
+    for entry in manifest.lanes:
+        tally = collected.lanes.get(entry.index)
+        lower, width, counts = tally.counts().table(manifest.bin_width_ns) if tally else (_EMPTY, _EMPTY, _EMPTY)
+        limit_ns = tally.limit_ns if tally else None
+        histogram = Histogram(lower, width, counts, entry.over or 0, entry.under or 0, limit_ns)
+        lanes.append(Lane(entry, histogram, _columns(seconds.get(entry.index)), tuple(spills.get(entry.index, ()))))
+    return Recording(replace(manifest, sealed=False), tuple(lanes), tuple(events), (), str(path))
+
+
+def _columns(rows: list[Second] | None) -> Seconds | None:
+    if not rows:
+        return None
+    return Seconds(*(np.array([getattr(row, name) or 0 for row in rows], np.int64) for name in _SECOND_COLUMNS))

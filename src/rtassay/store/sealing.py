@@ -1,0 +1,221 @@
+"""From a stream to Parquet: decoded once, counted, verified, and only then is the stream removed."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from rtassay.model.errors import CorruptRecording
+from rtassay.model.events import Event, Output, Second
+from rtassay.model.manifest import Damage, Manifest, Seal
+from rtassay.store import tables
+from rtassay.store.account import summarise
+from rtassay.store.collect import Collector
+from rtassay.store.disk import disk_error, sha256_of, sync_directory, sync_file
+from rtassay.store.manifests import FINDINGS, load_manifest, save_manifest
+from rtassay.store.paths import MANIFEST
+from rtassay.store.streams import ParserFor, Progress, damage_of, events_of, parser_of, stream_of
+from rtassay.store.writer import LOCK, Lock
+
+TelemetryRow = tuple[str, str, int, float, str]
+Finish = Callable[[Manifest, Path], Manifest]
+
+_ASIDE = ".sealing"
+_TELEMETRY_STREAM = "telemetry.rtw"
+_INTACT = "the recording is unsealed and intact; seal it again when there is space"
+
+
+def seal(
+    path: Path,
+    *,
+    parser_for: ParserFor | None = None,
+    telemetry_rows: Iterable[TelemetryRow] | None = None,
+    finish: Finish | None = None,
+    progress: Progress | None = None,
+) -> Manifest:
+    """Seal a recording (again after a crash, or a sealed one: no change) and return its manifest.
+
+    `telemetry_rows`: (monitor, name, mono_ns, value, unit) in any order; without them `telemetry.rtw` stays as it is. `finish`
+    gets the manifest with its results and the path, may write into `logs/`, and returns the manifest to seal. `progress` gets
+    bytes decoded and bytes in all. Raises CorruptRecording, NewerFormat, UsageError while it is being written, and BoardError
+    when the disk does not take it: then the recording is unsealed as before.
+    """
+    manifest = load_manifest(path)
+    lock = Lock(path)
+    try:
+        if manifest.sealed:
+            _remove_leftovers(path, manifest)
+        else:
+            manifest = _seal(path, manifest, parser_for, telemetry_rows, finish, progress)
+    except BaseException:
+        lock.release()
+        raise
+    lock.release(remove=True)
+    return manifest
+
+
+def reached(step: str) -> None:
+    """Called after every step that a crash could follow; tests make it crash."""
+
+
+def _seal(
+    path: Path,
+    manifest: Manifest,
+    parser_for: ParserFor | None,
+    telemetry_rows: Iterable[TelemetryRow] | None,
+    finish: Finish | None,
+    progress: Progress | None,
+) -> Manifest:
+    stream = stream_of(path)
+    if stream is None:
+        raise CorruptRecording(f"{path} cannot be sealed", "its stream is missing")
+    parser = parser_of(stream, manifest, parser_for)
+    aside = path / _ASIDE
+    try:
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir()
+        reached("begun")
+        manifest, made = write_tables(aside, manifest, events_of(stream, parser, progress), lambda: damage_of(parser))
+        if telemetry_rows is not None:
+            made.append(_write_telemetry(aside, telemetry_rows))
+        reached("written")
+        for name in made:
+            (aside / name).replace(path / name)
+            reached(f"moved {name}")
+        _write_logs(path)
+        if telemetry_rows is None and _has_content(path / _TELEMETRY_STREAM):
+            note = f"{_TELEMETRY_STREAM} was not decoded and is kept as it came"
+            manifest = replace(manifest, warnings=(*manifest.warnings, note))
+        if finish is not None:
+            manifest = finish(manifest, path)
+        reached("finished")
+        manifest = replace(manifest, sealed=True, seals=seals_of(path, keep_telemetry=telemetry_rows is None))
+        sync_directory(path)
+        save_manifest(path, manifest)
+    except OSError as error:
+        shutil.rmtree(aside, ignore_errors=True)
+        for name in (*tables.SCHEMAS, tables.SAMPLES):
+            with contextlib.suppress(OSError):
+                (path / name).unlink(missing_ok=True)
+        raise disk_error(error, path / MANIFEST, _INTACT) from error
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+    reached("sealed")
+    _remove_leftovers(path, manifest)
+    return manifest
+
+
+def write_tables(
+    directory: Path, manifest: Manifest, events: Iterable[Event], damage: Callable[[], Damage]
+) -> tuple[Manifest, list[str]]:
+    """Parquet files of a run, synced, in `directory`; the manifest with its results, and the names of the files.
+
+    Raises OSError (also pyarrow's), and CorruptRecording if the samples do not read back as they were written.
+    """
+    seconds = tables.RowWriter(directory, tables.SECONDS)
+    rows = tables.RowWriter(directory, tables.EVENTS)
+    samples = tables.SamplesWriter(directory / tables.SAMPLES, {"rtassay.id": manifest.id})
+    open_writers: list[Callable[[], object]] = [seconds.close, rows.close, samples.abort]
+    try:
+        collected = Collector(lambda second: seconds.add(_second_row(second)), rows.add, samples.add)
+        for event in events:
+            collected.add(event)
+        collected.finish()
+        open_writers.clear()
+        seconds.close()
+        rows.close()
+        has_samples = samples.close()
+    finally:
+        for close in open_writers:
+            with contextlib.suppress(Exception):
+                close()
+    reached("decoded")
+    manifest = summarise(manifest, collected, damage())
+    if samples.clipped_gaps:
+        warning = f"{samples.clipped_gaps} gaps of more than 2^31 activations are cut to that in {tables.SAMPLES}"
+        manifest = replace(manifest, warnings=(*manifest.warnings, warning))
+    tables.write_histogram(
+        directory / tables.HISTOGRAM,
+        ((lane, *tally.counts().table(manifest.bin_width_ns)) for lane, tally in sorted(collected.lanes.items())),
+        {lane: tally.limit_ns for lane, tally in collected.lanes.items() if tally.limit_ns is not None},
+    )
+    made = [tables.HISTOGRAM, tables.SECONDS, tables.EVENTS]
+    if has_samples:
+        made.append(tables.SAMPLES)
+        # The stream is the only copy until these bytes are known to hold the same samples.
+        if tables.digest_file(samples.path) != samples.digests:
+            raise CorruptRecording(f"{samples.path} does not read back as it was written", hint="check the disk")
+    for name in made:
+        sync_file(directory / name)
+    return manifest, made
+
+
+def seals_of(path: Path, *, keep_telemetry: bool = False) -> dict[str, Seal]:
+    """Size and hash of every file that stays, synced before it is hashed."""
+    seals = {}
+    for file in sorted(path.rglob("*")):
+        name = file.relative_to(path).as_posix()
+        if not file.is_file() or file.name.startswith(".") or name.startswith(_ASIDE):
+            continue
+        if name in (MANIFEST, FINDINGS, LOCK) or (_is_raw(name) and not (keep_telemetry and name == _TELEMETRY_STREAM)):
+            continue
+        sync_file(file)
+        size, digest = sha256_of(file)
+        seals[name] = Seal(size, digest)
+    return seals
+
+
+def _second_row(s: Second) -> tuple[int | None, ...]:
+    return (
+        *(s.lane, s.second, s.n, s.missed, s.dropped, s.exceedances),
+        *(s.min_ns, s.max_ns, s.sum_ns, s.wall_offset_ns),
+    )
+
+
+def _write_telemetry(directory: Path, rows: Iterable[TelemetryRow]) -> str:
+    writer = tables.RowWriter(directory, tables.TELEMETRY)
+    try:
+        writer.add_all(rows)
+    finally:
+        writer.close()
+    sync_file(writer.path)
+    return tables.TELEMETRY
+
+
+def _write_logs(path: Path) -> None:
+    """What the loads wrote, out of `load-<i>.rtw`, as `logs/load-<i>.txt` unless the session has put one there."""
+    from rtassay.wire.stream import StreamParser
+
+    (path / "logs").mkdir(exist_ok=True)
+    for stream in sorted(path.glob("load-*.rtw")):
+        log = path / "logs" / f"{stream.stem}.txt"
+        if log.exists():
+            continue
+        with log.open("wb") as file:
+            for event in events_of(stream, StreamParser(only={"Output"})):
+                if isinstance(event, Output):
+                    file.write(event.data)
+
+
+def _is_raw(name: str) -> bool:
+    return "/" not in name and (name.startswith("stream.") or name.endswith(".rtw"))
+
+
+def _has_content(file: Path) -> bool:
+    try:
+        return file.stat().st_size > 0
+    except OSError:
+        return False
+
+
+def _remove_leftovers(path: Path, manifest: Manifest) -> None:
+    """Raw streams whose contents are sealed in other files. Failing to remove one harms nothing."""
+    shutil.rmtree(path / _ASIDE, ignore_errors=True)
+    for file in path.iterdir():
+        if _is_raw(file.name) and file.name not in manifest.seals:
+            with contextlib.suppress(OSError):
+                file.unlink()
