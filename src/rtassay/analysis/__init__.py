@@ -5,14 +5,13 @@ numpy and scipy.special are loaded at the first judgement, not at import.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
+
+from rtassay.model.findings import ANALYSIS_VERSION
 
 if TYPE_CHECKING:
     from rtassay.model.findings import Findings
     from rtassay.model.recording import Recording
-
-ANALYSIS_VERSION: Final = 1
-"""Raised with every change of a number or a check, so that cached findings of an older one are recomputed."""
 
 __all__ = ["ANALYSIS_VERSION", "findings_dict", "judge"]
 

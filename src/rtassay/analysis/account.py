@@ -28,7 +28,10 @@ class Truncated:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One lane. Bin i holds counts[i] samples in [lower[i], lower[i] + width[i]) ns; `over` more lie at `limit_ns` or above."""
+    """One lane. Bin i holds counts[i] samples in [lower[i], lower[i] + width[i]) ns; `over` more lie at `limit_ns` or above.
+
+    `final`: the source's own account came whole. `unlimited`: its histogram has no last bin.
+    """
 
     lane: Lane
     policy: str
@@ -39,6 +42,7 @@ class Account:
     counts: Ints
     run_deadline_ns: int | None
     final: bool
+    unlimited: bool
 
     @property
     def entry(self) -> LaneEntry:
@@ -54,6 +58,13 @@ class Account:
     def over(self) -> int:
         """Samples above the last possible bin."""
         return int(self.lane.histogram.over)
+
+    @property
+    def over_told(self) -> int | None:
+        """Samples above the last bin as the source tells; 0 where every value has a bin, None where nobody knows."""
+        if self.entry.over is not None or self.over:
+            return max(self.over, self.entry.over or 0)
+        return 0 if self.unlimited else None
 
     @property
     def under(self) -> int:
@@ -127,6 +138,7 @@ def accounts(recording: Recording) -> tuple[Account, ...]:
             counts=ints(lane.histogram.counts),
             run_deadline_ns=manifest.plan.deadline_ns,
             final=bool(manifest.end) and not manifest.damage.cut,
+            unlimited=manifest.source.tool == "rtprobe" or manifest.has_samples,
         )
         for lane in recording.lanes
     )

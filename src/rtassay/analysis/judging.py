@@ -6,14 +6,13 @@ import math
 import shlex
 from dataclasses import replace
 
-from rtassay.analysis import ANALYSIS_VERSION
 from rtassay.analysis.account import Account, accounts
 from rtassay.analysis.checks import Context, run_all
 from rtassay.analysis.sentence import sentence
 from rtassay.analysis.summary import lane_findings, pooled_findings
 from rtassay.analysis.verdict import Requirement, judge_deadline
 from rtassay.model.errors import UsageError
-from rtassay.model.findings import CheckResult, Findings, LaneFindings, Verdict
+from rtassay.model.findings import ANALYSIS_VERSION, CheckResult, Findings, LaneFindings, Verdict
 from rtassay.model.manifest import Manifest
 from rtassay.model.recording import Recording
 from rtassay.model.units import NS_PER_S

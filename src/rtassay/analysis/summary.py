@@ -31,7 +31,7 @@ def lane_findings(account: Account, p: float, confidence: float) -> LaneFindings
         missed=entry.missed,
         dropped=entry.dropped,
         truncated=entry.truncated,
-        over=entry.over if entry.over is not None or not account.over else account.over,
+        over=account.over_told,
         min_ns=account.min_ns,
         mean_ns=mean,
         max_ns=account.max_ns,

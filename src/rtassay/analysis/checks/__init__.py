@@ -45,6 +45,6 @@ def reference_markdown() -> str:
     parts = [_HEAD, "\n".join(rows) + "\n"]
     for check in CHECKS:
         parts.append(
-            f"## {check.id}\n\n{check.explanation}\n\nFires when {check.condition}.\n\nWhat to do: {check.advice}\n"
+            f"## {check.id}\n\n{check.explanation}\n\nFires when {check.condition}.\n\nWhat to do: {check.remedy}\n"
         )
     return "\n".join(parts)

@@ -85,7 +85,7 @@ class Check:
     severity: str
     required: bool
     explanation: str
-    advice: str
+    remedy: str
     function: Callable[[Context], Outcome]
 
     def run(self, context: Context) -> CheckResult:

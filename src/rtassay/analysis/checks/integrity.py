@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from rtassay.analysis.missed import due_view
 from rtassay.model.units import NS_PER_MS, NS_PER_S, NS_PER_US, format_time
 
 SHARE_OF_COUNT = 1e-3
+START_AND_STOP_NS = 200 * NS_PER_MS
 GOOD_CLOCKS = re.compile(
     r"tsc|kvm-clock|arch_sys_counter|arm_global_timer|riscv_clocksource|hyperv\w*|xen|timebase", re.I
 )
@@ -83,9 +85,7 @@ def _uncounted_missed(context: Context, policy: str) -> Outcome:
         seen = "quantiles_due is an estimate" if facts["estimate"] else "no correction is possible"
         text = f"{named(which)}: later than the interval, and {about} activations were skipped without a count; {seen}"
         return Outcome(INVALID, text, facts, OPTIMISM)
-    blind = [
-        lane for lane in context.accounts if not lane.interval_ns or lane.max_ns is None or _stripped(context, lane)
-    ]
+    blind = [lane for lane in context.accounts if not lane.interval_ns or lane.max_ns is None or _stripped(lane)]
     if blind:
         return Outcome(
             UNKNOWN,
@@ -107,19 +107,28 @@ def _absent(context: Context, lane: Account) -> int:
         lost = lane.entry.due - n - lane.dropped - lane.truncated
         return lost if lost > max(2, 1e-6 * n) else 0
     expected = expected_count(context, lane)
-    return expected - n if expected is not None and expected - n > max(2, SHARE_OF_COUNT * expected) else 0
+    return expected.count - n if expected is not None and expected.count - n > expected.slack else 0
 
 
-def expected_count(context: Context, lane: Account) -> int | None:
-    """floor(T / I) of a source that has no clock of its own; None where T or I is not known, or T was cut by a count."""
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """floor(T / I), and by how much starting and stopping may change it."""
+
+    count: int
+    slack: float
+
+
+def expected_count(context: Context, lane: Account) -> Expected | None:
+    """For a source without a clock of its own. None where T or I is not known, or something else than T ended the run."""
     plan = context.manifest.plan
-    duration_ns = plan.duration_ns
-    window = context.window_ns
-    if window is not None:
-        duration_ns = window[1] - window[0]
-    if not duration_ns or not lane.interval_ns or plan.count is not None:
+    if not lane.interval_ns or plan.count is not None or context.manifest.end_reason not in (None, "duration"):
         return None
-    return duration_ns // lane.interval_ns
+    window = context.window_ns
+    duration_ns = plan.duration_ns or (window[1] - window[0] if window is not None else None)
+    if not duration_ns:
+        return None
+    count = duration_ns // lane.interval_ns
+    return Expected(count, max(2.0, SHARE_OF_COUNT * count, START_AND_STOP_NS / lane.interval_ns))
 
 
 def count_mismatch(context: Context) -> Outcome:
@@ -131,7 +140,7 @@ def count_mismatch(context: Context) -> Outcome:
     doubts += [
         text
         for text in context.manifest.warnings
-        if re.search(r"disagree|differ|mismatch|do not agree|lost", text, re.I)
+        if re.search(r"disagree|differ|mismatch|lost|damaged|overlap", text, re.I)
     ]
     damage = context.manifest.damage
     facts: dict[str, Any] = {"dropped": sum(lane.dropped for lane in context.accounts)}
@@ -144,7 +153,7 @@ def count_mismatch(context: Context) -> Outcome:
     if broken:
         return Outcome(INVALID, "; ".join(broken[:3]), facts | {"broken": broken, "doubts": doubts})
     undated = [lane for lane in context.accounts if lane.entry.due is None]
-    if undated and (damage.cut or context.manifest.source.late_policy == COUNTED):
+    if context.manifest.source.late_policy == COUNTED and (damage.cut or undated):
         text = "the stream was cut before its account: what came after is not known"
         return Outcome(WARNING, "; ".join([text, *doubts[:2]]), facts | {"cut": True, "doubts": doubts}, OPTIMISM)
     if doubts:
@@ -162,9 +171,9 @@ def _broken(lane: Account, context: Context) -> list[str]:
         found.append(f"{name}: the histogram holds {held} samples, the account says {entry.n}")
     if entry.due is None:
         expected = expected_count(context, lane)
-        if expected is not None and entry.n - expected > max(2, SHARE_OF_COUNT * expected):
+        if expected is not None and entry.n - expected.count > expected.slack:
             found.append(
-                f"{name}: {entry.n} samples cannot come from the stated time and interval (at most {expected})"
+                f"{name}: {entry.n} samples cannot come from the stated time and interval (at most {expected.count})"
             )
         return found
     parts = (entry.missed, entry.dropped, entry.truncated)
@@ -218,11 +227,9 @@ def _doubts(lane: Account, context: Context) -> list[str]:
     return found
 
 
-def _stripped(context: Context, lane: Account) -> bool:
+def _stripped(lane: Account) -> bool:
     """A binned source whose totals, maximum and overflow lines are gone. Sources that keep every sample have none to lose."""
-    manifest = context.manifest
-    unlimited = manifest.source.tool == "rtprobe" or manifest.has_samples
-    return not unlimited and lane.entry.over is None and lane.over == 0
+    return lane.over_told is None
 
 
 def hist_truncated(context: Context) -> Outcome:
@@ -240,7 +247,7 @@ def hist_truncated(context: Context) -> Outcome:
         if context.deadline_ns is not None and context.deadline_ns >= limit:
             return Outcome(INVALID, f"{text}, and the deadline does too: exceedances cannot be counted", facts)
         return Outcome(WARNING, f"{text}: quantiles that reach there are lower bounds", facts)
-    if any(_stripped(context, lane) for lane in context.accounts):
+    if any(_stripped(lane) for lane in context.accounts):
         return unknown("the totals were stripped from the file, so samples above the last bin cannot be excluded")
     return passed("every sample is in a bin")
 
@@ -256,7 +263,7 @@ def trailer_stripped(context: Context) -> Outcome:
     """An imported histogram without its closing lines."""
     if not context.accounts:
         return unknown("no lane")
-    lanes = [lane for lane in context.accounts if _stripped(context, lane)]
+    lanes = [lane for lane in context.accounts if _stripped(lane)]
     if lanes:
         return Outcome(WARNING, f"{named(lanes)}: no Total, Max and Overflow lines; ask for the original file")
     return passed("the source tells its totals")

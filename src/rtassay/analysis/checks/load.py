@@ -82,6 +82,8 @@ def load_window(context: Context) -> Outcome:
         return Outcome(WARNING, lull, {"gaps": [lull]})
     if gaps:
         return Outcome(INVALID, "; ".join(gaps[:3]), {"gaps": gaps})
+    if failed := [f"{load.name}: {load.error}" for load in manifest.loads if load.error]:
+        return Outcome(WARNING, f"the load ran, but not as meant: {failed[0]}", {"errors": failed})
     names = ", ".join(load.name for load in manifest.loads)
     return passed(f"{names} ran from begin to end")
 

@@ -18,7 +18,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         explanation="A thread that oversleeps several periods takes one sample of it. Percentiles per wake-up then understate how "
         "often the work was late. rtprobe counts every missed activation, so its recordings are corrected exactly (warning, "
         "integrity). Tools that skip without a count can only be corrected by estimate.",
-        advice="Read quantiles_due; measure with rtprobe, or with an interval above the longest stall.",
+        remedy="Read quantiles_due; measure with rtprobe, or with an interval above the longest stall.",
         function=integrity.co_missed,
     ),
     Check(
@@ -30,7 +30,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="If the counts do not add up, samples were lost or invented, and nobody knows which. Dropped samples, which are "
         "counted, and losses that leave the account whole only qualify; a stream cut before its account cannot show that a deadline holds.",
-        advice="Run again; if it repeats, report it with the recording.",
+        remedy="Run again; if it repeats, report it with the recording.",
         function=integrity.count_mismatch,
     ),
     Check(
@@ -41,7 +41,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         required=True,
         explanation="What lies in overflow has no size: quantiles that reach there are lower bounds. With a deadline at or above the "
         "last bin exceedances cannot be counted, and the check is invalid.",
-        advice="Measure with a higher histogram limit (cyclictest -h), or with rtprobe, which has none.",
+        remedy="Measure with a higher histogram limit (cyclictest -h), or with rtprobe, which has none.",
         function=integrity.hist_truncated,
     ),
     Check(
@@ -51,7 +51,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         severity=WARNING,
         required=False,
         explanation="Without them nobody can tell whether samples lay above the last bin; HIST-TRUNCATED stays unknown.",
-        advice="Import the original output of the tool.",
+        remedy="Import the original output of the tool.",
         function=integrity.trailer_stripped,
     ),
     Check(
@@ -62,7 +62,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="A coarse clock or one that changes measures itself. Invalid if the clock source changed during the run or the clock "
         "only moves in steps above 1 us with a resolution as coarse; a note for a step of the wall clock, which the measurement does not use.",
-        advice="Use a kernel with high-resolution timers and the CPU's own counter (tsc, arch_sys_counter).",
+        remedy="Use a kernel with high-resolution timers and the CPU's own counter (tsc, arch_sys_counter).",
         function=integrity.clock_res,
     ),
     Check(
@@ -72,7 +72,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         severity=NOTE,
         required=False,
         explanation="Recording costs time too. It is harmless while the lanes preempt it; a warning if its priority is not below theirs.",
-        advice="Leave one CPU unmeasured (--cpus), or measure at a longer interval.",
+        remedy="Leave one CPU unmeasured (--cpus), or measure at a longer interval.",
         function=integrity.observer_load,
     ),
     Check(
@@ -82,7 +82,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         severity=INVALID,
         required=False,
         explanation="Threads of one priority on one CPU queue behind each other: the tool measures itself.",
-        advice="Measure with one lane per CPU.",
+        remedy="Measure with one lane per CPU.",
         function=placement.self_interference,
     ),
     Check(
@@ -92,7 +92,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         severity=NOTE,
         required=False,
         explanation="Usual on boards with few CPUs, and harmless while the lanes preempt it; a warning if its priority is not below theirs.",
-        advice="Leave one CPU unmeasured (--cpus).",
+        remedy="Leave one CPU unmeasured (--cpus).",
         function=placement.main_on_measured,
     ),
     Check(
@@ -102,7 +102,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         severity=WARNING,
         required=False,
         explanation="Wake-up latency then holds the cost of moving, and belongs to no CPU.",
-        advice="Measure with one pinned lane per CPU (cyclictest -a -t).",
+        remedy="Measure with one pinned lane per CPU (cyclictest -a -t).",
         function=placement.not_pinned,
     ),
     Check(
@@ -112,7 +112,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         severity=INVALID,
         required=False,
         explanation="An ordinary thread waits for its turn: its latency says nothing about a real-time thread.",
-        advice="Run as root, or with CAP_SYS_NICE or a real-time limit (ulimit -r).",
+        remedy="Run as root, or with CAP_SYS_NICE or a real-time limit (ulimit -r).",
         function=placement.not_rt_policy,
     ),
     Check(
@@ -123,7 +123,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="The kernel stops real-time threads that use their share of a second, by default 95 %. A measurement rarely comes "
         "near; a busy real-time application may.",
-        advice="sysctl kernel.sched_rt_runtime_us=-1, if the application is deployed so.",
+        remedy="sysctl kernel.sched_rt_runtime_us=-1, if the application is deployed so.",
         function=placement.rt_throttle_on,
     ),
     Check(
@@ -133,7 +133,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         severity=WARNING,
         required=False,
         explanation="Memory that is not locked can be paged out, and a page fault enters the tail.",
-        advice="Run as root or raise RLIMIT_MEMLOCK (ulimit -l).",
+        remedy="Run as root or raise RLIMIT_MEMLOCK (ulimit -l).",
         function=placement.not_mlocked,
     ),
     Check(
@@ -143,7 +143,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         severity=WARNING,
         required=False,
         explanation="A page fault in the loop is latency of the probe, not of the board.",
-        advice="Lock memory; look for memory pressure.",
+        remedy="Lock memory; look for memory pressure.",
         function=placement.page_faults,
     ),
     Check(
@@ -153,7 +153,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         severity=INVALID,
         required=False,
         explanation="Kernels called -rt have been built without PREEMPT_RT; a comparison would then compare nothing.",
-        advice="Check uname -v for PREEMPT_RT; boot the right kernel or mend the label.",
+        remedy="Check uname -v for PREEMPT_RT; boot the right kernel or mend the label.",
         function=platform.kernel_not_rt,
     ),
     Check(
@@ -163,7 +163,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         severity=WARNING,
         required=False,
         explanation="A CPU that is slowed down when idle wakes up later. A frequency that moves under performance is a note.",
-        advice="Set the governor to performance, or deploy with the one measured.",
+        remedy="Set the governor to performance, or deploy with the one measured.",
         function=platform.governor,
     ),
     Check(
@@ -174,7 +174,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="The hypervisor decides when a virtual CPU runs. An emulated or lab board (QEMU without KVM, label lab) can never "
         "show that a deadline holds (invalid, optimism).",
-        advice="Measure on the hardware that will be deployed.",
+        remedy="Measure on the hardware that will be deployed.",
         function=platform.vm_steal,
     ),
     Check(
@@ -184,7 +184,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         severity=WARNING,
         required=True,
         explanation="An idle board meets almost any deadline; it says nothing about a loaded one.",
-        advice="Run with --load; say with --label load=... what loaded the board if something else did.",
+        remedy="Run with --load; say with --label load=... what loaded the board if something else did.",
         function=load.no_load,
     ),
     Check(
@@ -194,7 +194,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         severity=INVALID,
         required=True,
         explanation="The time without load dilutes the outliers of the time with it. A warning where the load lived but the CPUs went idle.",
-        advice="See the load's log in the recording, mend it and run again.",
+        remedy="See the load's log in the recording, mend it and run again.",
         function=load.load_window,
     ),
     Check(
@@ -204,7 +204,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         severity=NOTE,
         required=False,
         explanation="Maxima of the same test differ by a factor of two between boots; one run cannot show it.",
-        advice="Repeat over several boots (rtassay experiment).",
+        remedy="Repeat over several boots (rtassay experiment).",
         function=statistics.single_run,
     ),
     Check(
@@ -214,7 +214,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         severity=WARNING,
         required=False,
         explanation="Even without a single exceedance that few activations cannot show the required probability. A note without a deadline.",
-        advice="Measure as long as `needed` says, or require a larger p.",
+        remedy="Measure as long as `needed` says, or require a larger p.",
         function=statistics.n_too_small,
     ),
     Check(
@@ -224,7 +224,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         severity=NOTE,
         required=False,
         explanation="Such a percentile is only known to be at least the value shown.",
-        advice="Measure longer; quote only percentiles with an upper limit.",
+        remedy="Measure longer; quote only percentiles with an upper limit.",
         function=statistics.percentile_unsupported,
     ),
     Check(
@@ -234,7 +234,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         severity=NOTE,
         required=False,
         explanation="The maximum was still growing. One run in five does that by chance.",
-        advice="Measure longer.",
+        remedy="Measure longer.",
         function=statistics.record_late,
     ),
     Check(
@@ -244,7 +244,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         severity=WARNING,
         required=False,
         explanation="Starting and stopping disturb: the maximum may be theirs. It is not removed.",
-        advice="Use a declared warm-up (--warm-up).",
+        remedy="Use a declared warm-up (--warm-up).",
         function=statistics.startup_max,
     ),
     Check(
@@ -254,7 +254,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         severity=NOTE,
         required=False,
         explanation="A cause common to all CPUs: firmware (SMI), the hypervisor, heat, stop_machine. CPUs are then not independent.",
-        advice="Look at hwlat, SMI counters and temperature at those moments.",
+        remedy="Look at hwlat, SMI counters and temperature at those moments.",
         function=statistics.simultaneous,
     ),
 )
