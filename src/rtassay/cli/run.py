@@ -149,7 +149,8 @@ async def _measure(
     board: Any, plan: Plan, home: Path, labels: dict[str, str], options: dict[str, Any]
 ) -> tuple[int | None, Path]:
     """The signal that ended the run early, if one did, and the sealed recording."""
-    from rtassay.session import StopRequest, run
+    from rtassay.session.control import StopRequest
+    from rtassay.session.run import run
 
     stop = StopRequest()
     signals: list[int] = []
