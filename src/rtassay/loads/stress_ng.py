@@ -31,14 +31,15 @@ class StressNgLoad:
     - `--vm` (page faults, mapping and unmapping) with 256 MiB each, but never more than 3/16 of the available memory in all, so
       that everything together stays below a quarter;
     - `--timer --timer-freq 100000` (timer interrupts and signals);
-    - `--fork`, `--switch`, `--pipe` (scheduler, process creation, IPC).
+    - `--fork` (process creation), `--sem` (context switches between threads), `--msg` (messages between processes).
 
-    No disk, no network. `stress-ng:ARGS` runs ARGS instead, split as a shell would but given to no shell.
+    No disk, no network. Only stressors that end in order when all their processes are told to end at once, which is how a guard
+    does it (`switch` and `pipe` then call their own counters corrupt). `stress-ng:ARGS` runs ARGS instead, split as a shell would but given to no shell.
     """
 
     name = "stress-ng"
     program: str | None = "stress-ng"
-    summary = f"stress-ng, profile '{PROFILE}' (cpu, cache, vm, timer, fork, switch, pipe); stress-ng:ARGS for your own"
+    summary = f"stress-ng, profile '{PROFILE}' (cpu, cache, vm, timer, fork, sem, msg); stress-ng:ARGS for your own"
 
     def commands(self, spec: LoadSpec) -> list[list[str]]:
         bounded = [
@@ -69,7 +70,7 @@ def _profile(spec: LoadSpec) -> list[str]:
     # Some versions share --vm-bytes out between the instances, others give it to each: divided here, it is right or too low.
     per_instance = max(_VM_LEAST, min(_VM_MOST, vm_bytes // len(spec.cpus)))
     arguments: list[str] = []
-    for stressor in ("cpu", "cache", "vm", "timer", "fork", "switch", "pipe"):
+    for stressor in ("cpu", "cache", "vm", "timer", "fork", "sem", "msg"):
         arguments += [f"--{stressor}", each]
     return [*arguments, "--vm-bytes", f"{per_instance // 1024}k", "--timer-freq", "100000"]
 

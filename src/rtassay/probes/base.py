@@ -43,3 +43,10 @@ class Probe(Protocol):
     def source(self, facts: dict[str, object]) -> Source:
         """Tool, version and late policy, from the facts it sent."""
         ...
+
+
+def count_ends_first(plan: Plan) -> bool:
+    """Which of a duration and a number of samples per lane ends the run, where both are given: the earlier one."""
+    if plan.count is None:
+        return False
+    return plan.duration_ns is None or plan.interval_ns is None or plan.count * plan.interval_ns < plan.duration_ns

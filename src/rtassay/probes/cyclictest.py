@@ -5,7 +5,7 @@ from __future__ import annotations
 from rtassay.model.errors import UsageError
 from rtassay.model.manifest import Plan, Source
 from rtassay.model.units import NS_PER_S, NS_PER_US, format_cpu_list
-from rtassay.probes.base import Parser
+from rtassay.probes.base import Parser, count_ends_first
 from rtassay.probes.cyclictest_text import CyclictestText
 
 _DEFAULT_INTERVAL_NS = 997 * NS_PER_US
@@ -56,7 +56,7 @@ class CyclictestProbe:
             argv += ["--policy=rr"] if plan.policy == "rr" else []
         argv += ["-i", str(_interval_us(plan)), "-h", str(_limit_us(plan))]
         argv += ["-a", format_cpu_list(cpus), "-t", str(len(cpus))]
-        if plan.count is not None:
+        if count_ends_first(plan):
             argv += ["-l", str(plan.count)]
         else:
             argv += ["-D", f"{_DEFAULT_DURATION_S if plan.duration_ns is None else plan.duration_ns // NS_PER_S}s"]

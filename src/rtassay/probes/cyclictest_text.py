@@ -150,7 +150,8 @@ class CyclictestText:
                 entry["tid"] = self._ids[entry["lane"]]
             elif entry["lane"] in self._threads:
                 entry["tid"] = self._threads[entry["lane"]]["tid"]
-        return {"probe": "cyclictest", **self._facts, "lanes": entries, "malformed_lines": self.malformed_lines}
+        own = {"bin_width_ns": self._scale_ns, "lanes": entries, "malformed_lines": self.malformed_lines}
+        return {"probe": "cyclictest", **self._facts, **own}
 
     def _histogram(self, lane: int) -> HistogramPart:
         import numpy as np

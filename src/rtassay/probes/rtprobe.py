@@ -5,7 +5,7 @@ from __future__ import annotations
 from rtassay.model.errors import UsageError
 from rtassay.model.manifest import Plan, Source
 from rtassay.model.units import NS_PER_US, format_cpu_list
-from rtassay.probes.base import Parser
+from rtassay.probes.base import Parser, count_ends_first
 
 POLICIES = ("fifo", "rr", "other")
 _INTERVAL_LEAST_NS = 10 * NS_PER_US
@@ -49,16 +49,19 @@ class RtprobeProbe:
             argv += ["--policy", plan.policy]
         if plan.priority is not None and plan.policy != "other":
             argv += ["--priority", str(plan.priority)]
+        if plan.priority == 1 and plan.policy != "other":
+            argv += ["--writer-priority", "0"]  # it must be below the lanes'
+        count = plan.count if count_ends_first(plan) else None
         for option, value_ns in (
             ("--interval", plan.interval_ns),
-            ("--duration", plan.duration_ns if plan.count is None else None),
+            ("--duration", plan.duration_ns if count is None else None),
             ("--deadline", plan.deadline_ns),
             ("--break-above", plan.break_above_ns),
         ):
             if value_ns is not None:
                 argv += [option, f"{value_ns}ns"]
-        if plan.count is not None:
-            argv += ["--count", str(plan.count)]
+        if count is not None:
+            argv += ["--count", str(count)]
         argv += ["--dma-latency", "off" if plan.dma_latency_us is None else str(plan.dma_latency_us)]
         if plan.aligned:
             argv.append("--aligned")

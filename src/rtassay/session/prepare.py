@@ -20,8 +20,8 @@ from rtassay.session.board_files import read_files
 DEFAULT_INTERVAL_NS = 997_000
 DEFAULT_DURATION_NS = 60 * NS_PER_S
 DEFAULT_PRIORITY = 90
-# What the guard gives the probe over its plan before it ends it.
-GRACE_NS = 15 * NS_PER_S
+# What the guard gives the probe over its plan before it ends it: a heavy load may keep an ordinary thread of it waiting for seconds.
+GRACE_NS = 45 * NS_PER_S
 # How long a load may take to get under way: processes forked, memory touched.
 SPIN_UP_NS = NS_PER_S
 _VERSION = re.compile(r"\d+\.\d+[\w.]*")

@@ -14,18 +14,16 @@ from typing import Any, TypeVar
 
 from rtassay import __version__
 from rtassay.boards.base import Board
-from rtassay.model import rooms
 from rtassay.model.errors import BoardError, RtassayError
 from rtassay.model.manifest import LoadEntry, Manifest, Plan
-from rtassay.model.recording import Series
 from rtassay.session import inventory
 from rtassay.session.board_files import read_files
 from rtassay.session.control import Interrupted, Progress, RunResult, StopRequest
 from rtassay.session.guarded import GuardedLoad
 from rtassay.session.measure import Measurement
 from rtassay.session.prepare import GRACE_NS, SPIN_UP_NS, Prepared, load_seconds, prepare
-from rtassay.session.telemetry import Telemetry
-from rtassay.store import RecordingWriter, load_manifest, new_id
+from rtassay.session.telemetry import SeriesKeeper, Telemetry, all_monitors
+from rtassay.store import RecordingWriter, new_id
 
 T = TypeVar("T")
 
@@ -84,7 +82,7 @@ class _Run:
         self._telemetry: Telemetry | None = None
         self._loads: list[GuardedLoad] = []
         self._measurement: Measurement | None = None
-        self._series: list[Series] = []
+        self._seen: SeriesKeeper | None = None
         self._warnings: list[str] = []
         self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -98,20 +96,18 @@ class _Run:
             await self._start_monitors(prepared)
             await self._start_loads(prepared)
             await self._warm_up(prepared)
-        except Interrupted:
-            await self.end_everything()
-            shutil.rmtree(writer.path, ignore_errors=True)
+            await self._measure(prepared)
+            await self._collect(prepared)
+            return await self._seal(prepared)
+        except BaseException as error:
+            await self._keep_or_drop(writer, error)
             raise
-        await self._measure(prepared)
-        await self._collect(prepared)
-        return await self._seal(prepared)
 
     async def _start_monitors(self, prepared: Prepared) -> None:
-        monitors = [rooms.load("monitors", name)() for name in rooms.table("monitors")]
         self._telemetry = await Telemetry.start(
             self._board,
             prepared.rtprobe,
-            monitors,
+            all_monitors(),
             _longest_ns(prepared),
             lambda data: self._tee("telemetry.rtw", data),
         )
@@ -135,6 +131,8 @@ class _Run:
         await self._or_stopped(asyncio.sleep(SPIN_UP_NS / _NS))
         for load in self._loads:
             await load.check_alive()
+        # Should this process die, the recording still says what ran: with a start and, so far, no end.
+        self._update(loads=tuple(load.entry(prepared.load, None, None) for load in self._loads))
 
     async def _warm_up(self, prepared: Prepared) -> None:
         begun = time.monotonic()
@@ -148,12 +146,8 @@ class _Run:
         self._tell("measure", 0, prepared.planned_ns)
         assert self._writer is not None
         measurement = self._measurement = await Measurement.start(self._board, prepared, self._writer.append)
-        try:
-            await self._until_ended(measurement, prepared)
-            await measurement.outcome()
-        except RtassayError as error:
-            self._keep_or_drop(self._writer, error)
-            raise
+        await self._until_ended(measurement, prepared)
+        await measurement.outcome()
 
     async def _until_ended(self, measurement: Measurement, prepared: Prepared) -> None:
         deadline = time.monotonic() + measurement.bound_s
@@ -186,20 +180,19 @@ class _Run:
                 waiting.cancel()
             await asyncio.gather(wish, abort, return_exceptions=True)
 
-    def _keep_or_drop(self, writer: RecordingWriter, error: RtassayError) -> None:
+    async def _keep_or_drop(self, writer: RecordingWriter, error: BaseException) -> None:
         """A recording without a byte of the probe is nobody's; any other is kept, unsealed, and named."""
         if writer.stream_bytes == 0:
-            with contextlib.suppress(BoardError):
-                writer.close()
+            await self.end_everything()
             shutil.rmtree(writer.path, ignore_errors=True)
-        elif error.hint is None:
+        elif isinstance(error, RtassayError) and error.hint is None:
             error.hint = f"what was measured until then is in {writer.path}, unsealed; `rtassay seal` finishes it"
 
     async def _collect(self, prepared: Prepared) -> None:
         """The load ends after the probe, so that the measurement lies inside it; then what may have changed is read again."""
         self._tell("collect")
-        writer, measurement = self._writer, self._measurement
-        assert writer is not None and measurement is not None
+        measurement = self._measurement
+        assert measurement is not None
         await asyncio.gather(*(load.stop(_LOAD_ENDS_S) for load in self._loads))
         entries = tuple(self._load_entry(prepared, index, load) for index, load in enumerate(self._loads))
         facts = measurement.facts
@@ -210,24 +203,25 @@ class _Run:
         if facts.get("probe") == "rtprobe" and facts.get("version"):
             versions["rtprobe"] = str(facts["version"])
         known = {"version": prepared.tool_versions.get(prepared.probe.name), **facts}
-        writer.update(
-            replace(
-                writer.manifest,
-                source=prepared.probe.source(known),
-                wall_start=measurement.wall_start,
-                wall_end=_now(),
-                inventory_end=end,
-                loads=entries,
-                tool_versions=versions,
-                warnings=tuple(self._warnings),
-            )
+        self._update(
+            source=prepared.probe.source(known),
+            wall_start=measurement.wall_start,
+            wall_end=_now(),
+            inventory_end=end,
+            loads=entries,
+            tool_versions=versions,
+            warnings=tuple(self._warnings),
         )
+
+    def _update(self, **fields: Any) -> None:
+        assert self._writer is not None
+        self._writer.update(replace(self._writer.manifest, **fields))
 
     async def _end_of_board(self, prepared: Prepared) -> dict[str, Any]:
         """The last of the telemetry and the inventory of the end. What fails here costs a warning, not the measurement."""
         try:
             if self._telemetry is not None:
-                self._series = await self._telemetry.stop(_LOAD_ENDS_S)
+                self._seen = await self._telemetry.stop(_LOAD_ENDS_S)
             return inventory.describe_end(await read_files(self._board, prepared.rtprobe, inventory.END_PATHS))
         except BoardError as error:
             self._warnings.append(str(error))
@@ -241,11 +235,13 @@ class _Run:
         assert writer is not None
         writer.close()
         probe = prepared.probe
-        # Sealing reads and compresses the whole stream: off this thread, so that a second Ctrl-C is still heard.
-        await asyncio.to_thread(
-            seal, writer.path, parser_for=lambda manifest: probe.parser(manifest.plan), telemetry=self._series
+        # Sealing reads and compresses the whole stream: off this thread, so that signals are still heard.
+        manifest = await asyncio.to_thread(
+            seal,
+            writer.path,
+            parser_for=lambda manifest: probe.parser(manifest.plan),
+            telemetry_rows=None if self._seen is None else self._seen.rows(),
         )
-        manifest = load_manifest(writer.path)
         return RunResult(writer.path, manifest.id, manifest.end_reason or "unknown", self._stop.asked.is_set())
 
     async def end_everything(self) -> None:
@@ -278,11 +274,15 @@ class _Run:
         )
 
     def _load_entry(self, prepared: Prepared, index: int, load: GuardedLoad) -> LoadEntry:
-        log = None
-        if load.output and prepared.load.program is not None:
-            log = f"logs/load-{index}.txt"
-            self._tee(log, load.output)
-        return load.entry(prepared.load, prepared.tool_versions.get(prepared.load.program or ""), log)
+        entry = load.entry(prepared.load, prepared.tool_versions.get(prepared.load.name), f"logs/load-{index}.txt")
+        # What rtprobe's own load writes is a stream, no text: its result stands for it.
+        text = (
+            load.output
+            if prepared.load.program is not None
+            else f"{entry.operations} {entry.operations_unit}\n".encode()
+        )
+        self._tee(f"logs/load-{index}.txt", text)
+        return entry
 
     def _tee(self, name: str, data: bytes) -> None:
         assert self._writer is not None

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import fnmatch
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 
 from rtassay.boards.base import Board, BoardProcess
+from rtassay.model import rooms
 from rtassay.model.errors import BoardError
 from rtassay.model.events import Event, FileContent
-from rtassay.model.recording import Series
 from rtassay.monitors.base import Monitor
 from rtassay.session.board_files import said
-from rtassay.wire.stream import StreamParser
+from rtassay.wire.stream import StreamParser, read_events
+
+TelemetryRow = tuple[str, str, int, float, str]
 
 
 class SeriesKeeper:
@@ -49,13 +52,26 @@ class SeriesKeeper:
                 times.append(mono_ns)
                 values.append(reading.value)
 
-    def series(self) -> list[Series]:
-        import numpy as np
+    def rows(self) -> Iterator[TelemetryRow]:
+        """Everything so far, as `store.seal` takes it."""
+        for (monitor, name, unit), (times, values) in self._columns.items():
+            for mono_ns, value in zip(times, values, strict=True):
+                yield monitor, name, mono_ns, value, unit
 
-        return [
-            Series(monitor, name, unit, np.array(times, dtype=np.int64), np.array(values, dtype=np.float64))
-            for (monitor, name, unit), (times, values) in self._columns.items()
-        ]
+
+def all_monitors() -> list[Monitor]:
+    """One new instance of every member of the room."""
+    return [rooms.load("monitors", name)() for name in rooms.table("monitors")]
+
+
+def recorded_rows(path: Path) -> Iterator[TelemetryRow] | None:
+    """Telemetry of an unsealed recording, from its `telemetry.rtw`; None where it has none. For sealing what a dead host left."""
+    stream = path / "telemetry.rtw"
+    if not stream.is_file():
+        return None
+    keeper = SeriesKeeper(all_monitors())
+    keeper.take(read_events(stream, StreamParser()))
+    return keeper.rows()
 
 
 class Telemetry:
@@ -77,7 +93,7 @@ class Telemetry:
         process = await board.start([*guard, rtprobe, "watch", "--every", "1s", *keeper.paths])
         return cls(process, keeper, tee)
 
-    async def stop(self, timeout_s: float) -> list[Series]:
+    async def stop(self, timeout_s: float) -> SeriesKeeper:
         """End the watch and return what it saw. Raises BoardError if it never said anything."""
         await self._process.close_stdin()
         await asyncio.wait([self.reader], timeout=timeout_s)
@@ -85,7 +101,7 @@ class Telemetry:
             self.reader.cancel()
         if self._parser.bytes_seen == 0:
             raise BoardError("the monitors saw nothing", said(await self._process.errors()))
-        return self._keeper.series()
+        return self._keeper
 
     async def _read(self) -> None:
         async for chunk in self._process.chunks():
