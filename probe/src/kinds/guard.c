@@ -97,10 +97,11 @@ static void become_unkillable_by_oom(struct guard *g)
 
 static void undo_own_place(const struct before *b)
 {
-	if (b->policy == SCHED_FIFO || b->policy == SCHED_RR)
+	/* The reset on fork made us OTHER with nice 0. SCHED_DEADLINE has parameters of its own, and is not given back. */
+	if (b->policy == SCHED_FIFO || b->policy == SCHED_RR || b->policy == SCHED_BATCH || b->policy == SCHED_IDLE)
 		rt_set_policy(0, b->policy, b->priority);
-	if (b->nice < 0)
-		setpriority(PRIO_PROCESS, 0, b->nice);	/* reset on fork took it */
+	if (b->nice)
+		setpriority(PRIO_PROCESS, 0, b->nice);
 	if (b->oom[0])
 		write_own("/proc/self/oom_score_adj", b->oom);
 }

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from .board import NEEDS_PROBE, PATIENCE_S, RTPROBE, Family, family, run
-from .frames import decode, events, output, whole
+from .stream import decode, events, output, whole
 
 pytestmark = NEEDS_PROBE
 
@@ -102,7 +102,11 @@ def test_a_command_ended_by_a_signal(number: signal.Signals) -> None:
 def test_command_that_cannot_start(tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.write_text("not a program\n")
-    for path, reason in ((tmp_path / "absent", b"No such file"), (plain, b"Permission denied"), (tmp_path, b"Permission denied")):
+    for path, reason in (
+        (tmp_path / "absent", b"No such file"),
+        (plain, b"Permission denied"),
+        (tmp_path, b"Permission denied"),
+    ):
         done = run("guard", "--", str(path))
         assert done.returncode == 3 and done.stdout == b""
         assert str(path).encode() in done.stderr and reason in done.stderr
@@ -125,7 +129,6 @@ def test_the_command_starts_in_a_clean_state() -> None:
         "assert os.sched_getscheduler(0) == os.SCHED_OTHER\n"
         "assert not signal.pthread_sigmask(signal.SIG_BLOCK, [])\n"
         "assert signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL\n"
-        "assert 'SigIgn:\\t0000000001001000' in open('/proc/self/status').read() or True\n"
         "assert sys.stdin.read() == ''\n"
         "print(sorted(int(f) for f in os.listdir('/proc/self/fd')))\n"
     )
@@ -134,6 +137,26 @@ def test_the_command_starts_in_a_clean_state() -> None:
         assert done.returncode == 0, done.stderr
         text = output(whole(done.stdout, "guard"), 1) if wrap else done.stdout
         assert text == b"[0, 1, 2, 3]\n"  # 3 is the listing itself
+
+
+def test_the_command_inherits_what_the_guard_was_given() -> None:
+    """Signals, niceness and the OOM score are the caller's, not the guard's own."""
+    look = ["sh", "-c", "grep -E 'SigBlk|SigIgn' /proc/self/status; cat /proc/self/oom_score_adj; nice; ulimit -a"]
+    look[-1] += "; chrt -p $$ | sed s/.*pid.*s//"
+    real_time = [["chrt", "-f", "2"]] if os.geteuid() == 0 else []
+    for prefix in ([], ["nohup"], ["nice", "-n", "5"], ["chrt", "-b", "0"], ["chrt", "-i", "0"], *real_time):
+        direct = subprocess.run([*prefix, *look], stdin=subprocess.DEVNULL, capture_output=True, check=True).stdout
+        guarded = subprocess.run(
+            [*prefix, RTPROBE, "guard", "--", *look], stdin=subprocess.DEVNULL, capture_output=True, check=True
+        )
+        assert guarded.stdout == direct and b"SigIgn" in direct
+
+
+def test_the_guard_itself_is_real_time_where_it_may_be() -> None:
+    facts = whole(run("guard", "--wrap", "--", "true").stdout, "guard")[0].json
+    assert (facts["policy"], facts["priority"]) in (("fifo", 99), ("other", 0))
+    if os.geteuid() == 0:
+        assert facts["policy"] == "fifo"
 
 
 @pytest.mark.parametrize("name", sorted(HARD))
@@ -169,16 +192,15 @@ def test_max_ends_all_and_says_so(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(HARD))
 def test_owner_gone(name: str) -> None:
     """The owner holds the guard's stdin; it is killed with SIGKILL, and everything ends."""
-    holder = "import subprocess, sys; subprocess.run(sys.argv[1:], stdin=subprocess.PIPE)"
     holder = (
-        "import subprocess, sys, time\n"
-        "guard = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE)\n"
-        "time.sleep(60)\n"
+        "import subprocess, sys, time\nguard = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE)\ntime.sleep(60)\n"
     )
     with family() as members:
         owner = subprocess.Popen(
             [*PYTHON, holder, RTPROBE, "guard", "--attached", "--", *PYTHON, HARD[name]],
-            env=members.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            env=members.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
         )
         wait_ready(owner)
         owner.kill()
@@ -206,12 +228,14 @@ def test_owner_gone_within_three_seconds_by_the_guards_own_clock(tmp_path: Path)
     assert killed["why"] == "owner" and killed["left"] == 1
     assert gone["mono_ns"] >= gone_ns
     # The grace is part of the contract, not a measurement: at least 2 s were given, and the rest of the 3 s is a bound.
-    assert 2_000_000_000 <= killed["mono_ns"] - gone["mono_ns"]
+    assert killed["mono_ns"] - gone["mono_ns"] >= 2_000_000_000
 
 
 def test_attached_data_on_stdin_is_not_the_end() -> None:
     with family() as members:
-        process = members.start("guard", "--attached", "--", "sh", "-c", "echo ready; sleep 0.5; exit 4", stdin=subprocess.PIPE)
+        process = members.start(
+            "guard", "--attached", "--", "sh", "-c", "echo ready; sleep 0.5; exit 4", stdin=subprocess.PIPE
+        )
         assert process.stdin is not None
         process.stdin.write(b"x" * 10000)
         process.stdin.flush()
@@ -242,6 +266,24 @@ def test_chain_of_forks_cannot_outrun_the_guard(tmp_path: Path) -> None:
         finish(process)
         assert members.alive() == []
     assert events(whole(stream.read_bytes(), "guard"), "child_killed")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: SCHED_FIFO")
+def test_real_time_hogs_on_every_cpu_cannot_keep_the_guard_from_its_work(tmp_path: Path) -> None:
+    """Deaf FIFO 98 loops on all CPUs for 1 s and the grace; they also end by themselves after 6 s of CPU time."""
+    stream = tmp_path / "guard.rtw"
+    hogs = (
+        "trap '' TERM; ulimit -t 6\n"
+        f"for cpu in {' '.join(map(str, sorted(os.sched_getaffinity(0))))}; do\n"
+        "taskset -c $cpu chrt -f 98 sh -c 'trap \"\" TERM; while :; do :; done' &\n"
+        "done; wait"
+    )
+    with family() as members:
+        process = members.start("guard", "--max", "1s", "-o", str(stream), "--", "sh", "-c", hogs)
+        finish(process)
+        assert members.alive() == []
+    (killed,) = events(whole(stream.read_bytes(), "guard"), "child_killed")
+    assert killed["why"] == "max" and killed["left"] >= 2
 
 
 def test_second_signal_skips_the_grace(tmp_path: Path) -> None:
@@ -324,7 +366,16 @@ def test_wrap_with_a_full_pipe_still_ends(argv: list[str]) -> None:
 
 def test_wrap_when_the_reader_goes() -> None:
     with family() as members:
-        process = members.start("guard", "--wrap", "--attached", "--", "sh", "-c", "while :; do echo x; sleep 0.05; done", stdin=subprocess.PIPE)
+        process = members.start(
+            "guard",
+            "--wrap",
+            "--attached",
+            "--",
+            "sh",
+            "-c",
+            "while :; do echo x; sleep 0.05; done",
+            stdin=subprocess.PIPE,
+        )
         assert process.stdout is not None
         process.stdout.readline()
         process.stdout.close()
@@ -375,7 +426,9 @@ def test_restore_when_the_owner_goes(tmp_path: Path) -> None:
     target.write_text("tuned")
     journal.write_text(f"{target}\toriginal\n")
     with family() as members:
-        process = members.start("guard", "--attached", "--restore", str(journal), "--", *PYTHON, SLEEP, stdin=subprocess.PIPE)
+        process = members.start(
+            "guard", "--attached", "--restore", str(journal), "--", *PYTHON, SLEEP, stdin=subprocess.PIPE
+        )
         wait_ready(process)
         assert process.stdin is not None
         process.stdin.close()
