@@ -23,7 +23,7 @@ def conditions(findings: Findings, recording: Recording) -> Rows:
         ("Load", view.one_line(findings.load, 120)),
         ("Duration", view.span(findings.duration_s)),
         ("Interval", "not known" if findings.interval_ns is None else view.exact_time(findings.interval_ns)),
-        ("Measured by", f"{view.one_line(tool, 60) or 'not known'} (late policy {source.get('late_policy') or 'unknown'})"),
+        ("Measured by", f"{view.one_line(tool, 60) or 'not known'} (late policy {view.one_line(str(source.get('late_policy')), 20)})"),
         ("Resolution", resolution(findings)),
         ("Started", view.one_line(recording.manifest.wall_start or findings.created or "not known", 40)),
         ("Ended by", view.one_line(findings.end_reason or "not known", 40)),
@@ -63,8 +63,11 @@ def plan_rows(recording: Recording) -> list[tuple[str, str, str, str]]:
         rows.append(_row("Samples per lane", f"{plan.count:,}", _agree([f"{lane.entry.n:,}" for lane in recording.lanes])))
     migrations = [lane.entry.migrations for lane in recording.lanes]
     faults = [_sum(lane.entry.minor_faults, lane.entry.major_faults) for lane in recording.lanes]
-    rows.append(_row("Migrations", "0", _agree([None if m is None else str(m) for m in migrations])))
-    rows.append(_row("Page faults while measuring", "0", _agree([None if f is None else str(f) for f in faults])))
+    known = _agree([None if m is None else str(m) for m in migrations])
+    rows.append(_row("Migrations", "0" if known is not None else None, known))
+    known = _agree([None if f is None else str(f) for f in faults])
+    rows.append(_row("Page faults while measuring", "0" if known is not None else None, known))
+    rows = [row for row in rows if row[1:3] != ("not stated", "not known")]
     if facts.get("fallback"):
         rows.append(("Fallback", "none", view.one_line(str(facts["fallback"]), 200), "differs"))
     return rows
@@ -215,7 +218,5 @@ def notes(findings: Findings, recording: Recording) -> list[str]:
     over = sum(lane.over or 0 for lane in findings.lanes)
     if over:
         said.append(f"{over:,} samples lie beyond the last bin of the source's histogram: means are not known, high quantiles are lower bounds.")
-    if any(lane.missed for lane in findings.lanes):
-        said.append("Missed activations were due while their lane was still late: the view per due activation counts each with its own lateness.")
     said.extend(view.one_line(warning, 400) for warning in recording.manifest.warnings)
     return said

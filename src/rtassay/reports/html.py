@@ -9,7 +9,7 @@ import json
 from importlib import resources
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from rtassay.model.findings import Findings, Verdict
@@ -43,11 +43,11 @@ class HtmlReport:
     def render(self, findings: Findings, recording: Recording) -> bytes:
         style = _asset("uPlot.min.css") + _asset("report.css")
         uplot, script = _asset("uPlot.iife.min.js"), _asset("report.js")
-        page = _template().render(
+        page: str = _template().render(
             style=Markup(style), uplot=Markup(uplot), script=Markup(script), csp=_policy(style, uplot, script),
             line=view.one_line, **_words(findings, recording), **_plots(findings, recording),
         )
-        return page.encode("utf-8", "backslashreplace")
+        return f"{page}\n".encode("utf-8", "backslashreplace")
 
 
 @functools.cache
@@ -56,7 +56,7 @@ def _asset(name: str) -> str:
 
 
 @functools.cache
-def _template() -> Any:
+def _template() -> Template:
     environment = Environment(loader=PackageLoader("rtassay.reports"), autoescape=True, undefined=StrictUndefined)
     return environment.get_template("report.html.j2")
 
@@ -125,8 +125,8 @@ def _tiles(findings: Findings, recording: Recording) -> list[Tile]:
         where = view.label_of(findings, lane.name)
         why = f"smallest deadline these data demonstrate for p ≤ {view.probability(p)} at {sure} confidence, decided by {where}"
         if deadline is None:
-            why = f"too few samples to demonstrate any deadline for p ≤ {view.probability(p)} at {sure} confidence ({where})"
-        tiles.append(Tile("D*, demonstrated deadline", "none" if deadline is None else format_time(deadline), why))
+            why = f"no deadline is demonstrated for p ≤ {view.probability(p)} at {sure} confidence: {view.no_demonstration(lane)} ({where})"
+        tiles.append(Tile("D*, demonstrated deadline", "none" if deadline is None else view.spaced(deadline), why + view.trust(findings)))
     if verdict is not None:
         tiles += _verdict_tiles(findings, verdict)
     missions = view.new_record(findings)
@@ -142,7 +142,7 @@ def _verdict_tiles(findings: Findings, verdict: Verdict) -> list[Tile]:
     rate = "" if verdict.rate_upper_per_h is None else f"at most {verdict.rate_upper_per_h:.3g} events per hour; "
     events = "order not known" if verdict.events is None else f"in {view.count(verdict.events)} independent events"
     tiles = [
-        Tile("Requirement", format_time(verdict.deadline_ns),
+        Tile("Requirement", view.spaced(verdict.deadline_ns),
              f"p ≤ {view.probability(verdict.p_target)} per activation, {view.percent(verdict.confidence)} confidence"),
         Tile("Exceedances", view.count(verdict.exceedances), f"{events}, of {view.count(verdict.due)} due on {where}"),
         Tile("p of an exceedance, at most", view.probability(verdict.p_upper),
@@ -150,7 +150,7 @@ def _verdict_tiles(findings: Findings, verdict: Verdict) -> list[Tile]:
     ]
     if verdict.needed is not None:
         tiles.append(Tile("Needed for an answer", view.span(verdict.needed.duration_s),
-                          f"{view.count(verdict.needed.n)} activations per lane without an exceedance"))
+                          f"{view.count(verdict.needed.n)} activations per lane with no further exceedance"))
     if verdict.safety_factor is not None:
         tiles.append(Tile("Safety factor", f"{verdict.safety_factor:.2f}", view.SAFETY_CAVEAT))
     return tiles
@@ -188,7 +188,8 @@ def _plots(findings: Findings, recording: Recording) -> dict[str, Any]:
     maxima = [view.us(lane.max_ns, places) for lane in findings.lanes]
     typical = next((q.value_ns for q in findings.pooled.quantiles if q.q == 0.99), None) or 100_000
     judged = series.judged_lane(findings, recording)
-    unit, histogram = series.histogram_lines(recording, typical)
+    bin_unit = series.bin_unit_ns(findings, typical)
+    unit, histogram = series.histogram_lines(recording, bin_unit)
     envelope = series.envelopes(recording)
     spots, left_out = series.marks(recording)
     shown = sum(len(lane["t"]) for lane in spots)
@@ -203,7 +204,7 @@ def _plots(findings: Findings, recording: Recording) -> dict[str, Any]:
     suppressed = sum(lane.entry.suppressed or 0 for lane in recording.lanes)
     return {
         "data": embed(data),
-        "svg": Markup(svg.latency_plot(recording, labels, maxima, typical)),  # noqa: S704 - svg escapes the labels
+        "svg": Markup(svg.latency_plot(recording, labels, maxima, typical, bin_unit)),  # svg.py escapes the labels
         "bin_words": svg.unit_words(unit),
         "overflow_words": _overflow_words(recording, labels),
         "judged": labels[judged] if labels else "-",

@@ -52,7 +52,7 @@ def _head(findings: Findings, recording: Recording) -> list[str]:
         text = "none" if deadline is None else f"**{format_time(deadline)}**"
         where = view.label_of(findings, lane.name)
         sure = view.percent(view.confidence(findings, recording))
-        rows.append(("D\\*, smallest demonstrated deadline", f"{text} (p ≤ {view.probability(p)}, {sure} confidence, {escape(where)})"))
+        rows.append(("D\\*, smallest demonstrated deadline", f"{text} (p ≤ {view.probability(p)}, {sure} confidence, {escape(where)}){view.trust(findings)}"))
     if verdict is not None:
         rows += [
             ("Requirement", view.requirement(verdict)),
@@ -64,7 +64,7 @@ def _head(findings: Findings, recording: Recording) -> list[str]:
         if verdict.safety_factor is not None:
             rows.append(("Safety factor", f"{verdict.safety_factor:.2f}. {view.SAFETY_CAVEAT}"))
         if verdict.needed is not None:
-            rows.append(("Needed", f"{view.count(verdict.needed.n)} clean activations, {view.span(verdict.needed.duration_s)}"))
+            rows.append(("Needed", f"{view.count(verdict.needed.n)} activations per lane ({view.span(verdict.needed.duration_s)}) with no further exceedance"))
     missions = view.new_record(findings)
     if missions:
         rows.append(("Probability of a new maximum", "; ".join(f"{chance} in the next {time}" for time, chance in missions)))
@@ -78,7 +78,8 @@ def _lanes(findings: Findings, recording: Recording) -> list[str]:
     parts += [_lane_table(findings, due=False)]
     parts.append("In brackets: 95 % interval of the quantile. `≥`: the data hold only a lower bound. `∞)`: too few samples for an upper limit.")
     if view.has_due_view(findings):
-        parts += ["### Latency per due activation (us)", _lane_table(findings, due=True)]
+        parts += ["### Latency per due activation (us)", _lane_table(findings, due=True),
+                  "Each activation that was due counts once; one that was missed counts with its own lateness."]
     parts += [f"> {escape(note)}" for note in details.notes(findings, recording)]
     return parts
 
@@ -108,7 +109,8 @@ def _conditions(findings: Findings, recording: Recording) -> list[str]:
     if findings.note:
         parts.append("Note:\n\n" + _code(view.clean(findings.note)))
     plan = [[escape(cell) for cell in row] for row in details.plan_rows(recording)]
-    parts += ["### Asked and obtained", _table(("", "Asked", "Obtained", "Remark"), plan)]
+    if plan:
+        parts += ["### Asked and obtained", _table(("", "Asked", "Obtained", "Remark"), plan)]
     loads = [[escape(cell) for cell in row] for row in details.load_rows(recording)]
     if loads:
         parts += ["### Loads", _table(details.LOAD_COLUMNS, loads)]

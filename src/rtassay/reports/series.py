@@ -22,6 +22,7 @@ _MARKS = 600
 _TELEMETRY_POINTS = 4800
 _SERIES_PER_CHART = 16
 _CHARTS = 6
+_FOR_PEOPLE = {"ratio": ("%", 100.0), "Hz": ("MHz", 1e-6), "B": ("MB", 1e-6), "1": ("", 1.0)}
 
 
 def coalesce(histogram: Histogram, unit_ns: int) -> tuple[Any, Any, Any]:
@@ -41,15 +42,23 @@ def coalesce(histogram: Histogram, unit_ns: int) -> tuple[Any, Any, Any]:
     return begin[starts], width[starts], np.add.reduceat(np.asarray(histogram.counts, dtype=np.int64), starts)
 
 
-def bin_unit_ns(recording: Recording, typical_ns: int) -> int:
-    """The finest bin of the latency plot: 1 us as everybody knows it, 0.1 us where the bulk is below 20 us, never finer than the source."""
-    unit = NS_PER_US // 10 if typical_ns < 20 * NS_PER_US else NS_PER_US
-    return max(unit, recording.manifest.bin_width_ns)
+def bin_unit_ns(findings: Findings, typical_ns: int) -> int:
+    """The finest bin of the latency plot: 1 us as everybody knows it, about 0.1 us where the bulk is below 20 us.
+
+    Never finer than the source, and small bins hold whole clock steps: 2 ticks in one and 1 in the next would draw a comb.
+    """
+    if typical_ns >= 20 * NS_PER_US or findings.bin_width_ns > NS_PER_US // 10:
+        return max(NS_PER_US, findings.bin_width_ns)
+    step = max(findings.clock_step_ns or 1, findings.bin_width_ns)
+    return -(-(NS_PER_US // 10) // step) * step
 
 
-def histogram_lines(recording: Recording, typical_ns: int) -> tuple[int, list[dict[str, Any]]]:
-    """(bin unit in ns, per lane {"x", "w", "n"}): lower edges and widths in ns and counts, at most 6000 bins over all lanes."""
-    unit = bin_unit_ns(recording, typical_ns)
+def histogram_lines(recording: Recording, unit_ns: int) -> tuple[int, list[dict[str, Any]]]:
+    """(bin unit in ns, per lane {"x", "w", "n"}): lower edges and widths in ns and counts, at most 6000 bins over all lanes.
+
+    The unit is doubled until they fit.
+    """
+    unit = unit_ns
     while True:
         lines = [coalesce(lane.histogram, unit) for lane in recording.lanes]
         if sum(len(line[0]) for line in lines) <= max(_HISTOGRAM_POINTS, 40 * len(lines)) or unit > NS_PER_S:
@@ -198,19 +207,20 @@ def telemetry(recording: Recording) -> list[dict[str, Any]]:
     points = min(max(_TELEMETRY_POINTS // max(shown, 1), 60), 600)
     end = max((int(s.mono_ns[-1]) for _, group in chosen for s in group), default=origin)
     step = max(-(-(end - origin) // points), NS_PER_S)
-    charts = []
+    charts: list[dict[str, Any]] = []
     for (monitor, unit), group in chosen:
         # Where there are more series than a reader can tell apart, those that move most say most.
         lively = sorted(group, key=lambda s: -float(np.nanmax(s.values) - np.nanmin(s.values)) if len(s.values) else 0.0)
         kept = lively[:_SERIES_PER_CHART]
-        lines = [{"name": s.name, "v": _bucket_means(s, origin, step)} for s in group if any(s is k for k in kept)]
-        charts.append({"title": monitor, "unit": unit, "step": step / NS_PER_S, "lines": lines, "left_out": len(group) - len(kept)})
+        shown_unit, factor = _FOR_PEOPLE.get(unit, (unit, 1.0))
+        lines = [{"name": s.name, "v": _bucket_means(s, origin, step, factor)} for s in group if any(s is k for k in kept)]
+        charts.append({"title": monitor, "unit": shown_unit, "step": step / NS_PER_S, "lines": lines, "left_out": len(group) - len(kept)})
     return charts
 
 
-def _bucket_means(series: Series, origin: int, step: int) -> list[float | int | None]:
+def _bucket_means(series: Series, origin: int, step: int, factor: float) -> list[float | int | None]:
     times = np.asarray(series.mono_ns, dtype=np.int64)
-    values = np.asarray(series.values, dtype=np.float64)
+    values = np.asarray(series.values, dtype=np.float64) * factor
     bucket = (times - origin) // step
     good = (bucket >= 0) & np.isfinite(values)
     if not good.any():

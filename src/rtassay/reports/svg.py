@@ -15,9 +15,9 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 14, 46
 _MOST_LANES = 16
 
 
-def latency_plot(recording: Recording, labels: list[str], maxima: list[str], typical_ns: int) -> str:
+def latency_plot(recording: Recording, labels: list[str], maxima: list[str], typical_ns: int, unit_ns: int) -> str:
     """One SVG: x latency in us (log where the maximum is far out), y log count, one step line a lane, coloured by CSS class."""
-    bins = [series.coalesce(lane.histogram, series.bin_unit_ns(recording, typical_ns)) for lane in recording.lanes[:_MOST_LANES]]
+    bins = [series.coalesce(lane.histogram, unit_ns) for lane in recording.lanes[:_MOST_LANES]]
     bins = [line for line in bins if len(line[0])]
     if not bins:
         return ""
@@ -50,13 +50,17 @@ def _axes(low: float, high: float, top: int, x_of: Any, y_of: Any, logarithmic: 
     parts = []
     for power in range(0, math.ceil(math.log10(top + 1)) + 1):
         y = y_of(10**power)
-        parts.append(f'<path class="grid" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/><text class="end" x="{_LEFT - 6}" y="{y + 4:.1f}">{10**power:,}</text>')
+        parts.append(f'<path class="grid" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/><text class="end" x="{_LEFT - 6}" y="{y + 4:.1f}">{_short(10**power)}</text>')
     for tick in _ticks(low, high, logarithmic):
         x = x_of(tick)
         parts.append(f'<path class="grid" d="M{x:.1f} {_TOP}V{_HEIGHT - _BOTTOM}"/>'
                      f'<text class="mid" x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 16}">{tick / NS_PER_US:g}</text>')
     parts.append(f'<text class="mid" x="{(_LEFT + _WIDTH) / 2:.0f}" y="{_HEIGHT - 8}">Latency (us)</text>')
     return parts
+
+
+def _short(number: int) -> str:
+    return f"{number // 1_000_000:,}M" if number >= 1_000_000 else f"{number:,}"
 
 
 def _ticks(low: float, high: float, logarithmic: bool) -> list[float]:

@@ -52,7 +52,7 @@ class TerminalReport:
             deadline = lane.demonstrated.deadline_ns
             star = "none yet" if deadline is None else format_time(deadline)
             sure = view.percent(view.confidence(findings, recording))
-            parts.append(f"D* {star} (p <= {view.probability(p)}, {sure}, {view.label_of(findings, lane.name)})")
+            parts.append(f"D* {star} (p <= {view.probability(p)}, {sure}, {view.label_of(findings, lane.name)}){view.trust(findings)}")
         if findings.verdict and findings.verdict.safety_factor is not None:
             parts.append(f"safety factor {findings.verdict.safety_factor:.2f} (falls with time)")
         if findings.new_record:

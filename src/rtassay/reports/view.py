@@ -96,10 +96,10 @@ def span(seconds: float | None) -> str:
     """A duration a person would say: `60 s`, `16.6 min`, `24 h`, `31 d`."""
     if seconds is None:
         return "-"
-    for unit, size, limit in (("s", 1.0, 600.0), ("min", 60.0, 7200.0), ("h", 3600.0, 14 * 86400.0)):
+    for unit, size, limit in (("s", 1.0, 600.0), ("min", 60.0, 3600.0), ("h", 3600.0, 3 * 86400.0)):
         if seconds < limit:
             return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 86400:,.0f} d"
+    return f"{seconds / 86400:.3g} d" if seconds < 1000 * 86400 else f"{seconds / 86400:,.0f} d"
 
 
 def quantile_name(q: float) -> str:
@@ -169,7 +169,10 @@ def lane_table(findings: Findings, *, due: bool = False) -> Table:
     tail: tuple[str, ...] = () if due else ("Missed", *(name.capitalize() for name in optional))
     rows = []
     for label, lane in named:
-        ladder = {q.q: q for q in (lane.quantiles_due if due else lane.quantiles) or ()}
+        chosen = lane.quantiles_due if due else lane.quantiles
+        if chosen is None and lane.missed == 0:
+            chosen = lane.quantiles  # without a missed activation the two views are one
+        ladder = {q.q: q for q in chosen or ()}
         if due:
             first = [Cell(label), Cell(count(lane.due)), Cell(count(lane.missed))]
         else:
@@ -206,6 +209,21 @@ def state(findings: Findings) -> str:
     return findings.verdict.state if findings.verdict else NO_REQUIREMENT
 
 
+def spaced(ns: int) -> str:
+    """`97.3 us`: format_time with a space, for headlines."""
+    return re.sub(r"(?<=\d)(?=[a-z])", " ", format_time(ns))
+
+
+def trust(findings: Findings) -> str:
+    """What to add to a headline number of a measurement that is not valid."""
+    return "; not to be used: the measurement is invalid" if state(findings) == "INVALID MEASUREMENT" else ""
+
+
+def no_demonstration(lane: LaneFindings) -> str:
+    """Why the data of this lane demonstrate no deadline at all."""
+    return "samples beyond the last bin could be of any length" if lane.over else "too few samples for this p"
+
+
 def requirement(verdict: Verdict) -> str:
     """`L < 100us with p <= 1e-6 at 95 % confidence`."""
     return (
@@ -238,7 +256,7 @@ def next_step(findings: Findings) -> str:
     if verdict.state == "NOT DEMONSTRATED":
         if verdict.needed is not None:
             time = f" ({span(verdict.needed.duration_s)})" if verdict.needed.duration_s is not None else ""
-            return f"a clean run of {count(verdict.needed.n)} activations per lane{time} would demonstrate it"
+            return f"{count(verdict.needed.n)} activations per lane{time} with no further exceedance would demonstrate it"
         return "clear the warnings that cap the verdict, then measure longer"
     return "the answer is for these conditions only: repeat after a change of kernel, load, firmware or temperature"
 

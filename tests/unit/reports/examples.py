@@ -202,9 +202,9 @@ INVENTORY: dict[str, Any] = {
 def _telemetry(seconds: int, busy: float) -> tuple[Series, ...]:
     t = 1_000_000_000 + np.arange(seconds) * 1_000_000_000
     wave = np.sin(np.arange(seconds) / 17.0)
-    series = [Series("cpu", f"cpu{c} busy", "%", t, np.clip(busy + 4 * wave + c, 0, 100)) for c in range(4)]
+    series = [Series("cpu", f"cpu{c}.busy", "ratio", t, np.clip(busy + 4 * wave + c, 0, 100) / 100) for c in range(4)]
     series.append(Series("temperature", "cpu-thermal", "degC", t, 48 + 14 * (1 - np.exp(-np.arange(seconds) / 120.0)) + 0.4 * wave))
-    series += [Series("frequency", f"cpu{c}", "MHz", t, np.where(np.arange(seconds) % 97 < 3, 1500.0, 2400.0)) for c in range(4)]
+    series += [Series("frequency", f"cpu{c}.frequency", "Hz", t, np.where(np.arange(seconds) % 97 < 3, 1.5e9, 2.4e9)) for c in range(4)]
     return tuple(series)
 
 

@@ -13,8 +13,9 @@
   const dash = (lane) => DASHES[Math.floor(lane / 8) % DASHES.length];
   const make = (tag, text) => { const e = document.createElement(tag); if (text) e.textContent = text; return e; };
   const us = (ns) => ns / 1000;
+  const short = (v) => (v >= 1e6 ? number(v / 1e6) + "M" : number(v));
   const number = (v) => v.toLocaleString("en-US", { maximumSignificantDigits: 4 });
-  const micro = (v) => v.toLocaleString("en-US", { maximumFractionDigits: v < 100 ? 2 : 1 }) + " µs";
+  const micro = (v) => v.toLocaleString("en-US", { maximumFractionDigits: v < 100 ? 2 : 1 }) + " us";
   const chance = (p) => (p >= 0.01 ? String(+p.toPrecision(2)) : p.toExponential(1).replace(".0e", "e"));
 
   const undelta = (steps) => { let at = 0; return steps.map((d) => (at += d)); };
@@ -23,9 +24,19 @@
 
   /* ---- one chart: uPlot with our axes, zoom by drag, wheel and keys, a text readout ---- */
 
+  /* On log axes: grid lines at powers of ten, labels at 1, 2, 5 where there is room. */
+  const mantissa = (v) => +(v / Math.pow(10, Math.floor(Math.log10(v) + 1e-9))).toPrecision(6);
+  const keep = (u, i, wanted) => (splits) => (u.scales[u.axes[i].scale].distr === 3 ? splits.map((v) => (v > 0 && wanted.includes(mantissa(v)) ? v : null)) : splits);
+  const roomy = (u, i) => {
+    const { min, max, distr } = u.scales[u.axes[i].scale];
+    return distr !== 3 || (i === 0 ? u.bbox.width : u.bbox.height) / uPlot.pxRatio / Math.log10(max / min) > 150;
+  };
+  const labelled = (u, splits, i) => keep(u, i, roomy(u, i) ? [1, 2, 5, 10] : [1, 10])(splits);
+
   function axis(label, extra) {
     return Object.assign({ label, labelSize: 20, labelGap: 0, stroke: css("--soft"), font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
-      grid: { stroke: css("--grid"), width: 1 }, ticks: { stroke: css("--line"), width: 1, size: 4 }, gap: 3 }, extra);
+      filter: labelled,
+      grid: { stroke: css("--grid"), width: 1, filter: labelled }, ticks: { stroke: css("--line"), width: 1, size: 4, filter: labelled }, gap: 3 }, extra);
   }
 
   function chart(host, options, values, readout) {
@@ -91,22 +102,24 @@
     ctx.setLineDash([5 * px, 4 * px]);
     ctx.beginPath();
     ctx.font = `600 ${12 * px}px system-ui, sans-serif`;
+    const say = (x, y) => { ctx.setLineDash([]); ctx.lineWidth = 3 * px; ctx.lineJoin = "round"; ctx.strokeStyle = css("--bg"); ctx.strokeText(text, x, y); ctx.fillText(text, x, y); };
     if (scale === "x") {
       ctx.moveTo(pos, box.top); ctx.lineTo(pos, box.top + box.height); ctx.stroke();
       const left = pos + ctx.measureText(text).width + 8 * px > box.left + box.width;
       ctx.textAlign = left ? "right" : "left";
-      ctx.fillText(text, pos + (left ? -5 : 5) * px, box.top + (13 + 15 * (slot || 0)) * px);
+      say(pos + (left ? -5 : 5) * px, box.top + (13 + 15 * (slot || 0)) * px);
     } else {
       ctx.moveTo(box.left, pos); ctx.lineTo(box.left + box.width, pos); ctx.stroke();
       ctx.textAlign = slot ? "right" : "left";
-      ctx.fillText(text, slot ? box.left + box.width - 5 * px : box.left + 5 * px, pos - 4 * px);
+      const lift = slot && box.width < 500 * px ? 22 : 6;  // on a narrow page the two names would meet
+      say(slot ? box.left + box.width - 5 * px : box.left + 5 * px, pos - lift * px);
     }
     ctx.restore();
   }
 
   const deadlineText = () => "deadline " + micro(us(data.deadline_ns));
   const xScale = (log) => ({ time: false, distr: log ? 3 : 1, range: (u, low, high) => [low, high] });
-  const xAxis = () => axis("Latency (µs)", { size: 32, values: (u, splits) => splits.map((v) => (v == null ? "" : number(v))) });
+  const xAxis = () => axis("Latency (us)", { size: 32, values: (u, splits) => splits.map((v) => (v == null ? "" : number(v))) });
 
   /* ---- latency plot ---- */
 
@@ -134,7 +147,7 @@
     return chart(host, {
       height: 380,
       scales: { x: xScale(log), y: { distr: 3, range: [floor, Math.pow(10, Math.ceil(Math.log10(top * 1.5)))] } },
-      axes: [xAxis(), axis("Samples per bin", { size: 58, values: (u, splits) => splits.map((v) => (v == null || v < 1 ? "" : number(v))) })],
+      axes: [xAxis(), axis("Samples per bin", { size: 58, values: (u, splits) => splits.map((v) => (v == null || v < 1 ? "" : short(v))) })],
       series: [{}].concat(series.map((_, lane) => ({ stroke: colour(lane), width: 1.4, dash: dash(lane), points: { show: false }, show: shown[lane],
         paths: uPlot.paths.stepped({ align: 1 }) }))),
       visible: (lane) => [lane + 1],
@@ -155,7 +168,8 @@
     let x = union(lines.map((c) => c.x));
     if (log) x = x.filter((v) => v >= 100);
     if (!x.length) return null;
-    const last = Math.max(x[x.length - 1], data.deadline_ns && data.deadline_ns < 50 * data.typical_ns ? data.deadline_ns : 0);
+    const limits = data.limit_ns.filter((v, i) => v != null && data.over[i]);
+    const last = Math.max(x[x.length - 1], ...limits, data.deadline_ns && data.deadline_ns < 50 * data.typical_ns ? data.deadline_ns : 0);
     x.push(last + Math.max(1, log ? last * 0.06 : 0.03 * (last - x[0])));
     /* P(L >= x) is constant from just above one value to the next: look up the next value at or above x. */
     const at = (c, values, end) => { let i = 0; return x.map((v) => { while (i < c.x.length && c.x[i] < v) i++; return i < c.x.length ? values[i] : end; }); };
@@ -233,7 +247,7 @@
     timePlots.push(chart(host, Object.assign(timeOptions(), {
       height: 320,
       scales: { x: xScale(false), y: { distr: 3, range: [low / 1.3, high * 1.6] } },
-      axes: [timeAxis(!strips), axis("Latency (µs)", { size: 58, values: (u, splits) => splits.map((v) => (v == null ? "" : number(v))) })],
+      axes: [timeAxis(!strips), axis("Latency (us)", { size: 58, values: (u, splits) => splits.map((v) => (v == null ? "" : number(v))) })],
       series: [{}].concat(series.map((_, i) => ({ stroke: colour(i >> 1) + (i % 2 ? "66" : ""), width: i % 2 ? 0.8 : 1.2, dash: dash(i >> 1), points: { show: false },
         paths: path, show: shown[i >> 1] }))),
       bands: rows.map((_, lane) => ({ series: [2 * lane + 1, 2 * lane + 2], fill: colour(lane) + "12" })),
@@ -246,10 +260,10 @@
 
   function strip(parent, title, unit, t, lines, names, labelled) {
     const box = make("div"); box.className = "strip";
-    box.append(make("h4", title));
     const host = make("div"); host.className = "chart"; host.tabIndex = 0; host.setAttribute("role", "img"); host.setAttribute("aria-label", title);
     const readout = make("div"); readout.className = "readout";
-    box.append(host, readout); parent.append(box);
+    const bar = make("div"); bar.className = "bar"; bar.append(make("h4", title), readout);
+    box.append(bar, host); parent.append(box);
     const flat = lines.flat().filter((v) => v != null);
     const low = flat.reduce((a, v) => Math.min(a, v), Infinity), high = flat.reduce((a, v) => Math.max(a, v), -Infinity);
     const pad = (high - low || Math.abs(high) || 1) * 0.12;
@@ -307,7 +321,7 @@
       line.setAttribute("d", "M0 3h22"); line.setAttribute("class", "s" + (lane % 8)); line.setAttribute("stroke-width", "3");
       line.setAttribute("stroke-dasharray", dash(lane).join(" "));
       svg.append(line);
-      button.append(svg, `${name} max ${data.maxima[lane]} µs`);
+      button.append(svg, `${name} max ${data.maxima[lane]} us`);
       button.addEventListener("click", () => {
         shown[lane] = !shown[lane];
         document.querySelectorAll(".legend").forEach((l) => l.children[lane].setAttribute("aria-pressed", String(shown[lane])));

@@ -1,0 +1,105 @@
+"""Reductions for plots keep counts and extremes, and stay small."""
+
+import examples
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from rtassay.model.recording import Histogram
+from rtassay.reports import series
+
+
+def histogram(pairs):
+    lower = np.array(sorted(pairs), dtype=np.int64)
+    return Histogram(lower, np.ones_like(lower), np.array([pairs[int(x)] for x in lower], dtype=np.int64))
+
+
+HISTOGRAMS = st.dictionaries(st.integers(-5_000, 10**10), st.integers(1, 10**9), max_size=60).map(histogram)
+
+
+@given(HISTOGRAMS, st.sampled_from([1, 52, 100, 1000]))
+def test_coalescing_keeps_counts_and_places(source, unit):
+    lower, width, counts = series.coalesce(source, unit)
+    assert counts.sum() == source.counts.sum()
+    assert (np.diff(lower) > 0).all() and (counts > 0).all()
+    assert (lower[1:] >= lower[:-1] + width[:-1]).all()
+    for value in source.lower_ns:
+        at = np.searchsorted(lower, value, side="right") - 1
+        assert lower[at] <= value < lower[at] + width[at]
+
+
+@given(HISTOGRAMS, st.integers(70, 200))
+def test_exceedance_is_exact_at_its_points_and_keeps_the_top(source, points):
+    x, k = series.exceedance_curve(source, points)
+    for value, above in zip(x.tolist(), k.tolist(), strict=True):
+        assert above == int(source.counts[source.lower_ns >= value].sum())
+    assert x.tolist()[-60:] == source.lower_ns.tolist()[-60:]
+
+
+def test_a_thinned_curve_is_exact_and_follows_every_decade():
+    source = examples.huge()[1].lanes[0].histogram
+    x, k = series.exceedance_curve(source, 600)
+    assert len(x) <= 601 and x[0] == source.lower_ns[0]
+    assert x[-60:].tolist() == source.lower_ns[-60:].tolist()
+    for value, above in zip(x[::50].tolist(), k[::50].tolist(), strict=True):
+        assert above == int(source.counts[source.lower_ns >= value].sum())
+    bulk = k[k > 1e5]
+    assert (bulk[:-1] / bulk[1:]).max() < 1.1  # no visible jump where there is none in the data
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 10), (3, 10), (10, 10), (8, 200_000_000), (57, 200_000_000)])
+def test_band_is_clopper_pearson(k, n):
+    """By definition: the limits are where k or more, and k or fewer, have a probability of 2.5 %."""
+    (low,), (high,) = series.confidence_band([k], n)
+    assert low == 0 if k == 0 else binom.sf(k - 1, n, low) == pytest.approx(0.025, rel=1e-6)
+    assert high == 1 if k == n else binom.cdf(k, n, high) == pytest.approx(0.025, rel=1e-6)
+
+
+def test_codes_are_reversible():
+    values = np.array([-3, 0, 5, 5_000_000_000])
+    assert np.cumsum(series.deltas(values)).tolist() == values.tolist()
+    assert series.run_lengths(np.array([4, 4, 7, 4])) == [4, 2, 7, 1, 4, 1]
+    assert series.deltas([]) == [] and series.run_lengths([]) == []
+
+
+def test_envelope_keeps_extremes_and_misses_of_a_day():
+    _, recording = examples.huge()
+    packed = series.envelopes(recording)
+    for lane, row in zip(recording.lanes, packed["lanes"], strict=True):
+        assert max(row["max"]) == lane.seconds.max_ns.max()
+        assert min(row["min"]) == lane.seconds.min_ns.min()
+        assert sum(row["missed"]) == lane.seconds.missed.sum()
+        assert len(row["max"]) <= 500
+    assert packed["step"] * len(packed["lanes"][0]["max"]) >= 86_400
+
+
+def test_marks_keep_the_highest_and_say_how_many_are_left_out():
+    _, recording = examples.huge()
+    lanes, left_out = series.marks(recording)
+    shown = [v for lane in lanes for v in lane["v"]]
+    every = sorted(s.latency_ns for lane in recording.lanes for s in lane.spills)
+    assert len(shown) == 600 and left_out == len(every) - 600
+    assert sorted(shown) == every[-600:]
+
+
+def test_marks_lie_at_their_due_time():
+    _, recording = examples.violated()
+    lanes, left_out = series.marks(recording)
+    assert left_out == 0
+    worst = lanes[3]["v"].index(11_300_016)
+    assert lanes[3]["m"][worst] == 11
+    assert lanes[3]["t"][worst] == (3 * examples.INTERVAL_NS // 4 + 700_000 * examples.INTERVAL_NS) // 1_000_000
+
+
+def test_telemetry_is_bounded_and_names_what_it_leaves_out():
+    from dataclasses import replace
+
+    _, recording = examples.holds()
+    one = recording.telemetry[0]
+    many = tuple(replace(one, name=f"irq{i}", values=one.values * (i + 1)) for i in range(40))
+    (chart,) = series.telemetry(replace(recording, telemetry=many))
+    assert chart["left_out"] == 24 and [line["name"] for line in chart["lines"]] == [f"irq{i}" for i in range(24, 40)]
+    assert chart["unit"] == "%" and max(chart["lines"][-1]["v"]) == pytest.approx(40 * 100 * one.values.max(), rel=0.01)
+    assert series.telemetry(replace(recording, telemetry=())) == []

@@ -1,0 +1,162 @@
+"""Meaning of the text formats: counts are kept, screens fit, foreign text stays text."""
+
+import csv
+import io
+import json
+import re
+from dataclasses import replace
+
+import examples
+import numpy as np
+import pytest
+
+from rtassay.model.findings import CheckResult
+from rtassay.model.recording import Histogram, Lane
+from rtassay.reports import view
+from rtassay.reports.csv import CsvReport
+from rtassay.reports.cyclictest import CyclictestReport
+from rtassay.reports.json import JsonReport
+from rtassay.reports.markdown import MarkdownReport, escape
+from rtassay.reports.terminal import TerminalReport
+
+EXAMPLES = examples.all_examples()
+ALL = pytest.mark.parametrize("name", sorted(EXAMPLES))
+
+
+@ALL
+def test_csv_keeps_every_sample(name):
+    findings, recording = EXAMPLES[name]
+    rows = list(csv.DictReader(io.StringIO(CsvReport().render(findings, recording).decode())))
+    for lane in recording.lanes:
+        mine = [row for row in rows if row["lane"] == lane.entry.name]
+        assert sum(int(row["count"]) for row in mine) == lane.entry.n
+        beyond = [row for row in mine if row["width_ns"] == ""]
+        assert [int(row["count"]) for row in beyond] == ([lane.histogram.over] if lane.histogram.over else [])
+        assert {row["cpu"] for row in mine} == {"" if lane.entry.cpu is None else str(lane.entry.cpu)}
+
+
+@ALL
+def test_json_is_findings_with_histograms(name):
+    findings, recording = EXAMPLES[name]
+    data = json.loads(JsonReport().render(findings, recording))
+    assert data["schema"] == "rtassay/show/1"
+    assert data["id"] == findings.id
+    assert [lane["n"] for lane in data["lanes"]] == [lane.n for lane in findings.lanes]
+    assert (data["verdict"] or {}).get("state") == (findings.verdict.state if findings.verdict else None)
+    for lane, histogram in zip(recording.lanes, data["histograms"], strict=True):
+        assert sum(histogram["count"]) + histogram["over"] + histogram["under"] == lane.entry.n
+        assert histogram["lower_ns"] == lane.histogram.lower_ns.tolist()
+
+
+def parse_cyclictest(text):
+    rows = [re.fullmatch(r"(\d{6}) ([\d\t]+)", line) for line in text.splitlines() if line and not line.startswith("#")]
+    assert all(rows)
+    trailer = dict(re.findall(r"^# ([A-Z][\w ]+): (.+)$", text, re.M))
+    return [[int(cell) for cell in row[2].split("\t")] for row in rows], {k: v.split() for k, v in trailer.items()}
+
+
+@ALL
+def test_cyclictest_rows_and_trailer_account_for_every_sample(name):
+    findings, recording = EXAMPLES[name]
+    rows, trailer = parse_cyclictest(CyclictestReport().render(findings, recording).decode())
+    assert len(rows) <= 1000
+    for i, lane in enumerate(findings.lanes):
+        total, over = int(trailer["Total"][i]), int(trailer["Histogram Overflows"][i])
+        assert sum(row[i] for row in rows) == total
+        assert total + over == lane.n
+        assert int(trailer["Max Latencies"][i]) == lane.max_ns // 1000
+        assert int(trailer["Min Latencies"][i]) == lane.min_ns // 1000
+    exact = recording.lanes[0].histogram
+    inside = exact.lower_ns // 1000 == 12
+    assert rows[12][0] == int(exact.counts[inside].sum())
+
+
+def test_cyclictest_rows_are_capped_and_the_rest_is_overflow_with_its_cycles():
+    findings, recording = examples.violated()
+    rows, trailer = parse_cyclictest(CyclictestReport(max_rows=100).render(findings, recording).decode())
+    text = CyclictestReport(max_rows=100).render(findings, recording).decode()
+    assert len(rows) == 100
+    assert [int(v) for v in trailer["Histogram Overflows"]] == [2, 1, 0, 3]
+    assert "# Thread 1: 300000\n" in text  # nothing missed there: the activation is the cycle
+    assert "# Thread 3: # 00003 others\n" in text
+    with pytest.raises(ValueError, match="at least 1"):
+        CyclictestReport(max_rows=0)
+
+
+@ALL
+@pytest.mark.parametrize("width", [60, 100, 160])
+def test_terminal_fits(name, width):
+    lines = TerminalReport(width=width).render(*EXAMPLES[name]).decode().splitlines()
+    assert max(map(len, lines)) <= width
+    assert width < 100 or len(lines) <= 24
+    assert "\x1b" not in "".join(lines)
+
+
+@ALL
+def test_terminal_colour_changes_no_word(name):
+    coloured = TerminalReport(color=True).render(*EXAMPLES[name]).decode()
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == TerminalReport().render(*EXAMPLES[name]).decode()
+
+
+def test_terminal_with_many_lanes_keeps_the_worst():
+    findings, recording = examples.holds()
+    lanes = tuple(replace(findings.lanes[0], name=f"cpu{i}", cpu=i, max_ns=50_000 + i) for i in range(64))
+    text = TerminalReport().render(replace(findings, lanes=lanes), recording).decode()
+    assert "CPU63 " in text and "CPU48 " in text and "CPU47 " not in text
+    assert "48 lanes with smaller maxima" in text
+
+
+@ALL
+def test_markdown_holds_every_check_and_whole_tables(name):
+    findings, recording = EXAMPLES[name]
+    text = MarkdownReport().render(findings, recording).decode()
+    for check in findings.checks:
+        assert escape(check.id) in text and escape(check.message) in text
+    widths = []
+    for block in re.findall(r"(?:^\|.*\n)+", text, re.M):
+        counts = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}
+        assert len(counts) == 1, block
+        widths.append(counts)
+    assert len(widths) >= 3
+
+
+def test_markdown_leaves_no_markup_of_others():
+    findings, recording = examples.holds()
+    hostile = replace(
+        findings, labels={"a|b": "<img src=x onerror=alert(1)> @team [x](http://e.example) `c`\n# h"},
+        note="```\n</details><script>x</script>", checks=(CheckResult("X", "warning", "optimism", "*a* | b\n\n# c"),))
+    text = MarkdownReport().render(hostile, recording).decode()
+    assert "\\<img" in text and "a\\|b" in text and "@\u2060team" in text and "\\[x\\]" in text
+    assert "````\n```\n</details>" in text  # the note is fenced with a longer fence than it holds
+
+
+@pytest.mark.parametrize(("value", "text"), [(None, "-"), (0.0, "0"), (1e-6, "1e-6"), (2.9957e-6, "3.0e-6"), (0.05, "0.05"), (1.0, "1")])
+def test_probability(value, text):
+    shown = view.probability(value)
+    assert shown in (text, text.replace(".0e", "e"))
+
+
+def test_quantile_names_and_spans():
+    assert [view.quantile_name(q) for q in (0.5, 0.999, 0.9999999)] == ["p50", "p99.9", "p99.99999"]
+    assert [view.span(s) for s in (None, 60, 1000, 3600, 604800)] == ["-", "60 s", "16.7 min", "1 h", "7 d"]
+    assert view.percent(0.9999) == "> 99.9 %" and view.percent(1.0) == "100 %" and view.percent(0.0) == "0 %"
+
+
+def empty_example():
+    """A lane that was starved from its first activation on: nothing in it at all."""
+    findings, recording = examples.holds()
+    none = np.zeros(0, dtype=np.int64)
+    lane = replace(
+        findings.lanes[0], n=0, min_ns=None, mean_ns=None, max_ns=None, sd_ns=None, quantiles=(), quantiles_due=None,
+        demonstrated=replace(findings.lanes[0].demonstrated, deadline_ns=None))
+    entry = replace(recording.lanes[0].entry, n=0, min_ns=None, max_ns=None, sum_ns=None, first_due_ns=None, missed=0)
+    return (replace(findings, lanes=(lane,), pooled=replace(lane, name=None, cpu=None), verdict=None, duration_s=None, new_record=()),
+            replace(recording, lanes=(Lane(entry, Histogram(none, none, none)),), telemetry=(), events=()))
+
+
+@pytest.mark.parametrize("report", [TerminalReport(), MarkdownReport(), CsvReport(), JsonReport(), CyclictestReport()], ids=lambda r: r.name)
+def test_a_lane_without_a_sample(report):
+    assert report.render(*empty_example())
+    no_lanes = replace(empty_example()[0], lanes=()), replace(empty_example()[1], lanes=())
+    assert report.render(*no_lanes)
