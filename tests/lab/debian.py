@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 APT_TIMEOUT_S = 240
@@ -24,27 +25,38 @@ def cache_dir() -> Path:
     return Path(base) / "rtassay-lab"
 
 
-def newest(metapackage: str) -> str:
-    """The package a metapackage stands for now: linux-image-amd64 -> linux-image-6.1.0-56-amd64."""
-    for line in _apt_cache("depends", metapackage).splitlines():
+def newest(metapackages: Mapping[str, str]) -> dict[str, str]:
+    """The kernel packages that metapackages stand for now, under the same keys: linux-image-6.1.0-56-amd64 for
+    linux-image-amd64."""
+    found, of = {}, ""
+    for line in _apt_cache("depends", *metapackages.values()).splitlines():
         kind, _, name = line.strip().partition(": ")
-        if kind == "Depends" and name.startswith("linux-image-"):
-            return name
-    raise LabUnavailable(f"apt-cache does not say which kernel {metapackage} depends on; needs Debian's package lists")
+        if not line.startswith(" "):
+            of = line.strip()
+        elif kind == "Depends" and name.startswith("linux-image-"):
+            found[of] = name
+    missing = set(metapackages.values()) - set(found)
+    if missing:
+        raise LabUnavailable(f"apt-cache does not say which kernel {', '.join(sorted(missing))} depends on")
+    return {key: found[metapackage] for key, metapackage in metapackages.items()}
 
 
-def unpacked(package: str, wanted: tuple[str, ...]) -> Path:
-    """A directory with the files of `package` whose paths fit one of the `wanted` patterns (paths as in the package, no
-    leading slash). Downloads the candidate version where it is not in the cache yet."""
-    checksum = _checksum(package)
-    key = hashlib.sha256("\0".join((checksum, *wanted)).encode()).hexdigest()[:16]
+def unpacked(wanted: Mapping[str, tuple[str, ...]]) -> dict[str, Path]:
+    """For every package a directory with those of its files whose paths fit one of the patterns (paths as in the package,
+    no leading slash). Downloads the candidate version where it is not in the cache yet."""
+    checksums = _checksums(*wanted)
+    return {package: _unpacked(package, checksums[package], patterns) for package, patterns in wanted.items()}
+
+
+def _unpacked(package: str, checksum: str, patterns: tuple[str, ...]) -> Path:
+    key = hashlib.sha256("\0".join((checksum, *patterns)).encode()).hexdigest()[:16]
     home = cache_dir() / f"{package}-{key}"
     if not home.is_dir():
         cache_dir().mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache_dir(), prefix=".new-") as scratch:
             deb = _download(package, checksum, Path(scratch))
             content = Path(scratch) / "content"
-            _extract(deb, wanted, content)
+            _extract(deb, patterns, content)
             _publish(content, home)
     return home
 
@@ -58,23 +70,30 @@ def _publish(content: Path, home: Path) -> None:
             raise
 
 
-def _apt_cache(verb: str, package: str) -> str:
-    """Output of apt-cache; where the package is unknown the lists are fetched first, as a fresh machine has none."""
-    done = _run("apt-cache", verb, package)
+def _apt_cache(verb: str, *packages: str) -> str:
+    """Output of apt-cache; where a package is unknown the lists are fetched first, as a fresh machine has none."""
+    done = _run("apt-cache", verb, *packages)
     if done.returncode or not done.stdout.strip():
         _update_lists()
-        done = _run("apt-cache", verb, package)
+        done = _run("apt-cache", verb, *packages)
     if done.returncode or not done.stdout.strip():
-        raise LabUnavailable(f"apt-cache {verb} {package} failed: {_last_words(done)}")
+        raise LabUnavailable(f"apt-cache {verb} {' '.join(packages)} failed: {_last_words(done)}")
     return done.stdout
 
 
-def _checksum(package: str) -> str:
-    """SHA-256 of the candidate version, as the signed package lists state it."""
-    for line in _apt_cache("show", package).splitlines():  # the candidate comes first
-        if line.startswith("SHA256: "):
-            return line.split()[1]
-    raise LabUnavailable(f"the package lists hold no SHA256 for {package}")
+def _checksums(*packages: str) -> dict[str, str]:
+    """SHA-256 of the candidate versions, as the signed package lists state them."""
+    found, package = {}, ""
+    for line in _apt_cache("show", "--no-all-versions", *packages).splitlines():
+        key, _, value = line.partition(": ")
+        if key == "Package":
+            package = value
+        elif key == "SHA256":
+            found[package] = value
+    missing = set(packages) - set(found)
+    if missing:
+        raise LabUnavailable(f"Debian's package lists hold no {', '.join(sorted(missing))}")
+    return found
 
 
 def _download(package: str, checksum: str, into: Path) -> Path:

@@ -136,7 +136,6 @@ def test_a_whole_measurement_streams_over_ssh(board: Board, tmp_path: Path) -> N
     assert [lane["cpu"] for lane in shown["lanes"]] == list(range(setup.cpus))
     assert check_of(shown, "NOT-RT-POLICY")["severity"] == "pass"
     assert check_of(shown, "NOT-PINNED")["severity"] == "pass"
-    assert check_of(shown, "CLOCK-RES")["severity"] == "pass"
 
 
 @on(RT, STOCK, ONE_CPU)
@@ -162,7 +161,7 @@ def test_without_the_right_to_be_real_time_it_refuses_and_says_what_helps(board:
     assert done.returncode == EXIT_BOARD, words
     assert "FIFO" in words.upper() and "90" in words
     assert "CAP_SYS_NICE" in words or "RLIMIT_RTPRIO" in words
-    assert "--fallback" in words
+    assert "--fallback" in words or "--policy other" in words
     assert done.stdout == b"", "nothing was measured, so nothing is streamed"
 
 
@@ -219,7 +218,7 @@ def test_the_guard_ends_everything_when_the_connection_goes(board: Board) -> Non
 
 def sleepers(board: Board) -> int:
     """How many of the guarded sleeps run on the board."""
-    return int(board.text("ps | grep -c '[s]leep 333[0-9]' || true"))
+    return int(board.text("ps -o args | grep -c '^sleep 333' || true"))
 
 
 @on(STOCK)

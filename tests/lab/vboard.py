@@ -5,6 +5,8 @@ Function only. What such a board measures is no latency of any hardware.
 
 from __future__ import annotations
 
+import lzma
+import os
 import signal
 import socket
 import stat
@@ -45,6 +47,7 @@ USERLAND = {
     "libtommath1": LIBRARIES,
     "zlib1g": LIBRARIES,
 }
+XZ_MAGIC = b"\xfd7zXZ\0"
 LOADER = "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
 
 INIT = """\
@@ -88,17 +91,32 @@ class Kit:
 
 def make_kit(probes: dict[str, Path], scratch: Path) -> Kit:
     """Download (once) and unpack what boards need, make the keys of this session in `scratch`."""
-    packages = {name: unpacked(name, wanted) for name, wanted in USERLAND.items()}
-    kernels = {}
-    for name, metapackage in KERNELS.items():
-        wanted = ("boot/vmlinuz-*", *(f"lib/modules/*/kernel/{module}.ko" for module in MODULES))
-        kernels[name] = unpacked(newest(metapackage), wanted)
+    names = newest(KERNELS)
+    of_kernel = ("boot/vmlinuz-*", *(f"lib/modules/*/kernel/{module}.ko" for module in MODULES))
+    packages = unpacked(USERLAND | dict.fromkeys(names.values(), of_kernel))
+    kernels = {kind: packages.pop(name) for kind, name in names.items()}
     key, host_key = scratch / "key", scratch / "hostkey"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "lab", "-f", str(key)], check=True)
     public = _make_host_key(packages, host_key, scratch)
     known_hosts = scratch / "known_hosts"
     known_hosts.write_text(f"lab-board {public}\n")
     return Kit(packages, kernels, probes, key, host_key, known_hosts)
+
+
+def bootable(kernel: Path) -> Path:
+    """The kernel of an unpacked package without its compression, kept beside it: under emulation a kernel takes longer to
+    unpack itself than to boot. As it is where it is not packed with xz."""
+    (packed,) = kernel.glob("boot/vmlinuz-*")
+    plain = packed.with_name("unpacked-" + packed.name)
+    if not plain.exists():
+        image = packed.read_bytes()
+        start = image.find(XZ_MAGIC)
+        if start < 0:
+            return packed
+        new = plain.with_name(f".{plain.name}.{os.getpid()}")
+        new.write_bytes(lzma.LZMADecompressor().decompress(image[start:]))
+        new.rename(plain)
+    return plain
 
 
 def _make_host_key(packages: dict[str, Path], path: Path, scratch: Path) -> str:
@@ -264,7 +282,7 @@ class Board:
         return self._scratch / "console.log"
 
     def _start_qemu(self) -> subprocess.Popen[bytes]:
-        (kernel,) = self._kit.kernels[self.setup.kernel].glob("boot/vmlinuz-*")
+        kernel = bootable(self._kit.kernels[self.setup.kernel])
         initramfs = self._scratch / "initramfs"
         initramfs.write_bytes(build_initramfs(self._kit, self.setup.kernel))
         # setpriv: QEMU dies with this process even if no finalizer gets to run. TCG always: nested KVM can hang.
