@@ -64,7 +64,7 @@ def find(name: str, home: Path | None = None) -> Path:
         return path
     if path.name == MANIFEST and path.is_file():
         return path.parent
-    if path.is_dir():
+    if name and path.is_dir():
         raise UsageError(f"{name} is not a recording", f"it has no {MANIFEST}")
     directory = home if home is not None else _default_directory()
     ids = {recording.name.removesuffix(SUFFIX): recording for recording in recordings(directory)}

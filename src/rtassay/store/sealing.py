@@ -95,18 +95,22 @@ def _seal(
         manifest = replace(manifest, sealed=True, seals=seals_of(path, keep_telemetry=telemetry_rows is None))
         sync_directory(path)
         save_manifest(path, manifest)
-    except OSError as error:
-        shutil.rmtree(aside, ignore_errors=True)
-        for name in (*tables.SCHEMAS, tables.SAMPLES):
-            with contextlib.suppress(OSError):
-                (path / name).unlink(missing_ok=True)
-        raise disk_error(error, path / MANIFEST, _INTACT) from error
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
+    except BaseException as error:
+        _undo(path)
+        if isinstance(error, OSError):
+            raise disk_error(error, path / MANIFEST, _INTACT) from error
         raise
     reached("sealed")
     _remove_leftovers(path, manifest)
     return manifest
+
+
+def _undo(path: Path) -> None:
+    """Remove what a failed sealing made: on a full disk it is in the way."""
+    shutil.rmtree(path / _ASIDE, ignore_errors=True)
+    for name in (*tables.SCHEMAS, tables.SAMPLES):
+        with contextlib.suppress(OSError):
+            (path / name).unlink(missing_ok=True)
 
 
 def write_tables(
