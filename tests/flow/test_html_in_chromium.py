@@ -25,10 +25,14 @@ examples = importlib.util.module_from_spec(_SPEC)
 sys.modules[_SPEC.name] = examples
 _SPEC.loader.exec_module(examples)
 
-COLOURS = (
-    "c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; const s = new Set();"
-    " for (let i = 0; i < d.length; i += 4) if (d[i + 3]) s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return [...s]; }"
-)
+# The colours on a canvas, read from a copy made for reading: chromium complains on the console about reading the original.
+COLOURS = """c => {
+  const copy = document.createElement('canvas'); copy.width = c.width; copy.height = c.height;
+  const context = copy.getContext('2d', { willReadFrequently: true }); context.drawImage(c, 0, 0);
+  const d = context.getImageData(0, 0, c.width, c.height).data, s = new Set();
+  for (let i = 0; i < d.length; i += 4) if (d[i + 3]) s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]);
+  return [...s];
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -88,11 +92,11 @@ def canvases(page, figure):
 
 def until(page, condition):
     """Waits for a condition without wait_for_function, whose eval the page's own policy refuses."""
-    for _ in range(100):
+    for _ in range(400):
         if condition():
             return
         page.wait_for_timeout(50)
-    pytest.fail("did not happen within 5 s")
+    pytest.fail("did not happen within 20 s")
 
 
 def hex_colour(page, name):

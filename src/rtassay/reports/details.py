@@ -23,7 +23,10 @@ def conditions(findings: Findings, recording: Recording) -> Rows:
         ("Load", view.one_line(findings.load, 120)),
         ("Duration", view.span(findings.duration_s)),
         ("Interval", "not known" if findings.interval_ns is None else view.exact_time(findings.interval_ns)),
-        ("Measured by", f"{view.one_line(tool, 60) or 'not known'} (late policy {view.one_line(str(source.get('late_policy')), 20)})"),
+        (
+            "Measured by",
+            f"{view.one_line(tool, 60) or 'not known'} (late policy {view.one_line(str(source.get('late_policy')), 20)})",
+        ),
         ("Resolution", resolution(findings)),
         ("Started", view.one_line(recording.manifest.wall_start or findings.created or "not known", 40)),
         ("Ended by", view.one_line(findings.end_reason or "not known", 40)),
@@ -34,7 +37,11 @@ def conditions(findings: Findings, recording: Recording) -> Rows:
 
 def resolution(findings: Findings) -> str:
     """Bin width and clock step in words."""
-    width = "exact ns" if findings.bin_width_ns <= 1 else f"bins of {format_time(findings.bin_width_ns)} (lower edges shown)"
+    width = (
+        "exact ns"
+        if findings.bin_width_ns <= 1
+        else f"bins of {format_time(findings.bin_width_ns)} (lower edges shown)"
+    )
     step = findings.clock_step_ns
     return f"{width}, clock step {'not known' if step is None else format_time(step)}"
 
@@ -48,7 +55,9 @@ def plan_rows(recording: Recording) -> list[tuple[str, str, str, str]]:
     ends = [lane.entry.obtained_end for lane in recording.lanes]
     policy = [_policy(o) for o in starts]
     policy_end = [_policy(o) for o in ends]
-    asked_policy = None if plan.policy is None else " ".join(str(x) for x in (plan.policy, plan.priority) if x is not None)
+    asked_policy = (
+        None if plan.policy is None else " ".join(str(x) for x in (plan.policy, plan.priority) if x is not None)
+    )
     rows = [
         _row("Policy and priority, at start", asked_policy, _agree(policy)),
         _row("Policy and priority, at end", asked_policy, _agree(policy_end)),
@@ -60,7 +69,9 @@ def plan_rows(recording: Recording) -> list[tuple[str, str, str, str]]:
         _row("Duration", _time(plan.duration_ns), _time(_lasted(manifest)), exact=False),
     ]
     if plan.count is not None:
-        rows.append(_row("Samples per lane", f"{plan.count:,}", _agree([f"{lane.entry.n:,}" for lane in recording.lanes])))
+        rows.append(
+            _row("Samples per lane", f"{plan.count:,}", _agree([f"{lane.entry.n:,}" for lane in recording.lanes]))
+        )
     migrations = [lane.entry.migrations for lane in recording.lanes]
     faults = [_sum(lane.entry.minor_faults, lane.entry.major_faults) for lane in recording.lanes]
     known = _agree([None if m is None else str(m) for m in migrations])
@@ -217,6 +228,8 @@ def notes(findings: Findings, recording: Recording) -> list[str]:
         )
     over = sum(lane.over or 0 for lane in findings.lanes)
     if over:
-        said.append(f"{over:,} samples lie beyond the last bin of the source's histogram: means are not known, high quantiles are lower bounds.")
+        said.append(
+            f"{over:,} samples lie beyond the last bin of the source's histogram: means are not known, high quantiles are lower bounds."
+        )
     said.extend(view.one_line(warning, 400) for warning in recording.manifest.warnings)
     return said

@@ -44,8 +44,13 @@ class HtmlReport:
         style = _asset("uPlot.min.css") + _asset("report.css")
         uplot, script = _asset("uPlot.iife.min.js"), _asset("report.js")
         page: str = _template().render(
-            style=Markup(style), uplot=Markup(uplot), script=Markup(script), csp=_policy(style, uplot, script),
-            line=view.one_line, **_words(findings, recording), **_plots(findings, recording),
+            style=Markup(style),
+            uplot=Markup(uplot),
+            script=Markup(script),
+            csp=_policy(style, uplot, script),
+            line=view.one_line,
+            **_words(findings, recording),
+            **_plots(findings, recording),
         )
         return f"{page}\n".encode("utf-8", "backslashreplace")
 
@@ -63,6 +68,7 @@ def _template() -> Template:
 
 def _policy(style: str, *scripts: str) -> str:
     """A Content-Security-Policy that lets exactly these texts run and nothing be loaded."""
+
     def digest(text: str) -> str:
         return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
@@ -126,7 +132,13 @@ def _tiles(findings: Findings, recording: Recording) -> list[Tile]:
         why = f"smallest deadline these data demonstrate for p ≤ {view.probability(p)} at {sure} confidence, decided by {where}"
         if deadline is None:
             why = f"no deadline is demonstrated for p ≤ {view.probability(p)} at {sure} confidence: {view.no_demonstration(lane)} ({where})"
-        tiles.append(Tile("D*, demonstrated deadline", "none" if deadline is None else view.spaced(deadline), why + view.trust(findings)))
+        tiles.append(
+            Tile(
+                "D*, demonstrated deadline",
+                "none" if deadline is None else view.spaced(deadline),
+                why + view.trust(findings),
+            )
+        )
     if verdict is not None:
         tiles += _verdict_tiles(findings, verdict)
     missions = view.new_record(findings)
@@ -142,22 +154,41 @@ def _verdict_tiles(findings: Findings, verdict: Verdict) -> list[Tile]:
     rate = "" if verdict.rate_upper_per_h is None else f"at most {verdict.rate_upper_per_h:.3g} events per hour; "
     events = "order not known" if verdict.events is None else f"in {view.count(verdict.events)} independent events"
     tiles = [
-        Tile("Requirement", view.spaced(verdict.deadline_ns),
-             f"p ≤ {view.probability(verdict.p_target)} per activation, {view.percent(verdict.confidence)} confidence"),
+        Tile(
+            "Requirement",
+            view.spaced(verdict.deadline_ns),
+            f"p ≤ {view.probability(verdict.p_target)} per activation, {view.percent(verdict.confidence)} confidence",
+        ),
         Tile("Exceedances", view.count(verdict.exceedances), f"{events}, of {view.count(verdict.due)} due on {where}"),
-        Tile("p of an exceedance, at most", view.probability(verdict.p_upper),
-             f"{rate}at least {view.probability(verdict.p_lower)} ({where})"),
+        Tile(
+            "p of an exceedance, at most",
+            view.probability(verdict.p_upper),
+            f"{rate}at least {view.probability(verdict.p_lower)} ({where})",
+        ),
     ]
-    if verdict.needed is not None:
-        tiles.append(Tile("Needed for an answer", view.span(verdict.needed.duration_s),
-                          f"{view.count(verdict.needed.n)} activations per lane with no further exceedance"))
+    if (needed := view.needed(verdict)) is not None:
+        tiles.append(
+            Tile(
+                "Needed for an answer",
+                view.span(needed.duration_s),
+                f"{view.count(needed.n)} activations per lane with no further exceedance",
+            )
+        )
     if verdict.safety_factor is not None:
-        tiles.append(Tile("Safety factor", f"{verdict.safety_factor:.2f}", view.SAFETY_CAVEAT))
+        tiles.append(Tile("Safety factor", view.factor(verdict.safety_factor), view.SAFETY_CAVEAT))
     return tiles
 
 
-_LANE_WORDS = (("state", "State"), ("due", "Due"), ("exceedances", "Exceedances"), ("events", "Events"), ("p_lower", "p lower"),
-               ("p_upper", "p upper"), ("rate_upper_per_h", "Events/h upper"), ("safety_factor", "Safety factor"))
+_LANE_WORDS = (
+    ("state", "State"),
+    ("due", "Due"),
+    ("exceedances", "Exceedances"),
+    ("events", "Events"),
+    ("p_lower", "p lower"),
+    ("p_upper", "p upper"),
+    ("rate_upper_per_h", "Events/h upper"),
+    ("safety_factor", "Safety factor"),
+)
 
 
 def _verdict_lanes(findings: Findings, verdict: Verdict | None) -> Rows | None:
@@ -196,10 +227,20 @@ def _plots(findings: Findings, recording: Recording) -> dict[str, Any]:
     verdict = findings.verdict
     deadline = verdict.deadline_ns if verdict else recording.manifest.plan.deadline_ns
     data = {
-        "labels": labels, "maxima": maxima, "digits": places, "typical_ns": typical, "judged": judged, "deadline_ns": deadline,
-        "p_target": verdict.p_target if verdict else None, "histogram": histogram, "curves": series.curves(recording, judged),
-        "over": [lane.histogram.over for lane in recording.lanes], "limit_ns": [lane.histogram.limit_ns for lane in recording.lanes],
-        "time": envelope, "marks": spots, "telemetry": series.telemetry(recording) if envelope else [],
+        "labels": labels,
+        "maxima": maxima,
+        "digits": places,
+        "typical_ns": typical,
+        "judged": judged,
+        "deadline_ns": deadline,
+        "p_target": verdict.p_target if verdict else None,
+        "histogram": histogram,
+        "curves": series.curves(recording, judged),
+        "over": [lane.histogram.over for lane in recording.lanes],
+        "limit_ns": [lane.histogram.limit_ns for lane in recording.lanes],
+        "time": envelope,
+        "marks": spots,
+        "telemetry": series.telemetry(recording) if envelope else [],
     }
     suppressed = sum(lane.entry.suppressed or 0 for lane in recording.lanes)
     return {
@@ -211,7 +252,9 @@ def _plots(findings: Findings, recording: Recording) -> dict[str, Any]:
         "judged_n": view.count(recording.lanes[judged].histogram.total) if recording.lanes else "-",
         "has_time": envelope is not None,
         "step_words": "" if envelope is None else view.span(float(envelope["step"])),
-        "marks_shown": view.count(shown), "marks_total": view.count(shown + left_out), "marks_left_out": left_out,
+        "marks_shown": view.count(shown),
+        "marks_total": view.count(shown + left_out),
+        "marks_left_out": left_out,
         "suppressed": view.count(suppressed) if suppressed else "",
     }
 
@@ -221,5 +264,7 @@ def _overflow_words(recording: Recording, labels: list[str]) -> str:
     for label, lane in zip(labels, recording.lanes, strict=True):
         if lane.histogram.over:
             limit = lane.histogram.limit_ns
-            beyond.append(f"{lane.histogram.over:,} of {label}" + ("" if limit is None else f" above {format_time(limit)}"))
+            beyond.append(
+                f"{lane.histogram.over:,} of {label}" + ("" if limit is None else f" above {format_time(limit)}")
+            )
     return f"Overflow, in no bin: {', '.join(beyond)}." if beyond else ""

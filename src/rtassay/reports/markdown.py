@@ -22,7 +22,12 @@ class MarkdownReport:
     summary = "tables for an issue or a mail"
 
     def render(self, findings: Findings, recording: Recording) -> bytes:
-        parts = [*_head(findings, recording), *_lanes(findings, recording), *_checks(findings), *_conditions(findings, recording)]
+        parts = [
+            *_head(findings, recording),
+            *_lanes(findings, recording),
+            *_checks(findings),
+            *_conditions(findings, recording),
+        ]
         return ("\n\n".join(part for part in parts if part) + "\n").encode("utf-8", "backslashreplace")
 
 
@@ -52,34 +57,62 @@ def _head(findings: Findings, recording: Recording) -> list[str]:
         text = "none" if deadline is None else f"**{format_time(deadline)}**"
         where = view.label_of(findings, lane.name)
         sure = view.percent(view.confidence(findings, recording))
-        rows.append(("D\\*, smallest demonstrated deadline", f"{text} (p ≤ {view.probability(p)}, {sure} confidence, {escape(where)}){view.trust(findings)}"))
+        rows.append(
+            (
+                "D\\*, smallest demonstrated deadline",
+                f"{text} (p ≤ {view.probability(p)}, {sure} confidence, {escape(where)}){view.trust(findings)}",
+            )
+        )
     if verdict is not None:
         rows += [
             ("Requirement", view.requirement(verdict)),
             ("Judged lane", escape(view.label_of(findings, verdict.lane))),
-            ("Exceedances / events", f"{view.count(verdict.exceedances)} / {view.count(verdict.events)} in {view.count(verdict.due)} due"),
+            (
+                "Exceedances / events",
+                f"{view.count(verdict.exceedances)} / {view.count(verdict.events)} in {view.count(verdict.due)} due",
+            ),
             ("p lower, upper", f"{view.probability(verdict.p_lower)}, {view.probability(verdict.p_upper)}"),
-            ("Events per hour, at most", "-" if verdict.rate_upper_per_h is None else f"{verdict.rate_upper_per_h:.3g}"),
+            (
+                "Events per hour, at most",
+                "-" if verdict.rate_upper_per_h is None else f"{verdict.rate_upper_per_h:.3g}",
+            ),
         ]
         if verdict.safety_factor is not None:
-            rows.append(("Safety factor", f"{verdict.safety_factor:.2f}. {view.SAFETY_CAVEAT}"))
-        if verdict.needed is not None:
-            rows.append(("Needed", f"{view.count(verdict.needed.n)} activations per lane ({view.span(verdict.needed.duration_s)}) with no further exceedance"))
+            rows.append(("Safety factor", f"{view.factor(verdict.safety_factor)}. {view.SAFETY_CAVEAT}"))
+        if (needed := view.needed(verdict)) is not None:
+            rows.append(
+                (
+                    "Needed",
+                    f"{view.count(needed.n)} activations per lane ({view.span(needed.duration_s)}) with no further exceedance",
+                )
+            )
     missions = view.new_record(findings)
     if missions:
-        rows.append(("Probability of a new maximum", "; ".join(f"{chance} in the next {time}" for time, chance in missions)))
+        rows.append(
+            ("Probability of a new maximum", "; ".join(f"{chance} in the next {time}" for time, chance in missions))
+        )
     reasons = "\n".join(f"- {escape(reason)}" for reason in (verdict.reasons if verdict else ()))
-    return [f"## {view.state(findings)}", escape(view.sentence(findings)), _table(("", "Result"), rows) if rows else "", reasons,
-            f"Next: {escape(view.next_step(findings))}"]
+    return [
+        f"## {view.state(findings)}",
+        escape(view.sentence(findings)),
+        _table(("", "Result"), rows) if rows else "",
+        reasons,
+        f"Next: {escape(view.next_step(findings))}",
+    ]
 
 
 def _lanes(findings: Findings, recording: Recording) -> list[str]:
     parts = ["### Wake-up latency per lane (us)"]
     parts += [_lane_table(findings, due=False)]
-    parts.append("In brackets: 95 % interval of the quantile. `≥`: the data hold only a lower bound. `∞)`: too few samples for an upper limit.")
+    parts.append(
+        "In brackets: 95 % interval of the quantile. `≥`: the data hold only a lower bound. `∞)`: too few samples for an upper limit."
+    )
     if view.has_due_view(findings):
-        parts += ["### Latency per due activation (us)", _lane_table(findings, due=True),
-                  "Each activation that was due counts once; one that was missed counts with its own lateness."]
+        parts += [
+            "### Latency per due activation (us)",
+            _lane_table(findings, due=True),
+            "Each activation that was due counts once; one that was missed counts with its own lateness.",
+        ]
     parts += [f"> {escape(note)}" for note in details.notes(findings, recording)]
     return parts
 
@@ -95,10 +128,17 @@ def _checks(findings: Findings) -> list[str]:
     passed = [c for c in view.sorted_checks(findings) if c.severity == "pass"]
     parts = [f"### Checks: {view.check_summary(findings)}"]
     if shown:
-        parts.append(_table(("Severity", "Check", "Message"), [(f"**{c.severity}**", escape(c.id), escape(c.message)) for c in shown]))
+        parts.append(
+            _table(
+                ("Severity", "Check", "Message"),
+                [(f"**{c.severity}**", escape(c.id), escape(c.message)) for c in shown],
+            )
+        )
     if passed:
         rows = [(c.severity, escape(c.id), escape(c.message)) for c in passed]
-        parts.append(f"<details><summary>{len(passed)} passed</summary>\n\n{_table(('Severity', 'Check', 'Message'), rows)}\n\n</details>")
+        parts.append(
+            f"<details><summary>{len(passed)} passed</summary>\n\n{_table(('Severity', 'Check', 'Message'), rows)}\n\n</details>"
+        )
     return parts
 
 
@@ -119,7 +159,9 @@ def _conditions(findings: Findings, recording: Recording) -> list[str]:
         parts += ["### Damage to the stream", _pairs(("", "Lost"), damage)]
     inventory = details.inventory_rows(recording)
     if inventory:
-        parts.append("<details><summary>Inventory</summary>\n\n" + _pairs(("Item", "Value"), inventory) + "\n\n</details>")
+        parts.append(
+            "<details><summary>Inventory</summary>\n\n" + _pairs(("Item", "Value"), inventory) + "\n\n</details>"
+        )
     for title, command in details.commands(findings, recording):
         parts.append(f"{title}:\n\n{_code(command)}")
     versions = ", ".join(f"{name} {value}" for name, value in details.version_rows(findings, recording))

@@ -210,11 +210,23 @@ def telemetry(recording: Recording) -> list[dict[str, Any]]:
     charts: list[dict[str, Any]] = []
     for (monitor, unit), group in chosen:
         # Where there are more series than a reader can tell apart, those that move most say most.
-        lively = sorted(group, key=lambda s: -float(np.nanmax(s.values) - np.nanmin(s.values)) if len(s.values) else 0.0)
+        lively = sorted(
+            group, key=lambda s: -float(np.nanmax(s.values) - np.nanmin(s.values)) if len(s.values) else 0.0
+        )
         kept = lively[:_SERIES_PER_CHART]
         shown_unit, factor = _FOR_PEOPLE.get(unit, (unit, 1.0))
-        lines = [{"name": s.name, "v": _bucket_means(s, origin, step, factor)} for s in group if any(s is k for k in kept)]
-        charts.append({"title": monitor, "unit": shown_unit, "step": step / NS_PER_S, "lines": lines, "left_out": len(group) - len(kept)})
+        lines = [
+            {"name": s.name, "v": _bucket_means(s, origin, step, factor)} for s in group if any(s is k for k in kept)
+        ]
+        charts.append(
+            {
+                "title": monitor,
+                "unit": shown_unit,
+                "step": step / NS_PER_S,
+                "lines": lines,
+                "left_out": len(group) - len(kept),
+            }
+        )
     return charts
 
 

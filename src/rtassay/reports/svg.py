@@ -28,14 +28,18 @@ def latency_plot(recording: Recording, labels: list[str], maxima: list[str], typ
     low = max(low, 100) if logarithmic else min(low, 0)
     x_of = _scale(low, high, _LEFT, _WIDTH - _RIGHT, logarithmic)
     y_of = _scale(0.5, 10 ** math.ceil(math.log10(top + 1)), _HEIGHT - _BOTTOM, _TOP, True)
-    parts = [f'<svg class="plot" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="Latency histogram, one line per lane">']
+    parts = [
+        f'<svg class="plot" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="Latency histogram, one line per lane">'
+    ]
     parts += _axes(low, high, top, x_of, y_of, logarithmic)
     for index, line in enumerate(bins):
         parts.append(f'<path class="s{index % 8}" d="{_steps(line, x_of, y_of)}"/>')
     for index, (label, maximum) in enumerate(zip(labels[: len(bins)], maxima, strict=False)):
         column, row = divmod(index, 8)
         x, y = _WIDTH - _RIGHT - 170 - 180 * column, _TOP + 14 + 17 * row
-        parts.append(f'<path class="s{index % 8}" d="M{x} {y - 4}h18"/><text x="{x + 24}" y="{y}">{escape(label)} max {escape(maximum)} us</text>')
+        parts.append(
+            f'<path class="s{index % 8}" d="M{x} {y - 4}h18"/><text x="{x + 24}" y="{y}">{escape(label)} max {escape(maximum)} us</text>'
+        )
     return "".join(parts) + "</svg>"
 
 
@@ -50,11 +54,15 @@ def _axes(low: float, high: float, top: int, x_of: Any, y_of: Any, logarithmic: 
     parts = []
     for power in range(0, math.ceil(math.log10(top + 1)) + 1):
         y = y_of(10**power)
-        parts.append(f'<path class="grid" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/><text class="end" x="{_LEFT - 6}" y="{y + 4:.1f}">{_short(10**power)}</text>')
+        parts.append(
+            f'<path class="grid" d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}"/><text class="end" x="{_LEFT - 6}" y="{y + 4:.1f}">{_short(10**power)}</text>'
+        )
     for tick in _ticks(low, high, logarithmic):
         x = x_of(tick)
-        parts.append(f'<path class="grid" d="M{x:.1f} {_TOP}V{_HEIGHT - _BOTTOM}"/>'
-                     f'<text class="mid" x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 16}">{tick / NS_PER_US:g}</text>')
+        parts.append(
+            f'<path class="grid" d="M{x:.1f} {_TOP}V{_HEIGHT - _BOTTOM}"/>'
+            f'<text class="mid" x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 16}">{tick / NS_PER_US:g}</text>'
+        )
     parts.append(f'<text class="mid" x="{(_LEFT + _WIDTH) / 2:.0f}" y="{_HEIGHT - 8}">Latency (us)</text>')
     return parts
 

@@ -13,7 +13,7 @@ _STEPS = (0.5, 0.99, 0.999, 0.9999, 0.99999)
 _STATE_COLOURS = {"VIOLATED": "1;31", "HOLDS": "1;32", "NOT DEMONSTRATED": "1;33", "INVALID MEASUREMENT": "1;35"}
 _SEVERITY_COLOURS = {"invalid": "35", "warning": "33", "note": "36", "unknown": "2"}
 _MOST_LANES = 16
-_MOST_CHECKS = 8
+_SCREEN = 24
 
 
 class TerminalReport:
@@ -28,21 +28,28 @@ class TerminalReport:
         self.color = color
 
     def render(self, findings: Findings, recording: Recording) -> bytes:
-        lines = [*self._head(findings, recording), "", *self._table(findings), "", *self._checks(findings)]
-        lines += self._wrap(f"Next: {view.next_step(findings)}", 2, indent="      ")
+        top = [*self._head(findings, recording), "", *self._table(findings), ""]
+        end = self._wrap(f"Next: {view.next_step(findings)}", 2, indent="      ")
+        room = _SCREEN - len(top) - len(end) - 1
+        lines = [*top, *self._checks(findings, room), *end]
         return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
 
     def _head(self, findings: Findings, recording: Recording) -> list[str]:
-        where = [view.one_line(findings.board, 40), view.one_line(findings.kernel or "kernel not known", 40),
-                 f"load {view.one_line(findings.load, 40)}", view.span(findings.duration_s)]
+        where = [
+            view.one_line(findings.board, 40),
+            view.one_line(findings.kernel or "kernel not known", 40),
+            f"load {view.one_line(findings.load, 40)}",
+            view.span(findings.duration_s),
+        ]
         state = view.state(findings)
         lines = [self._cut(f"{view.one_line(findings.id, 60)}: {', '.join(where)}")]
-        said = self._wrap(f"{state}: {view.sentence(findings)}", 4)
-        said[0] = self._paint(_STATE_COLOURS.get(state, "1"), state) + said[0][len(state):]
+        said = self._wrap(
+            f"{state}: {view.sentence(findings)}", 4 if not findings.verdict or not findings.verdict.reasons else 3
+        )
+        said[0] = self._paint(_STATE_COLOURS.get(state, "1"), state) + said[0][len(state) :]
         lines += said
         lines += self._wrap(self._headline(findings, recording), 2)
-        for reason in findings.verdict.reasons[:3] if findings.verdict else ():
-            lines.append(self._cut(f"- {view.one_line(reason)}"))
+        lines += [self._cut(f"- {view.one_line(reason)}") for reason in _own_reasons(findings)[:2]]
         return lines
 
     def _headline(self, findings: Findings, recording: Recording) -> str:
@@ -52,9 +59,11 @@ class TerminalReport:
             deadline = lane.demonstrated.deadline_ns
             star = "none yet" if deadline is None else format_time(deadline)
             sure = view.percent(view.confidence(findings, recording))
-            parts.append(f"D* {star} (p <= {view.probability(p)}, {sure}, {view.label_of(findings, lane.name)}){view.trust(findings)}")
+            parts.append(
+                f"D* {star} (p <= {view.probability(p)}, {sure}, {view.label_of(findings, lane.name)}){view.trust(findings)}"
+            )
         if findings.verdict and findings.verdict.safety_factor is not None:
-            parts.append(f"safety factor {findings.verdict.safety_factor:.2f} (falls with time)")
+            parts.append(f"safety factor {view.factor(findings.verdict.safety_factor)} (falls with time)")
         if findings.new_record:
             time, chance = view.new_record(findings)[0]
             parts.append(f"new maximum in the next {time}: {chance}")
@@ -74,25 +83,34 @@ class TerminalReport:
         widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
         while sum(widths) + len(widths) - 1 > self.width and len(head) > 6:
             drop = 5  # the smallest percentile goes first on a narrow terminal
-            rows = [row[:drop] + row[drop + 1:] for row in rows]
-            head, widths = rows[0], widths[:drop] + widths[drop + 1:]
-        lines = [" ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
-                 for row in rows]
+            rows = [row[:drop] + row[drop + 1 :] for row in rows]
+            head, widths = rows[0], widths[:drop] + widths[drop + 1 :]
+        lines = [
+            " ".join([row[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True))])
+            for row in rows
+        ]
         lines[0] = self._paint("1", lines[0])
         if left_out > 0:
             lines.append(f"({left_out} lanes with smaller maxima are not shown)")
-        lost = [(words, sum(getattr(lane, name) or 0 for lane in findings.lanes))
-                for name, words in (("dropped", "dropped"), ("truncated", "truncated"), ("over", "beyond the last bin"))]
+        lost = [
+            (words, sum(getattr(lane, name) or 0 for lane in findings.lanes))
+            for name, words in (("dropped", "dropped"), ("truncated", "truncated"), ("over", "beyond the last bin"))
+        ]
         if any(number for _, number in lost):
             lines.append(self._cut(", ".join(f"{words}: {number:,}" for words, number in lost if number)))
         return lines
 
-    def _checks(self, findings: Findings) -> list[str]:
+    def _checks(self, findings: Findings, room: int) -> list[str]:
+        """Checks that did not pass, as many as the screen holds; invalid ones and warnings always."""
         shown = [check for check in view.sorted_checks(findings) if check.severity != "pass"]
+        grave = sum(check.severity in ("invalid", "warning") for check in shown)
+        fit = len(shown) if len(shown) <= room else max(room - 1, grave, 1)
         lines = [self._cut(f"Checks: {view.check_summary(findings)}")]
-        lines += [self._check(check) for check in shown[:_MOST_CHECKS]]
-        if len(shown) > _MOST_CHECKS:
-            lines.append(f"  ... and {len(shown) - _MOST_CHECKS} more: rtassay report {view.one_line(findings.id, 40)}")
+        lines += [self._check(check) for check in shown[:fit]]
+        if len(shown) > fit:
+            lines.append(
+                self._cut(f"  ... and {len(shown) - fit} more: rtassay report {view.one_line(findings.id, 40)}")
+            )
         return lines
 
     def _check(self, check: CheckResult) -> str:
@@ -104,16 +122,29 @@ class TerminalReport:
         return text if len(text) <= self.width else text[: self.width - 3] + "..."
 
     def _wrap(self, text: str, most: int, indent: str = "  ") -> list[str]:
-        wrapped = textwrap.wrap(text, self.width, subsequent_indent=indent, break_on_hyphens=False,
-                                max_lines=most, placeholder=" ...")
+        wrapped = textwrap.wrap(
+            text, self.width, subsequent_indent=indent, break_on_hyphens=False, max_lines=most, placeholder=" ..."
+        )
         return wrapped or [""]
 
     def _paint(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.color else text
 
 
+def _own_reasons(findings: Findings) -> list[str]:
+    """Reasons that do not merely repeat a check or a number shown beside them."""
+    told = (*(f"{check.id}:" for check in findings.checks), "safety factor")
+    return [reason for reason in findings.verdict.reasons if not reason.startswith(told)] if findings.verdict else []
+
+
 def _row(label: str, lane: LaneFindings, places: int) -> list[str]:
     ladder = {q.q: q for q in lane.quantiles}
-    cells = [label, view.count(lane.n), view.us(lane.min_ns, places), view.us(lane.mean_ns, places), view.us(lane.max_ns, places)]
+    cells = [
+        label,
+        view.count(lane.n),
+        view.us(lane.min_ns, places),
+        view.us(lane.mean_ns, places),
+        view.us(lane.max_ns, places),
+    ]
     cells += [view.quantile_cell(ladder.get(q), places).text.replace("≥ ", ">=") for q in _STEPS]
     return [*cells, view.count(lane.missed)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from rtassay.model.findings import SEVERITIES, CheckResult, Findings, LaneFindings, Quantile, Verdict
+from rtassay.model.findings import SEVERITIES, CheckResult, Findings, LaneFindings, Needed, Quantile, Verdict
 from rtassay.model.manifest import LaneEntry
 from rtassay.model.recording import Recording
 from rtassay.model.units import NS_PER_S, NS_PER_US, format_time
@@ -138,7 +138,8 @@ def shown_quantiles(findings: Findings) -> list[float]:
     lanes = (*findings.lanes, findings.pooled)
     steps = sorted({q.q for lane in lanes for q in lane.quantiles})
     return [
-        q for q in steps
+        q
+        for q in steps
         if q <= _ALWAYS_SHOWN or any(s.q == q and s.bound == "exact" for lane in lanes for s in lane.quantiles)
     ]
 
@@ -162,8 +163,7 @@ def lane_table(findings: Findings, *, due: bool = False) -> Table:
     if pooled:
         named.append(("all", findings.pooled))
     optional = [
-        column for column in ("over", "dropped", "truncated")
-        if column != "over" or any(lane.over for _, lane in named)
+        column for column in ("over", "dropped", "truncated") if column != "over" or any(lane.over for _, lane in named)
     ]
     head = ("Lane", "Due", "Missed") if due else ("Lane", "Total", "Min", "Avg", "Max")
     tail: tuple[str, ...] = () if due else ("Missed", *(name.capitalize() for name in optional))
@@ -185,7 +185,9 @@ def lane_table(findings: Findings, *, due: bool = False) -> Table:
 
 def has_due_view(findings: Findings) -> bool:
     """Whether the view per due activation differs from the one per wake-up and can be told."""
-    return any(lane.quantiles_due is not None for lane in findings.lanes) and any(lane.missed for lane in findings.lanes)
+    return any(lane.quantiles_due is not None for lane in findings.lanes) and any(
+        lane.missed for lane in findings.lanes
+    )
 
 
 def demonstrated(findings: Findings) -> tuple[LaneFindings | None, float | None]:
@@ -207,6 +209,16 @@ def confidence(findings: Findings, recording: Recording) -> float:
 def state(findings: Findings) -> str:
     """The verdict's state, or that no requirement was stated."""
     return findings.verdict.state if findings.verdict else NO_REQUIREMENT
+
+
+def factor(value: float) -> str:
+    """A safety factor: two decimals, or two figures where it is tiny."""
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
+
+
+def needed(verdict: Verdict) -> Needed | None:
+    """What is missing for an answer; nothing where there is one."""
+    return verdict.needed if verdict.state == "NOT DEMONSTRATED" else None
 
 
 def spaced(ns: int) -> str:
@@ -250,13 +262,19 @@ def next_step(findings: Findings) -> str:
         return f"state a requirement: rtassay show {findings.id} --deadline 100us --p 1e-6"
     if verdict.state == "INVALID MEASUREMENT":
         bad = next((c.id for c in findings.checks if c.severity == "invalid"), None)
-        return f"mend {bad} (see its message), then measure again" if bad else "mend what the reasons name, then measure again"
+        return (
+            f"mend {bad} (see its message), then measure again"
+            if bad
+            else "mend what the reasons name, then measure again"
+        )
     if verdict.state == "VIOLATED":
         return f"find the cause: repeat with --break-above {exact_time(verdict.deadline_ns)} to keep a trace of the first hit"
     if verdict.state == "NOT DEMONSTRATED":
         if verdict.needed is not None:
             time = f" ({span(verdict.needed.duration_s)})" if verdict.needed.duration_s is not None else ""
-            return f"{count(verdict.needed.n)} activations per lane{time} with no further exceedance would demonstrate it"
+            return (
+                f"{count(verdict.needed.n)} activations per lane{time} with no further exceedance would demonstrate it"
+            )
         return "clear the warnings that cap the verdict, then measure longer"
     return "the answer is for these conditions only: repeat after a change of kernel, load, firmware or temperature"
 

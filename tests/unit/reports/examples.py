@@ -53,7 +53,9 @@ def histogram_of(values: Any) -> Histogram:
     return Histogram(lower, np.ones_like(lower), counts.astype(np.int64))
 
 
-def lane_of(index: int, values: Any, *, deadline_ns: int | None, origin_ns: int = 1_000_000_000, planned: int | None = None) -> Lane:
+def lane_of(
+    index: int, values: Any, *, deadline_ns: int | None, origin_ns: int = 1_000_000_000, planned: int | None = None
+) -> Lane:
     """A lane as rtprobe would record it: every sample late by whole intervals misses that many activations."""
     n = len(values)
     first_due = origin_ns + index * INTERVAL_NS // 4
@@ -69,9 +71,14 @@ def lane_of(index: int, values: Any, *, deadline_ns: int | None, origin_ns: int 
     count = np.bincount(second, minlength=length)
     low[count == 0] = 0
     seconds = Seconds(
-        second=np.arange(length), n=count, missed=np.bincount(second, missed, length).astype(np.int64),
-        dropped=np.zeros(length, dtype=np.int64), exceedances=np.bincount(second, exceed, length).astype(np.int64),
-        min_ns=low, max_ns=high, sum_ns=np.bincount(second, values, length).astype(np.int64),
+        second=np.arange(length),
+        n=count,
+        missed=np.bincount(second, missed, length).astype(np.int64),
+        dropped=np.zeros(length, dtype=np.int64),
+        exceedances=np.bincount(second, exceed, length).astype(np.int64),
+        min_ns=low,
+        max_ns=high,
+        sum_ns=np.bincount(second, values, length).astype(np.int64),
         wall_offset_ns=np.full(length, 1_795_000_000_000_000_000),
     )
     kept = exceed if deadline_ns is not None else values > np.quantile(values, 0.9999)
@@ -80,12 +87,37 @@ def lane_of(index: int, values: Any, *, deadline_ns: int | None, origin_ns: int 
     total_missed = int(missed.sum())
     obtained = Obtained("fifo", 90, (index,), True)
     entry = LaneEntry(
-        index=index, name=f"cpu{index}", cpu=index, interval_ns=INTERVAL_NS, n=n, due=n + total_missed, missed=total_missed,
-        dropped=0, truncated=0, over=0, under=0, exceedances=int(exceed.sum()), min_ns=int(values.min()), max_ns=int(values.max()),
-        sum_ns=int(values.sum()), first_due_ns=first_due, last_due_ns=first_due + int(k[-1]) * INTERVAL_NS,
-        closed_ns=first_due + (n + total_missed) * INTERVAL_NS, tid=4300 + index, state="ended", obtained_start=obtained,
-        obtained_end=obtained, migrations=0, minor_faults=0, major_faults=0, voluntary_switches=n, involuntary_switches=3,
-        cpu_ns=4_100 * n, spilled=len(spills), suppressed=0, coarsened=0,
+        index=index,
+        name=f"cpu{index}",
+        cpu=index,
+        interval_ns=INTERVAL_NS,
+        n=n,
+        due=n + total_missed,
+        missed=total_missed,
+        dropped=0,
+        truncated=0,
+        over=0,
+        under=0,
+        exceedances=int(exceed.sum()),
+        min_ns=int(values.min()),
+        max_ns=int(values.max()),
+        sum_ns=int(values.sum()),
+        first_due_ns=first_due,
+        last_due_ns=first_due + int(k[-1]) * INTERVAL_NS,
+        closed_ns=first_due + (n + total_missed) * INTERVAL_NS,
+        tid=4300 + index,
+        state="ended",
+        obtained_start=obtained,
+        obtained_end=obtained,
+        migrations=0,
+        minor_faults=0,
+        major_faults=0,
+        voluntary_switches=n,
+        involuntary_switches=3,
+        cpu_ns=4_100 * n,
+        spilled=len(spills),
+        suppressed=0,
+        coarsened=0,
     )
     return Lane(entry, histogram_of(values), seconds, spills)
 
@@ -144,11 +176,20 @@ def lane_findings(lane: Lane | None, histogram: Histogram, entry: LaneEntry | No
     if missed:
         due_view = quantiles_of(*due_counts(lower, counts), 0, None)
     return LaneFindings(
-        name=entry.name if entry and lane else None, cpu=entry.cpu if entry and lane else None, due=entry.due if entry else None, n=n,
-        missed=missed, dropped=entry.dropped if entry else None, truncated=entry.truncated if entry else None,
-        over=entry.over if entry else over, min_ns=int(lower[0]), mean_ns=mean,
-        max_ns=entry.max_ns if entry else int(lower[-1]), sd_ns=sd,
-        quantiles=quantiles_of(lower, counts, over, histogram.limit_ns), quantiles_due=due_view,
+        name=entry.name if entry and lane else None,
+        cpu=entry.cpu if entry and lane else None,
+        due=entry.due if entry else None,
+        n=n,
+        missed=missed,
+        dropped=entry.dropped if entry else None,
+        truncated=entry.truncated if entry else None,
+        over=entry.over if entry else over,
+        min_ns=int(lower[0]),
+        mean_ns=mean,
+        max_ns=entry.max_ns if entry else int(lower[-1]),
+        sd_ns=sd,
+        quantiles=quantiles_of(lower, counts, over, histogram.limit_ns),
+        quantiles_due=due_view,
         demonstrated=demonstrated_of(lower, counts, over, p),
     )
 
@@ -166,36 +207,71 @@ def pooled_findings(lanes: tuple[Lane, ...], p: float) -> LaneFindings:
         return None if any(v is None for v in values) else sum(values)
 
     entry = replace(
-        lanes[0].entry, due=total("due"), missed=total("missed"), dropped=total("dropped"), truncated=total("truncated"),
-        over=total("over"), max_ns=max(lane.entry.max_ns or 0 for lane in lanes),
+        lanes[0].entry,
+        due=total("due"),
+        missed=total("missed"),
+        dropped=total("dropped"),
+        truncated=total("truncated"),
+        over=total("over"),
+        max_ns=max(lane.entry.max_ns or 0 for lane in lanes),
     )
-    return lane_findings(None, Histogram(keys, np.ones_like(keys), merged, over, 0, lanes[0].histogram.limit_ns), entry, p)
+    return lane_findings(
+        None, Histogram(keys, np.ones_like(keys), merged, over, 0, lanes[0].histogram.limit_ns), entry, p
+    )
 
 
 CHECKS = (
-    CheckResult("COUNT-MISMATCH", "pass", "integrity", "Every due activation is accounted for in all 4 lanes.", {"due": 4_000_000}),
+    CheckResult(
+        "COUNT-MISMATCH",
+        "pass",
+        "integrity",
+        "Every due activation is accounted for in all 4 lanes.",
+        {"due": 4_000_000},
+    ),
     CheckResult("NOT-RT-POLICY", "pass", "integrity", "All lanes ran as fifo 90 at start and end."),
     CheckResult("NOT-PINNED", "pass", "integrity", "Every lane was pinned to its CPU; no migrations."),
     CheckResult("SELF-INTERFERENCE", "pass", "integrity", "One lane per CPU."),
     CheckResult("NOT-MLOCKED", "pass", "integrity", "Memory was locked."),
     CheckResult("PAGE-FAULTS", "pass", "integrity", "No page faults in the measuring threads."),
-    CheckResult("RT-THROTTLE-ON", "warning", "optimism", "RT throttling is on (950000/1000000 us): a busy application would be stopped "
-                "for 50 ms each second.", {"runtime_us": 950_000}),
-    CheckResult("GOVERNOR", "warning", "optimism", "Governor is ondemand on CPU0-3: measure with the governor of the product."),
+    CheckResult(
+        "RT-THROTTLE-ON",
+        "warning",
+        "optimism",
+        "RT throttling is on (950000/1000000 us): a busy application would be stopped for 50 ms each second.",
+        {"runtime_us": 950_000},
+    ),
+    CheckResult(
+        "GOVERNOR", "warning", "optimism", "Governor is ondemand on CPU0-3: measure with the governor of the product."
+    ),
     CheckResult("KERNEL-NOT-RT", "pass", "integrity", "The kernel is PREEMPT_RT, as claimed."),
     CheckResult("CLOCK-RES", "pass", "integrity", "The clock steps by 52 ns.", {"step_ns": 52}),
     CheckResult("VM-STEAL", "pass", "optimism", "No hypervisor."),
-    CheckResult("SINGLE-RUN", "note", "optimism", "One run of one boot: variation between boots is not in these intervals."),
+    CheckResult(
+        "SINGLE-RUN", "note", "optimism", "One run of one boot: variation between boots is not in these intervals."
+    ),
     CheckResult("OBSERVER-LOAD", "unknown", "optimism", "The writer's CPU time per CPU is not known."),
-    CheckResult("PERCENTILE-UNSUPPORTED", "note", "optimism", "p99.99999 needs 10 M samples per lane; shown as a lower bound."),
+    CheckResult(
+        "PERCENTILE-UNSUPPORTED", "note", "optimism", "p99.99999 needs 10 M samples per lane; shown as a lower bound."
+    ),
 )
 
 INVENTORY: dict[str, Any] = {
-    "model": "Raspberry Pi 5 Model B Rev 1.0", "kernel_release": "6.12.47-rt14+", "preemption": "PREEMPT_RT",
-    "kernel_config_sha256": "7b1e2c90d5a4", "command_line": "console=serial0,115200 root=/dev/mmcblk0p2 rootwait isolcpus=3",
-    "clocksource": "arch_sys_counter", "cpus": {"online": "0-3", "isolated": "3", "smt": False}, "governor": ["ondemand"] * 4,
-    "rt_runtime_us": 950_000, "irq_threads": {"irq/39-mmc0": 50, "irq/106-eth0": 50}, "printk": "4 4 1 7", "overcommit_memory": 0,
-    "desktop": None, "hypervisor": "none", "memory_mib": 8064, "microcode": None,
+    "model": "Raspberry Pi 5 Model B Rev 1.0",
+    "kernel_release": "6.12.47-rt14+",
+    "preemption": "PREEMPT_RT",
+    "kernel_config_sha256": "7b1e2c90d5a4",
+    "command_line": "console=serial0,115200 root=/dev/mmcblk0p2 rootwait isolcpus=3",
+    "clocksource": "arch_sys_counter",
+    "cpus": {"online": "0-3", "isolated": "3", "smt": False},
+    "governor": ["ondemand"] * 4,
+    "rt_runtime_us": 950_000,
+    "irq_threads": {"irq/39-mmc0": 50, "irq/106-eth0": 50},
+    "printk": "4 4 1 7",
+    "overcommit_memory": 0,
+    "desktop": None,
+    "hypervisor": "none",
+    "memory_mib": 8064,
+    "microcode": None,
 }
 
 
@@ -203,15 +279,30 @@ def _telemetry(seconds: int, busy: float) -> tuple[Series, ...]:
     t = 1_000_000_000 + np.arange(seconds) * 1_000_000_000
     wave = np.sin(np.arange(seconds) / 17.0)
     series = [Series("cpu", f"cpu{c}.busy", "ratio", t, np.clip(busy + 4 * wave + c, 0, 100) / 100) for c in range(4)]
-    series.append(Series("temperature", "cpu-thermal", "degC", t, 48 + 14 * (1 - np.exp(-np.arange(seconds) / 120.0)) + 0.4 * wave))
-    series += [Series("frequency", f"cpu{c}.frequency", "Hz", t, np.where(np.arange(seconds) % 97 < 3, 1.5e9, 2.4e9)) for c in range(4)]
+    series.append(
+        Series(
+            "temperature", "cpu-thermal", "degC", t, 48 + 14 * (1 - np.exp(-np.arange(seconds) / 120.0)) + 0.4 * wave
+        )
+    )
+    series += [
+        Series("frequency", f"cpu{c}.frequency", "Hz", t, np.where(np.arange(seconds) % 97 < 3, 1.5e9, 2.4e9))
+        for c in range(4)
+    ]
     return tuple(series)
 
 
 def _build(
-    name: str, values: list[Any], *, deadline_ns: int | None, p: float, load: str, checks: tuple[CheckResult, ...],
-    judge: Callable[[tuple[LaneFindings, ...], tuple[Lane, ...]], Verdict | None], note: str | None = None,
-    labels: dict[str, str] | None = None, damage: Damage | None = None,
+    name: str,
+    values: list[Any],
+    *,
+    deadline_ns: int | None,
+    p: float,
+    load: str,
+    checks: tuple[CheckResult, ...],
+    judge: Callable[[tuple[LaneFindings, ...], tuple[Lane, ...]], Verdict | None],
+    note: str | None = None,
+    labels: dict[str, str] | None = None,
+    damage: Damage | None = None,
 ) -> Pair:
     lanes = tuple(lane_of(i, v, deadline_ns=deadline_ns) for i, v in enumerate(values))
     length = int(max(lane.seconds.second[-1] for lane in lanes if lane.seconds)) + 1
@@ -219,33 +310,86 @@ def _build(
     ident = f"20261121T2030{len(name):02d}-{abs(hash_of(name)):06x}"
     loads: tuple[LoadEntry, ...] = ()
     if load != "none":
-        loads = (LoadEntry(
-            load, ("stress-ng", "--cpu", "4", "--timer", "2", "--vm", "1", "--vm-bytes", "25%"), None, "0.15.06",
-            started_ns=-4_000_000_000, ended_ns=end + 2_000_000_000, stop_asked_ns=end + 1_900_000_000, exit_code=None, signal=15,
-            operations=1_482_911.0, operations_unit="bogo ops", log="logs/load-0.txt"),)
+        loads = (
+            LoadEntry(
+                load,
+                ("stress-ng", "--cpu", "4", "--timer", "2", "--vm", "1", "--vm-bytes", "25%"),
+                None,
+                "0.15.06",
+                started_ns=-4_000_000_000,
+                ended_ns=end + 2_000_000_000,
+                stop_asked_ns=end + 1_900_000_000,
+                exit_code=None,
+                signal=15,
+                operations=1_482_911.0,
+                operations_unit="bogo ops",
+                log="logs/load-0.txt",
+            ),
+        )
     manifest = Manifest(
-        id=ident, created="2026-11-21T20:30:00Z", source=Source("rtprobe", "0.1.0", "rtw/1", "counted"),
+        id=ident,
+        created="2026-11-21T20:30:00Z",
+        source=Source("rtprobe", "0.1.0", "rtw/1", "counted"),
         plan=Plan(
-            interval_ns=INTERVAL_NS, duration_ns=length * 1_000_000_000, policy="fifo", priority=90, cpus=(0, 1, 2, 3), load=load,
-            deadline_ns=deadline_ns, p_target=p, dma_latency_us=0, mlock=True, aligned=False,
+            interval_ns=INTERVAL_NS,
+            duration_ns=length * 1_000_000_000,
+            policy="fifo",
+            priority=90,
+            cpus=(0, 1, 2, 3),
+            load=load,
+            deadline_ns=deadline_ns,
+            p_target=p,
+            dma_latency_us=0,
+            mlock=True,
+            aligned=False,
             argv=("rtassay", "run", "rpi5", "--deadline", "100us", "--load", load, "--duration", f"{length}s"),
             command=("/tmp/rtprobe", "cyclic", "--interval", "997us", "--priority", "90"),
-            cyclictest_equivalent=f"cyclictest -S -m -p 90 -i 997 -D {length} -h 1000 -q"),
-        lanes=tuple(lane.entry for lane in lanes), sealed=True, board="rpi5", started_ns=1_000_000_000, ended_ns=end,
-        wall_start="2026-11-21T20:13:20Z", wall_end="2026-11-21T20:30:00Z", end_reason="duration",
-        facts={"origin_ns": 1_000_000_000, "dma_latency_us": 0, "mlocked": True, "fallback": None}, inventory=INVENTORY,
-        inventory_end=dict(INVENTORY, overcommit_memory=0, governor=["performance"] * 4), loads=loads, labels=labels or {}, note=note,
-        damage=damage or Damage(), tool_versions={"rtassay": "0.1.0", "rtprobe": "0.1.0", "stress-ng": "0.15.06"}, has_samples=True,
+            cyclictest_equivalent=f"cyclictest -S -m -p 90 -i 997 -D {length} -h 1000 -q",
+        ),
+        lanes=tuple(lane.entry for lane in lanes),
+        sealed=True,
+        board="rpi5",
+        started_ns=1_000_000_000,
+        ended_ns=end,
+        wall_start="2026-11-21T20:13:20Z",
+        wall_end="2026-11-21T20:30:00Z",
+        end_reason="duration",
+        facts={"origin_ns": 1_000_000_000, "dma_latency_us": 0, "mlocked": True, "fallback": None},
+        inventory=INVENTORY,
+        inventory_end=dict(INVENTORY, overcommit_memory=0, governor=["performance"] * 4),
+        loads=loads,
+        labels=labels or {},
+        note=note,
+        damage=damage or Damage(),
+        tool_versions={"rtassay": "0.1.0", "rtprobe": "0.1.0", "stress-ng": "0.15.06"},
+        has_samples=True,
     )
     events = (EventRow("signal", None, end, {"number": 15}),)
-    recording = Recording(manifest, lanes, events, _telemetry(length, 3.0 if load == "none" else 88.0), f"/var/rta/{ident}.rta")
+    recording = Recording(
+        manifest, lanes, events, _telemetry(length, 3.0 if load == "none" else 88.0), f"/var/rta/{ident}.rta"
+    )
     found = tuple(lane_findings(lane, lane.histogram, lane.entry, p) for lane in lanes)
     findings = Findings(
-        id=ident, source={"tool": "rtprobe", "version": "0.1.0", "format": "rtw/1", "late_policy": "counted"}, board="rpi5",
-        kernel="6.12.47-rt14+", load=load, labels=labels or {}, interval_ns=INTERVAL_NS, bin_width_ns=1, clock_step_ns=STEP_NS,
-        duration_s=float(length), sealed=True, lanes=found, pooled=pooled_findings(lanes, p), checks=checks,
-        verdict=judge(found, lanes), created="2026-11-21T20:30:00Z", note=note, end_reason="duration",
-        command=" ".join(manifest.plan.argv), cyclictest_equivalent=manifest.plan.cyclictest_equivalent,
+        id=ident,
+        source={"tool": "rtprobe", "version": "0.1.0", "format": "rtw/1", "late_policy": "counted"},
+        board="rpi5",
+        kernel="6.12.47-rt14+",
+        load=load,
+        labels=labels or {},
+        interval_ns=INTERVAL_NS,
+        bin_width_ns=1,
+        clock_step_ns=STEP_NS,
+        duration_s=float(length),
+        sealed=True,
+        lanes=found,
+        pooled=pooled_findings(lanes, p),
+        checks=checks,
+        verdict=judge(found, lanes),
+        created="2026-11-21T20:30:00Z",
+        note=note,
+        end_reason="duration",
+        command=" ".join(manifest.plan.argv),
+        cyclictest_equivalent=manifest.plan.cyclictest_equivalent,
         new_record=tuple({"mission_s": m, "probability": m / (length + m)} for m in (3600.0, 36_000.0, 604_800.0)),
     )
     return findings, recording
@@ -256,17 +400,31 @@ def hash_of(name: str) -> int:
     return sum((i + 1) * 7919 * ord(c) for i, c in enumerate(name)) & 0xFFFFFF
 
 
-def _verdict(state: str, deadline_ns: int, p: float, reasons: tuple[str, ...], sentence: str, needed: Needed | None = None
-             ) -> Callable[[tuple[LaneFindings, ...], tuple[Lane, ...]], Verdict]:
+def _verdict(
+    state: str, deadline_ns: int, p: float, reasons: tuple[str, ...], sentence: str, needed: Needed | None = None
+) -> Callable[[tuple[LaneFindings, ...], tuple[Lane, ...]], Verdict]:
     def judge(found: tuple[LaneFindings, ...], lanes: tuple[Lane, ...]) -> Verdict:
         seen = [sum(s.latency_ns >= deadline_ns for s in lane.spills) for lane in lanes]
         worst = max(range(len(lanes)), key=lambda i: (seen[i], found[i].max_ns or 0))
         k, n = seen[worst], found[worst].due or found[worst].n
         return Verdict(
-            state=state, lane=found[worst].name, deadline_ns=deadline_ns, p_target=p, confidence=0.95, due=n, exceedances=k,
-            events=k, p_lower=0.0 if k == 0 else float(beta.ppf(0.05, k, n - k + 1)), p_upper=float(beta.ppf(0.95, k + 1, n - k)),
-            rate_upper_per_h=10.8, needed=needed, reasons=reasons, sentence=sentence,
-            safety_factor=deadline_ns / max(f.max_ns or 1 for f in found))
+            state=state,
+            lane=found[worst].name,
+            deadline_ns=deadline_ns,
+            p_target=p,
+            confidence=0.95,
+            due=n,
+            exceedances=k,
+            events=k,
+            p_lower=0.0 if k == 0 else float(beta.ppf(0.05, k, n - k + 1)),
+            p_upper=float(beta.ppf(0.95, k + 1, n - k)),
+            rate_upper_per_h=10.8,
+            needed=needed,
+            reasons=reasons,
+            sentence=sentence,
+            safety_factor=deadline_ns / max(f.max_ns or 1 for f in found),
+        )
+
     return judge
 
 
@@ -278,52 +436,125 @@ def _bulk(seed: int, *, stalls: tuple[dict[int, int], ...] = ({}, {}, {}, {}), s
 def holds() -> Pair:
     """A clean run that demonstrates p <= 1e-5 at 120 us."""
     return _build(
-        "holds", _bulk(11), deadline_ns=120_000, p=1e-5, load="stress-ng", checks=tuple(c for c in CHECKS if c.id != "GOVERNOR"),
-        judge=_verdict("HOLDS", 120_000, 1e-5, (), "On rpi5 (6.12.47-rt14+), under stress-ng for 16.6 min in 1 run (1,000,000 "
-                       "activations of CPU3, 0 missed), 0 exceeded D = 120 us; with 95 % confidence the miss probability under these "
-                       "conditions is at most 3e-6 per activation. Required: 1e-5. HOLDS."),
-        note="Ambient 21 degC, official 27 W supply.\nCase open, fan on.", labels={"ambient": "21 degC", "supply": "27 W"})
+        "holds",
+        _bulk(11),
+        deadline_ns=120_000,
+        p=1e-5,
+        load="stress-ng",
+        checks=tuple(c for c in CHECKS if c.id != "GOVERNOR"),
+        judge=_verdict(
+            "HOLDS",
+            120_000,
+            1e-5,
+            (),
+            "On rpi5 (6.12.47-rt14+), under stress-ng for 16.6 min in 1 run (1,000,000 "
+            "activations of CPU3, 0 missed), 0 exceeded D = 120 us; with 95 % confidence the miss probability under these "
+            "conditions is at most 3e-6 per activation. Required: 1e-5. HOLDS.",
+        ),
+        note="Ambient 21 degC, official 27 W supply.\nCase open, fan on.",
+        labels={"ambient": "21 degC", "supply": "27 W"},
+    )
 
 
 @functools.cache
 def violated() -> Pair:
     """Stalls of several milliseconds: exceedances, spills, missed activations."""
-    stalls = ({120_000: 4_812_080, 480_000: 151_008}, {300_000: 133_016}, {}, {700_000: 11_300_016, 700_400: 210_028, 910_000: 388_024})
-    checks = (CheckResult("CO-MISSED", "warning", "integrity", "15 activations were never measured: the verdict counts each with its own "
-                          "lateness.", {"missed": 15}),
-              CheckResult("SIMULTANEOUS", "note", "optimism", "No outliers within 1 ms on two CPUs."), *CHECKS)
+    stalls = (
+        {120_000: 4_812_080, 480_000: 151_008},
+        {300_000: 133_016},
+        {},
+        {700_000: 11_300_016, 700_400: 210_028, 910_000: 388_024},
+    )
+    checks = (
+        CheckResult(
+            "CO-MISSED",
+            "warning",
+            "integrity",
+            "15 activations were never measured: the verdict counts each with its own lateness.",
+            {"missed": 15},
+        ),
+        CheckResult("SIMULTANEOUS", "note", "optimism", "No outliers within 1 ms on two CPUs."),
+        *CHECKS,
+    )
     return _build(
-        "violated", _bulk(23, stalls=stalls), deadline_ns=100_000, p=1e-6, load="stress-ng", checks=checks,
-        judge=_verdict("VIOLATED", 100_000, 1e-6, ("p lower bound above the target on CPU3", "3 events on CPU3, the worst 11.3 ms"),
-                       "On rpi5 (6.12.47-rt14+), under stress-ng, CPU3 exceeded D = 100 us in 3 independent events. VIOLATED."),
-        note="Found while the SD card was written to.", labels={"ambient": "21 degC"})
+        "violated",
+        _bulk(23, stalls=stalls),
+        deadline_ns=100_000,
+        p=1e-6,
+        load="stress-ng",
+        checks=checks,
+        judge=_verdict(
+            "VIOLATED",
+            100_000,
+            1e-6,
+            ("p lower bound above the target on CPU3", "3 events on CPU3, the worst 11.3 ms"),
+            "On rpi5 (6.12.47-rt14+), under stress-ng, CPU3 exceeded D = 100 us in 3 independent events. VIOLATED.",
+        ),
+        note="Found while the SD card was written to.",
+        labels={"ambient": "21 degC"},
+    )
 
 
 @functools.cache
 def not_demonstrated() -> Pair:
     """Clean, but too short for p = 1e-7."""
     return _build(
-        "not_demonstrated", _bulk(37, scale=3900.0), deadline_ns=100_000, p=1e-7, load="stress-ng", checks=CHECKS,
-        judge=_verdict("NOT DEMONSTRATED", 100_000, 1e-7, ("0 of 1,000,000 exceeded, but p <= 1e-7 needs 29,957,322 clean activations",),
-                       "", Needed(29_957_322, 29_867.5)))
+        "not_demonstrated",
+        _bulk(37, scale=3900.0),
+        deadline_ns=100_000,
+        p=1e-7,
+        load="stress-ng",
+        checks=CHECKS,
+        judge=_verdict(
+            "NOT DEMONSTRATED",
+            100_000,
+            1e-7,
+            ("0 of 1,000,000 exceeded, but p <= 1e-7 needs 29,957,322 clean activations",),
+            "",
+            Needed(29_957_322, 29_867.5),
+        ),
+    )
 
 
 @functools.cache
 def invalid() -> Pair:
     """The lanes did not get the policy they asked for; the stream was damaged."""
     findings, recording = _build(
-        "invalid", _bulk(53, scale=16_000.0), deadline_ns=100_000, p=1e-6, load="none",
-        checks=(CheckResult("NOT-RT-POLICY", "invalid", "integrity", "Asked for fifo 90, got other 0 on CPU0-3: give CAP_SYS_NICE.",
-                            {"got": "other"}),
-                CheckResult("NO-LOAD", "warning", "optimism", "No load ran: the result says nothing about a loaded board."),
-                *(c for c in CHECKS if c.id != "NOT-RT-POLICY")),
-        judge=_verdict("INVALID MEASUREMENT", 100_000, 1e-6, ("NOT-RT-POLICY: Asked for fifo 90, got other 0 on CPU0-3",),
-                       "The measurement is not valid: the lanes did not run under the real-time policy that was asked for."),
-        damage=Damage(skipped_bytes=1_312, bad_frames=2, lost_frames=3, unknown_frames=0, cut=True))
+        "invalid",
+        _bulk(53, scale=16_000.0),
+        deadline_ns=100_000,
+        p=1e-6,
+        load="none",
+        checks=(
+            CheckResult(
+                "NOT-RT-POLICY",
+                "invalid",
+                "integrity",
+                "Asked for fifo 90, got other 0 on CPU0-3: give CAP_SYS_NICE.",
+                {"got": "other"},
+            ),
+            CheckResult("NO-LOAD", "warning", "optimism", "No load ran: the result says nothing about a loaded board."),
+            *(c for c in CHECKS if c.id != "NOT-RT-POLICY"),
+        ),
+        judge=_verdict(
+            "INVALID MEASUREMENT",
+            100_000,
+            1e-6,
+            ("NOT-RT-POLICY: Asked for fifo 90, got other 0 on CPU0-3",),
+            "The measurement is not valid: the lanes did not run under the real-time policy that was asked for.",
+        ),
+        damage=Damage(skipped_bytes=1_312, bad_frames=2, lost_frames=3, unknown_frames=0, cut=True),
+    )
     other = Obtained("other", 0, (0, 1, 2, 3), False)
-    lanes = tuple(replace(lane, entry=replace(lane.entry, obtained_start=other, obtained_end=None)) for lane in recording.lanes)
-    manifest = replace(recording.manifest, facts=dict(recording.manifest.facts, fallback="sched_setscheduler: Operation not permitted"),
-                       sealed=False, end_reason=None)
+    lanes = tuple(
+        replace(lane, entry=replace(lane.entry, obtained_start=other, obtained_end=None)) for lane in recording.lanes
+    )
+    manifest = replace(
+        recording.manifest,
+        facts=dict(recording.manifest.facts, fallback="sched_setscheduler: Operation not permitted"),
+        sealed=False,
+        end_reason=None,
+    )
     return replace(findings, sealed=False, end_reason=None), replace(recording, manifest=manifest, lanes=lanes)
 
 
@@ -337,25 +568,70 @@ def imported() -> Pair:
         lower, counts = np.unique(values[values < 100], return_counts=True)
         histogram = Histogram(lower * 1000, np.full(len(lower), 1000), counts.astype(np.int64), over, 0, 100_000)
         peak = (0, 131_000, 0, 402_000)[index] or int(lower[-1]) * 1000
-        lanes.append(Lane(LaneEntry(
-            index=index, name=str(index), cpu=None, interval_ns=None, n=histogram.total, over=over, min_ns=int(lower[0]) * 1000,
-            max_ns=peak), histogram))
-    manifest = Manifest(id="20261121T203010-00c1c7", created="2026-11-21T20:30:10Z", source=Source("cyclictest", None, "cyclictest-hist"),
-                        lanes=tuple(lane.entry for lane in lanes), sealed=True, board="unknown", bin_width_ns=1000)
+        lanes.append(
+            Lane(
+                LaneEntry(
+                    index=index,
+                    name=str(index),
+                    cpu=None,
+                    interval_ns=None,
+                    n=histogram.total,
+                    over=over,
+                    min_ns=int(lower[0]) * 1000,
+                    max_ns=peak,
+                ),
+                histogram,
+            )
+        )
+    manifest = Manifest(
+        id="20261121T203010-00c1c7",
+        created="2026-11-21T20:30:10Z",
+        source=Source("cyclictest", None, "cyclictest-hist"),
+        lanes=tuple(lane.entry for lane in lanes),
+        sealed=True,
+        board="unknown",
+        bin_width_ns=1000,
+    )
     recording = Recording(manifest, tuple(lanes))
     found = tuple(lane_findings(lane, lane.histogram, lane.entry, 1e-6) for lane in lanes)
-    checks = (CheckResult("HIST-TRUNCATED", "warning", "optimism", "44 samples lie at or above 100 us; quantiles above p99.979 are lower "
-                          "bounds."), CheckResult("COUNT-MISMATCH", "unknown", "integrity", "The source does not tell its duration."))
+    checks = (
+        CheckResult(
+            "HIST-TRUNCATED",
+            "warning",
+            "optimism",
+            "44 samples lie at or above 100 us; quantiles above p99.979 are lower bounds.",
+        ),
+        CheckResult("COUNT-MISMATCH", "unknown", "integrity", "The source does not tell its duration."),
+    )
     findings = Findings(
-        id=manifest.id, source={"tool": "cyclictest", "version": None, "format": "cyclictest-hist", "late_policy": "unknown"},
-        board="unknown", kernel=None, load="unknown", labels={}, interval_ns=None, bin_width_ns=1000, clock_step_ns=None, duration_s=None,
-        sealed=True, lanes=found, pooled=pooled_findings(tuple(lanes), 1e-6), checks=checks, verdict=None)
+        id=manifest.id,
+        source={"tool": "cyclictest", "version": None, "format": "cyclictest-hist", "late_policy": "unknown"},
+        board="unknown",
+        kernel=None,
+        load="unknown",
+        labels={},
+        interval_ns=None,
+        bin_width_ns=1000,
+        clock_step_ns=None,
+        duration_s=None,
+        sealed=True,
+        lanes=found,
+        pooled=pooled_findings(tuple(lanes), 1e-6),
+        checks=checks,
+        verdict=None,
+    )
     return findings, recording
 
 
 def all_examples() -> dict[str, Pair]:
     """Every example by name."""
-    return {"holds": holds(), "violated": violated(), "not_demonstrated": not_demonstrated(), "invalid": invalid(), "imported": imported()}
+    return {
+        "holds": holds(),
+        "violated": violated(),
+        "not_demonstrated": not_demonstrated(),
+        "invalid": invalid(),
+        "imported": imported(),
+    }
 
 
 @functools.cache
@@ -369,14 +645,34 @@ def huge() -> Pair:
         weight = np.exp(-(((np.log(lower) - np.log(9_000 + 500 * index)) / 0.4) ** 2))
         counts = np.maximum(1, (weight / weight.sum() * 250_000_000)).astype(np.int64)
         top = 400_000 + (random.random(day) * 600_000).astype(np.int64)
-        seconds = Seconds(np.arange(day), np.full(day, 2894), (random.random(day) < 0.001).astype(np.int64), np.zeros(day, dtype=np.int64),
-                          np.zeros(day, dtype=np.int64), 2_000 + (random.random(day) * 900).astype(np.int64), top,
-                          np.full(day, 26_000_000), np.zeros(day, dtype=np.int64))
-        spills = tuple(SpillRow(int(k), int(v), 0) for k, v in zip(np.arange(20_000) * 12_345, 100_000 + (random.random(20_000) * 9e5), strict=True))
+        seconds = Seconds(
+            np.arange(day),
+            np.full(day, 2894),
+            (random.random(day) < 0.001).astype(np.int64),
+            np.zeros(day, dtype=np.int64),
+            np.zeros(day, dtype=np.int64),
+            2_000 + (random.random(day) * 900).astype(np.int64),
+            top,
+            np.full(day, 26_000_000),
+            np.zeros(day, dtype=np.int64),
+        )
+        spills = tuple(
+            SpillRow(int(k), int(v), 0)
+            for k, v in zip(np.arange(20_000) * 12_345, 100_000 + (random.random(20_000) * 9e5), strict=True)
+        )
         n = int(counts.sum())
-        entry = replace(holds()[1].lanes[index].entry, n=n, due=n, max_ns=int(lower[-1]), min_ns=2_000, sum_ns=int((lower * counts).sum()))
+        entry = replace(
+            holds()[1].lanes[index].entry,
+            n=n,
+            due=n,
+            max_ns=int(lower[-1]),
+            min_ns=2_000,
+            sum_ns=int((lower * counts).sum()),
+        )
         lanes.append(Lane(entry, Histogram(lower, np.ones_like(lower), counts), seconds, spills))
     base_findings, base = holds()
     recording = replace(base, lanes=tuple(lanes), telemetry=_telemetry(day, 80.0))
     found = tuple(lane_findings(lane, lane.histogram, lane.entry, 1e-6) for lane in lanes)
-    return replace(base_findings, lanes=found, pooled=pooled_findings(tuple(lanes), 1e-6), duration_s=float(day)), recording
+    return replace(
+        base_findings, lanes=found, pooled=pooled_findings(tuple(lanes), 1e-6), duration_s=float(day)
+    ), recording

@@ -111,7 +111,7 @@ def test_both_views_where_activations_were_missed_and_only_there():
     page, _ = page_of(EXAMPLES["violated"])
     due = next(i for i, row in enumerate(page.rows) if row[:3] == ["Lane", "Due", "Missed"])
     findings = EXAMPLES["violated"][0]
-    for row, lane in zip(page.rows[due + 1:], findings.lanes, strict=False):
+    for row, lane in zip(page.rows[due + 1 :], findings.lanes, strict=False):
         assert row[1:3] == [f"{lane.due:,}", f"{lane.missed:,}"]
         chosen = (lane.quantiles_due or lane.quantiles)[5]
         assert row[8].split("\n")[0] == view.us(chosen.value_ns, view.digits(findings))
@@ -129,8 +129,12 @@ def test_verdict_checks_conditions_and_commands_are_there(name):
     assert [tuple(row) for row in shown] == [(c.severity, c.id, c.message) for c in view.sorted_checks(findings)]
     for key, value in details.conditions(findings, recording):
         assert [key, value] in page.rows
-    for row in [*details.plan_rows(recording), *details.load_rows(recording), *details.damage_rows(recording),
-                *details.inventory_rows(recording)]:
+    for row in [
+        *details.plan_rows(recording),
+        *details.load_rows(recording),
+        *details.damage_rows(recording),
+        *details.inventory_rows(recording),
+    ]:
         assert list(row) in page.rows
     for _, command in details.commands(findings, recording):
         assert command in text
@@ -141,7 +145,9 @@ def test_verdict_checks_conditions_and_commands_are_there(name):
 @ALL
 def test_nothing_is_loaded_and_the_policy_matches_what_is_inlined(name):
     page, html = page_of(EXAMPLES[name])
-    policy = next(a["content"] for tag, a in page.tags if tag == "meta" and a.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        a["content"] for tag, a in page.tags if tag == "meta" and a.get("http-equiv") == "Content-Security-Policy"
+    )
     assert policy.startswith("default-src 'none';")
     for tag, attrs, text in page.scripts:
         if attrs.get("type") == "application/json":
@@ -199,18 +205,48 @@ def hostile_example():
     findings, recording = examples.violated()
     manifest = recording.manifest
     lanes = tuple(replace(lane, name=HOSTILE + str(i), cpu=None) for i, lane in enumerate(findings.lanes))
-    verdict = replace(findings.verdict, sentence=HOSTILE, reasons=(HOSTILE,), lane=HOSTILE + "0", lanes=(
-        {"name": HOSTILE + "0", "state": HOSTILE}, {"name": HOSTILE, "state": "HOLDS", "p_upper": 1e-6}))
+    verdict = replace(
+        findings.verdict,
+        sentence=HOSTILE,
+        reasons=(HOSTILE,),
+        lane=HOSTILE + "0",
+        lanes=({"name": HOSTILE + "0", "state": HOSTILE}, {"name": HOSTILE, "state": "HOLDS", "p_upper": 1e-6}),
+    )
     findings = replace(
-        findings, board=HOSTILE, kernel=HOSTILE, load=HOSTILE, labels={HOSTILE: HOSTILE}, note=HOSTILE, command=HOSTILE, id=HOSTILE,
-        cyclictest_equivalent=HOSTILE, end_reason=HOSTILE, lanes=lanes, verdict=verdict, created=HOSTILE,
-        source=dict.fromkeys(findings.source, HOSTILE), checks=(CheckResult("BAD", "warning", "optimism", HOSTILE),))
+        findings,
+        board=HOSTILE,
+        kernel=HOSTILE,
+        load=HOSTILE,
+        labels={HOSTILE: HOSTILE},
+        note=HOSTILE,
+        command=HOSTILE,
+        id=HOSTILE,
+        cyclictest_equivalent=HOSTILE,
+        end_reason=HOSTILE,
+        lanes=lanes,
+        verdict=verdict,
+        created=HOSTILE,
+        source=dict.fromkeys(findings.source, HOSTILE),
+        checks=(CheckResult("BAD", "warning", "optimism", HOSTILE),),
+    )
     manifest = replace(
-        manifest, inventory={HOSTILE: HOSTILE}, tool_versions={HOSTILE: HOSTILE}, wall_start=HOSTILE, warnings=(HOSTILE,),
-        plan=replace(manifest.plan, command=(HOSTILE,)), facts=dict(manifest.facts, fallback=HOSTILE),
-        loads=tuple(replace(load, name=HOSTILE, argv=(HOSTILE,), error=HOSTILE, operations_unit=HOSTILE) for load in manifest.loads))
+        manifest,
+        inventory={HOSTILE: HOSTILE},
+        tool_versions={HOSTILE: HOSTILE},
+        wall_start=HOSTILE,
+        warnings=(HOSTILE,),
+        plan=replace(manifest.plan, command=(HOSTILE,)),
+        facts=dict(manifest.facts, fallback=HOSTILE),
+        loads=tuple(
+            replace(load, name=HOSTILE, argv=(HOSTILE,), error=HOSTILE, operations_unit=HOSTILE)
+            for load in manifest.loads
+        ),
+    )
     telemetry = tuple(replace(s, name=HOSTILE, monitor=HOSTILE, unit=HOSTILE) for s in recording.telemetry)
-    entries = tuple(replace(lane, entry=replace(lane.entry, name=HOSTILE + str(i), cpu=None)) for i, lane in enumerate(recording.lanes))
+    entries = tuple(
+        replace(lane, entry=replace(lane.entry, name=HOSTILE + str(i), cpu=None))
+        for i, lane in enumerate(recording.lanes)
+    )
     return findings, replace(recording, manifest=manifest, telemetry=telemetry, lanes=entries)
 
 
@@ -241,6 +277,21 @@ def test_a_lane_without_a_sample_and_no_lane_at_all():
     findings, recording = empty_example()
     page_of((findings, recording))
     page_of((replace(findings, lanes=()), replace(recording, lanes=())))
+
+
+def test_a_page_of_findings_as_analysis_makes_them():
+    from rtassay.analysis import judge
+
+    recording = examples.violated()[1]
+    findings = judge(recording, deadline_ns=100_000, p_target=1e-6)
+    page, _ = page_of((findings, recording))
+    lanes = [row for row in page.rows if len(row) > 2 and row[1] in ("VIOLATED", "NOT DEMONSTRATED", "HOLDS")]
+    assert [row[:2] for row in lanes] == [[f"CPU{lane['cpu']}", lane["state"]] for lane in findings.verdict.lanes]
+    assert [row[3] for row in lanes] == [f"{lane['exceedances']:,}" for lane in findings.verdict.lanes]
+    shown = [
+        row[1] for row in page.rows if len(row) == 3 and row[0] in ("invalid", "warning", "note", "unknown", "pass")
+    ]
+    assert sorted(shown) == sorted(check.id for check in findings.checks)
 
 
 def test_same_input_same_bytes():

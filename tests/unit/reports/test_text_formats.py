@@ -99,6 +99,19 @@ def test_terminal_colour_changes_no_word(name):
     assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == TerminalReport().render(*EXAMPLES[name]).decode()
 
 
+def test_one_screen_for_findings_as_analysis_makes_them():
+    from rtassay.analysis import judge
+
+    recording = examples.violated()[1]
+    findings = judge(recording, deadline_ns=100_000, p_target=1e-6)
+    lines = TerminalReport().render(findings, recording).decode().splitlines()
+    assert len(lines) <= 24 and max(map(len, lines)) <= 100
+    for check in findings.checks:
+        if check.severity in ("invalid", "warning"):
+            assert any(line.startswith(f"  {check.severity:<7} {check.id}:") for line in lines)
+    assert lines[-1].startswith("Next: ")
+
+
 def test_terminal_with_many_lanes_keeps_the_worst():
     findings, recording = examples.holds()
     lanes = tuple(replace(findings.lanes[0], name=f"cpu{i}", cpu=i, max_ns=50_000 + i) for i in range(64))
@@ -124,14 +137,19 @@ def test_markdown_holds_every_check_and_whole_tables(name):
 def test_markdown_leaves_no_markup_of_others():
     findings, recording = examples.holds()
     hostile = replace(
-        findings, labels={"a|b": "<img src=x onerror=alert(1)> @team [x](http://e.example) `c`\n# h"},
-        note="```\n</details><script>x</script>", checks=(CheckResult("X", "warning", "optimism", "*a* | b\n\n# c"),))
+        findings,
+        labels={"a|b": "<img src=x onerror=alert(1)> @team [x](http://e.example) `c`\n# h"},
+        note="```\n</details><script>x</script>",
+        checks=(CheckResult("X", "warning", "optimism", "*a* | b\n\n# c"),),
+    )
     text = MarkdownReport().render(hostile, recording).decode()
     assert "\\<img" in text and "a\\|b" in text and "@\u2060team" in text and "\\[x\\]" in text
     assert "````\n```\n</details>" in text  # the note is fenced with a longer fence than it holds
 
 
-@pytest.mark.parametrize(("value", "text"), [(None, "-"), (0.0, "0"), (1e-6, "1e-6"), (2.9957e-6, "3.0e-6"), (0.05, "0.05"), (1.0, "1")])
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "-"), (0.0, "0"), (1e-6, "1e-6"), (2.9957e-6, "3.0e-6"), (0.05, "0.05"), (1.0, "1")]
+)
 def test_probability(value, text):
     shown = view.probability(value)
     assert shown in (text, text.replace(".0e", "e"))
@@ -148,14 +166,33 @@ def empty_example():
     findings, recording = examples.holds()
     none = np.zeros(0, dtype=np.int64)
     lane = replace(
-        findings.lanes[0], n=0, min_ns=None, mean_ns=None, max_ns=None, sd_ns=None, quantiles=(), quantiles_due=None,
-        demonstrated=replace(findings.lanes[0].demonstrated, deadline_ns=None))
+        findings.lanes[0],
+        n=0,
+        min_ns=None,
+        mean_ns=None,
+        max_ns=None,
+        sd_ns=None,
+        quantiles=(),
+        quantiles_due=None,
+        demonstrated=replace(findings.lanes[0].demonstrated, deadline_ns=None),
+    )
     entry = replace(recording.lanes[0].entry, n=0, min_ns=None, max_ns=None, sum_ns=None, first_due_ns=None, missed=0)
-    return (replace(findings, lanes=(lane,), pooled=replace(lane, name=None, cpu=None), verdict=None, duration_s=None, new_record=()),
-            replace(recording, lanes=(Lane(entry, Histogram(none, none, none)),), telemetry=(), events=()))
+    return (
+        replace(
+            findings,
+            lanes=(lane,),
+            pooled=replace(lane, name=None, cpu=None),
+            verdict=None,
+            duration_s=None,
+            new_record=(),
+        ),
+        replace(recording, lanes=(Lane(entry, Histogram(none, none, none)),), telemetry=(), events=()),
+    )
 
 
-@pytest.mark.parametrize("report", [TerminalReport(), MarkdownReport(), CsvReport(), JsonReport(), CyclictestReport()], ids=lambda r: r.name)
+@pytest.mark.parametrize(
+    "report", [TerminalReport(), MarkdownReport(), CsvReport(), JsonReport(), CyclictestReport()], ids=lambda r: r.name
+)
 def test_a_lane_without_a_sample(report):
     assert report.render(*empty_example())
     no_lanes = replace(empty_example()[0], lanes=()), replace(empty_example()[1], lanes=())
