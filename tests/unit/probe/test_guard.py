@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from .board import NEEDS_PROBE, PATIENCE_S, RTPROBE, Family, family, run
-from .stream import decode, events, output, whole
+from .frames import decode, events, output, whole
 
 pytestmark = NEEDS_PROBE
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from .board import NEEDS_PROBE, PATIENCE_S, family, run
-from .stream import EVENT, decode, events, whole
+from .frames import EVENT, decode, events, whole
 
 pytestmark = NEEDS_PROBE
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from .board import NEEDS_PROBE, PATIENCE_S, RTPROBE, family, run
-from .stream import FileFrame, decode, files, whole
+from .frames import FileFrame, decode, files, whole
 
 pytestmark = NEEDS_PROBE
 
