@@ -385,6 +385,20 @@ def test_wrap_when_the_reader_goes() -> None:
         finish(process)
 
 
+def test_wrap_when_the_reader_goes_but_the_run_is_detached(tmp_path: Path) -> None:
+    """The command goes on to its end; the lost stream is an error all the same."""
+    mark = tmp_path / "finished"
+    script = f"i=0; while [ $i -lt 20 ]; do echo x; sleep 0.02; i=$((i+1)); done; touch {mark}"
+    with family() as members:
+        process = members.start("guard", "--wrap", "--", "sh", "-c", script)
+        assert process.stdout is not None
+        process.stdout.close()
+        process.stdout = None
+        assert process.wait(PATIENCE_S) == 3 and mark.exists()
+        _, errors = finish(process)
+        assert b"stream is not whole: Broken pipe" in errors
+
+
 def test_restore_on_every_way_out(tmp_path: Path) -> None:
     for name, argv, code in (
         ("ended", ["true"], 0),
