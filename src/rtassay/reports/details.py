@@ -174,10 +174,17 @@ def inventory_rows(recording: Recording) -> Rows:
     rows = []
     for name, value in manifest.inventory.items():
         text = view.describe(value)
-        if name in manifest.inventory_end and manifest.inventory_end[name] != value:
-            text = f"{text} → {view.describe(manifest.inventory_end[name])} at the end"
+        if name in manifest.inventory_end and _changed(value, manifest.inventory_end[name]) not in (value, {}):
+            text = f"{text} → {view.describe(_changed(value, manifest.inventory_end[name]))} at the end"
         rows.append((view.one_line(str(name), 80).replace("_", " "), text))
     return rows
+
+
+def _changed(before: Any, after: Any) -> Any:
+    """Of two objects only what differs."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        return {key: value for key, value in after.items() if key not in before or before[key] != value}
+    return after
 
 
 def damage_rows(recording: Recording) -> Rows:

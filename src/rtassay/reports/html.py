@@ -151,7 +151,9 @@ def _tiles(findings: Findings, recording: Recording) -> list[Tile]:
 
 def _verdict_tiles(findings: Findings, verdict: Verdict) -> list[Tile]:
     where = view.label_of(findings, verdict.lane)
-    rate = "" if verdict.rate_upper_per_h is None else f"at most {verdict.rate_upper_per_h:.3g} events per hour; "
+    rate = (
+        "" if verdict.rate_upper_per_h is None else f"at most {view.rate(verdict.rate_upper_per_h)} events per hour; "
+    )
     events = "order not known" if verdict.events is None else f"in {view.count(verdict.events)} independent events"
     tiles = [
         Tile(
@@ -209,7 +211,7 @@ def _lane_value(key: str, value: Any) -> str:
     if key.startswith("p_"):
         return view.probability(value)
     if isinstance(value, float):
-        return f"{value:.3g}"
+        return view.rate(value)
     return view.count(value) if isinstance(value, int) else view.describe(value, 60)
 
 

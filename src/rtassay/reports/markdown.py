@@ -74,7 +74,7 @@ def _head(findings: Findings, recording: Recording) -> list[str]:
             ("p lower, upper", f"{view.probability(verdict.p_lower)}, {view.probability(verdict.p_upper)}"),
             (
                 "Events per hour, at most",
-                "-" if verdict.rate_upper_per_h is None else f"{verdict.rate_upper_per_h:.3g}",
+                view.rate(verdict.rate_upper_per_h),
             ),
         ]
         if verdict.safety_factor is not None:

@@ -216,6 +216,13 @@ def factor(value: float) -> str:
     return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
 
 
+def rate(per_hour: float | None) -> str:
+    """Events per hour: three figures, whole from 100 on."""
+    if per_hour is None:
+        return "-"
+    return f"{per_hour:,.0f}" if per_hour >= 100 else f"{per_hour:.3g}"
+
+
 def needed(verdict: Verdict) -> Needed | None:
     """What is missing for an answer; nothing where there is one."""
     return verdict.needed if verdict.state == "NOT DEMONSTRATED" else None

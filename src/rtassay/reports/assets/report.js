@@ -258,11 +258,37 @@
     }), [t, ...series], readout));
   }
 
+  /* Telemetry of a lane's CPU has that lane's colour, a second quantity of it dashes; what belongs to no lane is grey, then the rest. */
+  function looksOf(names) {
+    const used = {};
+    let free = lanes;
+    return names.map((name) => {
+      const cpu = /cpu(\d+)/i.exec(name), exact = data.labels.indexOf(name), lane = exact >= 0 ? exact : cpu ? data.labels.indexOf("CPU" + cpu[1]) : -1;
+      const key = lane >= 0 ? lane : cpu || used.grey > 2 ? free++ : "grey";
+      used[key] = (used[key] || 0) + 1;
+      return [key === "grey" ? "--soft" : "--c" + (key % 8), DASHES[(used[key] - 1 + (key === "grey" ? 0 : Math.floor(key / 8))) % DASHES.length]];
+    });
+  }
+
+  function swatch(variable, dashes) {
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    svg.setAttribute("viewBox", "0 0 22 6"); svg.setAttribute("aria-hidden", "true");
+    line.setAttribute("d", "M0 3h22"); line.setAttribute("stroke-width", "3");
+    line.style.stroke = `var(${variable})`;
+    line.setAttribute("stroke-dasharray", dashes.join(" "));
+    svg.append(line);
+    return svg;
+  }
+
   function strip(parent, title, unit, t, lines, names, labelled) {
     const box = make("div"); box.className = "strip";
     const host = make("div"); host.className = "chart"; host.tabIndex = 0; host.setAttribute("role", "img"); host.setAttribute("aria-label", title);
     const readout = make("div"); readout.className = "readout";
-    const bar = make("div"); bar.className = "bar"; bar.append(make("h4", title), readout);
+    const heading = make("h4", title);
+    const looks = looksOf(names);
+    if (names.length > 1 || names[0] !== title) names.forEach((name, i) => { const item = make("span", name); item.prepend(swatch(...looks[i])); heading.append(item); });
+    const bar = make("div"); bar.className = "bar"; bar.append(heading, readout);
     box.append(bar, host); parent.append(box);
     const flat = lines.flat().filter((v) => v != null);
     const low = flat.reduce((a, v) => Math.min(a, v), Infinity), high = flat.reduce((a, v) => Math.max(a, v), -Infinity);
@@ -271,7 +297,7 @@
       height: labelled ? 132 : 108,
       scales: { x: xScale(false), y: { range: [low >= 0 ? Math.max(low - pad, 0) : low - pad, high + pad] } },
       axes: [timeAxis(labelled), axis(unit, { size: 58, values: (u, splits) => splits.map((v) => number(v)) })],
-      series: [{}].concat(lines.map((_, i) => ({ stroke: colour(i), width: 1.3, dash: dash(i), points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }))),
+      series: [{}].concat(lines.map((_, i) => ({ stroke: css(looks[i][0]), width: 1.3, dash: looks[i][1], points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }))),
       hooks: timeHooks({}),
       say: (u, i) => clock(t[i]) + ": " + names.map((name, k) => [name, lines[k][i]]).filter(([, v]) => v != null).map(([name, v]) => `${name} ${number(v)} ${unit}`).join(" · "),
     }), [t, ...lines], readout);
@@ -294,7 +320,7 @@
       const size = Math.max(...c.lines.map((l) => l.v.length));
       if (!size) continue;
       const left = c.left_out ? ` (${c.lines.length} of ${c.lines.length + c.left_out} shown)` : "";
-      jobs.push([c.title + ": " + c.lines.map((l) => l.name).join(", ") + left, c.unit, Array.from({ length: size + 1 }, (_, i) => i * c.step),
+      jobs.push([c.title + left, c.unit, Array.from({ length: size + 1 }, (_, i) => i * c.step),
         c.lines.map((l) => Array.from({ length: size + 1 }, (_, i) => l.v[Math.min(i, l.v.length - 1)] ?? null)), c.lines.map((l) => l.name)]);
     }
     jobs.forEach(([title, unit, t, lines, names], i) => {
@@ -315,13 +341,7 @@
       const button = make("button");
       button.type = "button";
       button.setAttribute("aria-pressed", String(shown[lane]));
-      const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-      const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
-      svg.setAttribute("viewBox", "0 0 22 6"); svg.setAttribute("aria-hidden", "true");
-      line.setAttribute("d", "M0 3h22"); line.setAttribute("class", "s" + (lane % 8)); line.setAttribute("stroke-width", "3");
-      line.setAttribute("stroke-dasharray", dash(lane).join(" "));
-      svg.append(line);
-      button.append(svg, `${name} max ${data.maxima[lane]} us`);
+      button.append(swatch("--c" + (lane % 8), dash(lane)), `${name} max ${data.maxima[lane]} us`);
       button.addEventListener("click", () => {
         shown[lane] = !shown[lane];
         document.querySelectorAll(".legend").forEach((l) => l.children[lane].setAttribute("aria-pressed", String(shown[lane])));
