@@ -137,7 +137,7 @@ def _from_rollups(entry: LaneEntry, deadline_ns: int | None, t: LaneTally, bin_w
 def disagreements(collected: Collector, lanes: tuple[LaneEntry, ...]) -> list[str]:
     """Sentences on every count on which samples, HISTOGRAM, SECOND and END do not agree. Nothing is corrected."""
     found = []
-    ended = collected.end is not None
+    ended = collected.end is not None  # rollups of a cut stream lag behind its samples
     for entry in lanes:
         t = collected.lanes.get(entry.index)
         if t is None:
@@ -146,7 +146,7 @@ def disagreements(collected: Collector, lanes: tuple[LaneEntry, ...]) -> list[st
         says: dict[str, dict[str, int | None]] = {
             "samples": {
                 "samples": s.n if t.has_samples else None,
-                "HISTOGRAM": t.from_parts.total + t.over if t.parts else None,
+                "HISTOGRAM": t.from_parts.total + t.over if t.parts and ended else None,
                 "SECOND": t.second_n if t.seconds and ended else None,
                 "END": entry.n if ended else None,
             }

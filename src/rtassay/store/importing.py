@@ -56,7 +56,7 @@ def import_events(
         if not any(lane.n for lane in manifest.lanes):
             raise InputFileError(f"{source_path} holds no measurement", "there is not one sample in it")
         if plan is None:
-            manifest = replace(manifest, plan=_plan_of(manifest))
+            manifest = replace(manifest, plan=_plan_of(manifest), inventory=_inventory_of(manifest))
         _keep_original(aside, source_path, source)
         save_manifest(aside, replace(manifest, sealed=True, seals=seals_of(aside)))
         aside.rename(final)
@@ -87,6 +87,13 @@ def _keep_original(directory: Path, source_path: Path, source: Source) -> None:
         shutil.copyfile(source_path, target)
     except OSError as error:
         raise BoardError(f"cannot copy {source_path} into the recording", explain(error)) from error
+
+
+def _inventory_of(manifest: Manifest) -> dict[str, Any]:
+    """What FACTS says about the board: its kernel. Nothing else is known of it."""
+    kernel = manifest.facts.get("kernel")
+    told = {key: value for key, value in kernel.items() if isinstance(value, str)} if isinstance(kernel, dict) else {}
+    return {"kernel": told} if told else {}
 
 
 def _plan_of(manifest: Manifest) -> Plan:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import time
 from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Self
@@ -16,6 +17,8 @@ from rtassay.store.manifests import save_manifest
 from rtassay.store.paths import SUFFIX, make_directory
 
 LOCK = "lock"
+_TRIES = 20
+_TRY_EVERY_S = 0.01
 _READABLE = "what was written before is still readable: rtassay show, rtassay seal"
 
 
@@ -30,7 +33,7 @@ class Lock:
         except OSError as error:
             raise disk_error(error, self.file, _READABLE) from error
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock()
         except BlockingIOError as error:
             holder = os.pread(self._fd, 32, 0).decode("ascii", "replace").strip()
             os.close(self._fd)
@@ -42,6 +45,15 @@ class Lock:
         with contextlib.suppress(OSError):  # the pid is for people; the lock itself needs no space
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+
+    def _lock(self) -> None:
+        # `is_running` holds a shared lock for a moment: that is nobody who writes.
+        for _ in range(_TRIES - 1):
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            time.sleep(_TRY_EVERY_S)
+        fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def release(self, *, remove: bool = False) -> None:
         if self._fd < 0:

@@ -96,3 +96,19 @@ def test_unwritable_home(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(BoardError):
         import_file(tmp_path / "file", CYCLIC)
+
+
+def test_real_stream_of_rtprobe(tmp_path: Path) -> None:
+    (file,) = GOLDEN.glob("real-*.rtw")
+    recording = store.open_recording(import_file(tmp_path, file), verify=True)
+    m = recording.manifest
+    assert m.warnings == () and not m.damage.cut and m.end_reason == "duration" and m.plan.duration_ns == 10**9
+    for lane in recording.lanes:
+        e = lane.entry
+        assert e.due == e.n + e.missed + e.dropped + e.truncated and lane.histogram.total == e.n
+        blocks = list(store.iter_samples(Path(str(recording.path)), e.index))
+        latency, missed, dropped = (np.concatenate([block[i] for block in blocks]) for i in range(3))
+        assert (len(latency), int(missed.sum()), int(dropped.sum())) == (e.n, e.missed, e.dropped)
+        assert (int(latency.min()), int(latency.max()), int(latency.sum())) == (e.min_ns, e.max_ns, e.sum_ns)
+        assert e.due is not None and e.first_k + len(latency) + int(missed.sum() + dropped.sum()) == e.due
+        assert m.started_ns is not None and m.ended_ns == e.closed_ns

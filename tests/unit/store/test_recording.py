@@ -434,20 +434,25 @@ def test_full_disk_while_recording(small_disk: Path) -> None:
 
 @pytest.mark.root
 def test_full_disk_while_sealing(small_disk: Path) -> None:
-    for pages_left in (0, 1, 2, 3, 5, 7):
+    failed = 0
+    for pages_left in range(12):  # from nothing fits to everything fits: the disk gets full at every step once
         path = record(small_disk, DATA)
         ballast = small_disk / "ballast"
         free = os.statvfs(small_disk)
         ballast.write_bytes(bytes((free.f_bavail - pages_left) * free.f_bsize))
         before = (path / "stream.rtw").read_bytes()
-        with pytest.raises(BoardError, match="the disk is full") as caught:
+        try:
             store.seal(path)
-        assert caught.value.exit_code == 3
-        assert (path / "stream.rtw").read_bytes() == before and not list(path.rglob("*.parquet"))
-        assert not store.load_manifest(path).sealed and store.open_recording(path).lanes[1].histogram.total == 120
+        except BoardError as error:
+            failed += 1
+            assert "the disk is full" in str(error) and error.exit_code == 3
+            assert (path / "stream.rtw").read_bytes() == before and not list(path.rglob("*.parquet"))
+            assert not store.load_manifest(path).sealed
+            assert store.open_recording(path).lanes[1].histogram.total == 120
         ballast.unlink()
         assert store.seal(path).sealed and len(everything(path, 0)[0]) == 120
         shutil.rmtree(path)
+    assert 4 <= failed < 12
 
 
 def test_unwritable_home_is_an_environment_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

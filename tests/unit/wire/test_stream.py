@@ -20,7 +20,6 @@ from rtassay.wire import payload
 from rtassay.wire.encode import StreamEncoder, frame, samples_body
 from rtassay.wire.stream import HEAD, MAX_PAYLOAD, StreamParser
 
-
 GOLDEN = Path(__file__).parents[3] / "wire" / "golden" / "v1"
 REAL = sorted(GOLDEN.glob("real-*.rtw"))
 CYCLIC = (GOLDEN / "cyclic.rtw").read_bytes()
