@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from rtassay.analysis.distribution import Ints, ints
-from rtassay.model.manifest import LaneEntry
+from rtassay.model.manifest import LaneEntry, Manifest
 from rtassay.model.recording import Lane, Recording
 
 COUNTED = "counted"
@@ -27,10 +30,18 @@ class Truncated:
 
 
 @dataclass(frozen=True, slots=True)
+class Explained:
+    """How many missed activations the histogram accounts for; between `least` and `most` where bins are wide."""
+
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """One lane. Bin i holds counts[i] samples in [lower[i], lower[i] + width[i]) ns; `over` more lie at `limit_ns` or above.
 
-    `final`: the source's own account came whole. `unlimited`: its histogram has no last bin.
+    `final`: the source's own account came whole. `unlimited`: its histogram has no last bin. `top`: ends of the bins (excluded).
     """
 
     lane: Lane
@@ -43,6 +54,9 @@ class Account:
     run_deadline_ns: int | None
     final: bool
     unlimited: bool
+    top: Ints
+    top_sorted: bool
+    explained: Explained | None = None
 
     @property
     def entry(self) -> LaneEntry:
@@ -84,7 +98,7 @@ class Account:
         """Where overflow begins; the end of the last bin if the source does not say."""
         if self.lane.histogram.limit_ns is not None:
             return int(self.lane.histogram.limit_ns)
-        return int((self.lower + self.width)[-1]) if self.lower.size else 0
+        return int(self.top.max()) if self.top.size else 0
 
     @property
     def max_ns(self) -> int | None:
@@ -115,6 +129,29 @@ class Account:
         """Due activations that nobody can name: 0 unless the account is broken."""
         return max(0, self.exposure - self.accounted)
 
+    def reaching(self, deadline_ns: int) -> Any:
+        """Index of the bins of which any part reaches the deadline: a slice, or a mask where coarse bins overlap fine ones."""
+        if self.top_sorted:
+            return slice(int(np.searchsorted(self.top, deadline_ns, side="right")), None)
+        return self.top > deadline_ns
+
+    @property
+    def clip_bin(self) -> int | None:
+        """Index of the bin that holds the clipped sample (it may have been dropped)."""
+        clip = self.entry.clip
+        if clip is None or self.lower.size == 0:
+            return None
+        holding = np.flatnonzero((self.lower <= clip.latency_ns) & (clip.latency_ns < self.top))
+        return int(holding[np.argmin(self.width[holding])]) if holding.size else None
+
+    @property
+    def clipped_off(self) -> int:
+        """Activations the last sample would have missed had the run gone on; 0 if that sample is not in the histogram."""
+        clip = self.entry.clip
+        if clip is None or self.interval_ns is None or self.clip_bin is None:
+            return 0
+        return max(0, clip.latency_ns // self.interval_ns - clip.missed)
+
     def truncated_tail(self) -> Truncated | None:
         """The activations at the end that never ran, with their least lateness; None where the clock facts are missing."""
         entry, interval = self.entry, self.interval_ns
@@ -126,19 +163,35 @@ class Account:
 
 def accounts(recording: Recording) -> tuple[Account, ...]:
     """All lanes of a recording, in its order."""
-    manifest = recording.manifest
-    return tuple(
-        Account(
-            lane=lane,
-            policy=manifest.source.late_policy,
-            interval_ns=lane.entry.interval_ns or manifest.plan.interval_ns,
-            bin_width_ns=manifest.bin_width_ns,
-            lower=ints(lane.histogram.lower_ns),
-            width=ints(lane.histogram.width_ns),
-            counts=ints(lane.histogram.counts),
-            run_deadline_ns=manifest.plan.deadline_ns,
-            final=bool(manifest.end) and not manifest.damage.cut,
-            unlimited=manifest.source.tool == "rtprobe" or manifest.has_samples,
-        )
-        for lane in recording.lanes
+    return tuple(_account(recording.manifest, lane) for lane in recording.lanes)
+
+
+def _account(manifest: Manifest, lane: Lane) -> Account:
+    lower, width = ints(lane.histogram.lower_ns), ints(lane.histogram.width_ns)
+    top = lower + width
+    account = Account(
+        lane=lane,
+        policy=manifest.source.late_policy,
+        interval_ns=lane.entry.interval_ns or manifest.plan.interval_ns,
+        bin_width_ns=manifest.bin_width_ns,
+        lower=lower,
+        width=width,
+        counts=ints(lane.histogram.counts),
+        run_deadline_ns=manifest.plan.deadline_ns,
+        final=bool(manifest.end) and not manifest.damage.cut,
+        unlimited=manifest.source.tool == "rtprobe" or manifest.has_samples,
+        top=top,
+        top_sorted=bool((np.diff(top) >= 0).all()),
     )
+    return replace(account, explained=_explained(account))
+
+
+def _explained(account: Account) -> Explained | None:
+    """Each sample L explains floor(L / I) missed activations, but the last one of a run that ended meanwhile (clip)."""
+    interval = account.interval_ns
+    if not interval:
+        return None
+    first, last = account.lower // interval, (account.top - 1) // interval
+    cut = account.clipped_off
+    least, most = (int((account.counts * np.maximum(each, 0)).sum()) - cut for each in (first, last))
+    return Explained(least, most)

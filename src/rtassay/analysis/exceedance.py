@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from rtassay.analysis.account import Account
-from rtassay.analysis.missed import clip_bin, clipped_off, explained
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +56,20 @@ def exceedances(account: Account, deadline_ns: int) -> Exceedances:
 
 def samples_reaching(account: Account, deadline_ns: int) -> int:
     """Samples in bins that reach the deadline, each counted once."""
-    return int(account.counts[account.lower + account.width > deadline_ns].sum())
+    return int(account.counts[account.reaching(deadline_ns)].sum())
 
 
 def _seen(account: Account, deadline_ns: int) -> int:
     """A stall of L holds L, L - I, L - 2I ... and as many of them as are >= D were exceedances."""
-    reach = account.lower + account.width - deadline_ns
-    late = reach > 0
+    late = account.reaching(deadline_ns)
     interval = account.interval_ns
     if not account.counted or interval is None:
         return int(account.counts[late].sum())
-    each = -(-reach[late] // interval)
+    each = -((deadline_ns - account.top[late]) // interval)
     count = int((account.counts[late] * each).sum())
-    clip, at = account.entry.clip, clip_bin(account)
-    if clip is not None and at is not None and late[at] and clipped_off(account):
-        stands_for = ceil_div(int(reach[at]), interval)
+    clip, at = account.entry.clip, account.clip_bin
+    if clip is not None and at is not None and account.top[at] > deadline_ns and account.clipped_off:
+        stands_for = ceil_div(int(account.top[at]) - deadline_ns, interval)
         count -= max(0, stands_for - (1 + clip.missed))
     return count
 
@@ -93,8 +89,8 @@ def _hidden(account: Account, deadline_ns: int) -> tuple[int, int]:
     """Dropped samples and what they missed. The lane's own maximum and exceedance count still see them."""
     dropped = account.dropped
     unexplained = 0
-    if account.counted and account.entry.missed:
-        unexplained = max(0, account.entry.missed - explained(account).most)
+    if account.counted and account.entry.missed and account.explained is not None:
+        unexplained = max(0, account.entry.missed - account.explained.most)
     hidden = dropped + unexplained
     entry = account.entry
     if not hidden or not account.final:
@@ -119,7 +115,7 @@ def cannot_exceed_from(account: Account) -> int:
     """A deadline in ns that no sample of the lane, known or bounded by its maximum, can reach."""
     tops = [1]
     if account.lower.size:
-        tops.append(int(np.max(account.lower + account.width)))
+        tops.append(int(account.top.max()))
     if account.max_ns is not None:
         tops.append(account.max_ns + account.bin_width_ns)
     if account.over:

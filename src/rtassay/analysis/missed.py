@@ -31,42 +31,6 @@ class DueView:
     missed: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """How many missed activations the histogram accounts for; between `least` and `most` where bins are wide."""
-
-    least: int
-    most: int
-
-
-def explained(account: Account) -> Explained:
-    """Each sample L explains floor(L / I) missed activations, but the last one of a run that ended meanwhile (clip)."""
-    interval = account.interval_ns
-    assert interval is not None
-    last = np.maximum(account.lower + account.width - 1, 0) // interval
-    first = np.maximum(account.lower, 0) // interval
-    cut = clipped_off(account)
-    return Explained(int((account.counts * first).sum()) - cut, int((account.counts * last).sum()) - cut)
-
-
-def clipped_off(account: Account) -> int:
-    """Activations the last sample would have missed had the run gone on; 0 if that sample is not in the histogram."""
-    clip = account.entry.clip
-    if clip is None or account.interval_ns is None or clip_bin(account) is None:
-        return 0
-    return max(0, clip.latency_ns // account.interval_ns - clip.missed)
-
-
-def clip_bin(account: Account) -> int | None:
-    """Index of the bin that holds the clipped sample (it may have been dropped)."""
-    clip = account.entry.clip
-    if clip is None or account.lower.size == 0:
-        return None
-    at = int(np.searchsorted(account.lower, clip.latency_ns, side="right")) - 1
-    inside = at >= 0 and clip.latency_ns < int(account.lower[at] + account.width[at])
-    return at if inside else None
-
-
 def due_view(account: Account) -> DueView:
     """Missed activation j of a sample L counts with its own lateness L - jI; truncated ones with what they have reached."""
     if account.policy == COUNTED:
@@ -87,7 +51,8 @@ def _counted(account: Account) -> DueView:
     ends = _truncated(account)
     if ends is None:
         return DueView(None, f"the time of {account.truncated} truncated activations is not known")
-    known = explained(account)
+    known = account.explained
+    assert known is not None
     hidden = account.dropped or account.over
     if missed < known.least or (missed > known.most and not hidden):
         return DueView(None, f"the histogram explains {known.most} missed activations, the lane counted {missed}")
@@ -120,8 +85,8 @@ def _expanded(account: Account) -> Parts:
     assert interval is not None
     counts = account.counts.copy()
     rows: list[Progressions] = []
-    clip, at = account.entry.clip, clip_bin(account)
-    if clip is not None and at is not None and clipped_off(account):
+    clip, at = account.entry.clip, account.clip_bin
+    if clip is not None and at is not None and account.clipped_off:
         counts[at] -= 1
         if clip.missed:
             rows.append(progression(clip.latency_ns - clip.missed * interval, interval, clip.missed))

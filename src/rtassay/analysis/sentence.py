@@ -54,10 +54,14 @@ def sentence(
     if new_record:
         row = new_record[0]
         parts.append(
-            f"A further {format_time(row['mission_s'] * NS_PER_S)} has a {row['probability']:.0%} chance of a new worst case."
+            f"A further {format_time(row['mission_s'] * NS_PER_S)} has a {_chance(row['probability'])} chance of a new worst case."
         )
     parts.append(f"Not covered: {'; '.join(_not_covered(checks, load))}.")
     return " ".join(parts)
+
+
+def _chance(p: float) -> str:
+    return "more than 99 %" if p > 0.99 else f"{100 * p:.2g} %"
 
 
 def _seen(verdict: Verdict) -> str:

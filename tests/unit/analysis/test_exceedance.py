@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from rtassay.analysis.demonstrated import demonstrated
 from rtassay.analysis.events import event_p_upper, events, rate_upper_per_h
 from rtassay.analysis.exceedance import Exceedances, exceedances
 from rtassay.model.manifest import Plan
-from rtassay.model.recording import Lane
+from rtassay.model.recording import Histogram, Lane
 
 from .build import MS, US, account, block_lane, counted_lane, cyclictest, due_lateness, histogram, skip_lane
 from .build import accounts as of
@@ -191,3 +192,11 @@ def test_pooled_lanes_add_up() -> None:
     half = [account(block_lane({100: 1_500_000}, MS, index=i)) for i in range(2)]
     assert demonstrated(half[:1], 1e-6, 0.95).deadline_ns is None
     assert demonstrated(half, 1e-6, 0.95).deadline_ns == 101
+
+
+def test_coarse_bins_may_overlap_fine_ones() -> None:
+    lane = block_lane({1000: 5}, MS)
+    mixed = Histogram(np.array([960, 1000]), np.array([64, 1]), np.array([2, 3]))
+    seen = account(Lane(lane.entry, mixed))
+    assert [exceedances(seen, deadline).certain for deadline in (960, 1000, 1001, 1023, 1024)] == [5, 5, 2, 2, 0]
+    assert demonstrated([seen], 0.9, 0.95).deadline_ns == 1001

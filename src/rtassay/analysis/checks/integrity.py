@@ -256,7 +256,7 @@ def _beyond(lane: Account) -> bool:
     top = lane.entry.max_ns
     if top is None or not lane.lower.size or lane.dropped:
         return False
-    return top >= int(lane.lower[-1] + lane.width[-1])
+    return top >= int(lane.top.max())
 
 
 def trailer_stripped(context: Context) -> Outcome:
