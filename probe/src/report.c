@@ -215,7 +215,7 @@ void report_end(struct session *s, const char *reason, int exit_code)
 	json_int(&j, "cpu_ns", w->cpu_ns);
 	json_object(&j, "cpu_ns_by_cpu");
 	for (int cpu = 0; cpu < WRITER_CPUS; cpu++) {
-		char name[8];
+		char name[12];
 
 		snprintf(name, sizeof name, "%d", cpu);
 		if (w->cpu_ns_by_cpu[cpu])

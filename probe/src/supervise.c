@@ -110,6 +110,8 @@ static void wait_end(struct session *s)
 	for (;;) {
 		int64_t now = mono_ns(), left = (end - now) / 1000000 + 1;
 
+		if (s->attached && getppid() != s->parent) /* the signal for this may have come too early to be seen */
+			ask_stop(s, STOP_OWNER, 0);
 		if (atomic_load_explicit(&run->stop, memory_order_acquire) || now > end || all_ended(run))
 			return;
 		if (s->text && now >= rows_at) {

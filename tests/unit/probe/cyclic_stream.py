@@ -9,7 +9,17 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-NAMES = {1: "facts", 2: "samples", 3: "second", 4: "spill", 5: "histogram", 6: "event", 7: "file", 8: "output", 9: "end"}
+NAMES = {
+    1: "facts",
+    2: "samples",
+    3: "second",
+    4: "spill",
+    5: "histogram",
+    6: "event",
+    7: "file",
+    8: "output",
+    9: "end",
+}
 
 
 @dataclass
