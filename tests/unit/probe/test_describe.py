@@ -11,9 +11,7 @@ from typing import Any
 
 import pytest
 
-from .board import NEEDS_PROBE, RTPROBE, run
-
-pytestmark = NEEDS_PROBE
+from .board import RTPROBE, run
 
 ARGUMENTS = {"load": ["cpu"], "watch": ["/proc/uptime"]}
 

@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from .board import NEEDS_PROBE, PATIENCE_S, family, run
+from .board import PATIENCE_S, family, run
 from .frames import EVENT, decode, events, whole
-
-pytestmark = NEEDS_PROBE
 
 UNITS = {"cpu": "rounds", "memory": "bytes", "timer": "expiries", "fork": "forks"}
 SMALL = ("--size", "4194304")

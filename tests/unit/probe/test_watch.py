@@ -13,10 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from .board import NEEDS_PROBE, PATIENCE_S, RTPROBE, family, run
+from .board import PATIENCE_S, RTPROBE, family, run
 from .frames import FileFrame, decode, files, whole
-
-pytestmark = NEEDS_PROBE
 
 
 def watch_once(*paths: str, more: tuple[str, ...] = ()) -> tuple[dict[str, object], list[FileFrame]]:
