@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 
-WRITE_OUT_AT_MOST = 2_000_000
+WRITE_OUT_AT_MOST = 4_000_000
 
 
 def ints(values: object) -> Ints:

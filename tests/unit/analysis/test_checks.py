@@ -232,6 +232,13 @@ CASES: list[tuple[str, Callable[[], Recording], str, str | None, str]] = [
     ("RT-THROTTLE-ON", lambda: run(inventory=inventory(rt_runtime_us=950_000)), "note", None, "on at 95%"),
     ("RT-THROTTLE-ON", lambda: FAST, "warning", "integrity", "used 83%"),
     ("RT-THROTTLE-ON", lambda: run(inventory=inventory(throttle_messages=["sched: x"])), "warning", None, "sched: x"),
+    (
+        "RT-THROTTLE-ON",
+        lambda: recording(entry(minute(), cpu_ns=None), inventory=inventory(rt_runtime_us=950_000)),
+        "unknown",
+        None,
+        "CPU time is not known",
+    ),
     ("RT-THROTTLE-ON", bare, "unknown", None, "could not"),
     ("NOT-MLOCKED", run, "pass", None, "was locked"),
     ("NOT-MLOCKED", lambda: run(facts=facts(mlocked=False, mlock_error="EPERM")), "warning", "integrity", "EPERM"),

@@ -152,7 +152,7 @@ def test_an_emulated_board_never_holds(virtualisation: str) -> None:
 def test_a_lab_board_never_holds() -> None:
     assert state(OK, {"labels": {"load": "x", "lab": "yes"}}) == "NOT DEMONSTRATED"
     assert state(OK, {"labels": {"load": "x", "board": "lab"}}) == "NOT DEMONSTRATED"
-    assert state(OK, {"labels": {"load": "x", "room": "laboratory"}}) == "HOLDS"
+    assert state(OK, {"labels": {"load": "x", "room": "lab"}}) == "HOLDS"
 
 
 def test_a_histogram_of_another_tool_can_hold_once_its_load_is_declared() -> None:

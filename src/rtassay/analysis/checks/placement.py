@@ -137,7 +137,7 @@ def rt_throttle_on(context: Context) -> Outcome:
     facts |= {"share": share, "limit": limit}
     text = f"real-time throttling is on at {limit:.0%}"
     if share is None:
-        return Outcome(WARNING, f"{text}, and the lanes' CPU time is not known", facts)
+        return unknown(f"{text}, and the lanes' CPU time is not known", **facts)
     if share >= limit / 2:
         return Outcome(WARNING, f"{text}; a lane alone used {share:.0%} of its CPU", facts)
     return Outcome(NOTE, f"{text}; the lanes used at most {share:.1%} of a CPU", facts)

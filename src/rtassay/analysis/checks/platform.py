@@ -119,10 +119,10 @@ def _emulated(kind: object) -> bool:
 
 
 def is_lab(context: Context) -> bool:
-    """Emulated CPUs (QEMU without KVM), or labelled lab."""
+    """Emulated CPUs (QEMU without KVM), or labelled so: `lab=...` or `board=lab` (a room may be called lab)."""
     manifest = context.manifest
     label = str(manifest.labels.get("lab", "no")).lower()
-    labelled = label not in ("no", "false", "0") or any(value.lower() == "lab" for value in manifest.labels.values())
+    labelled = label not in ("no", "false", "0") or manifest.labels.get("board", "").lower() == "lab"
     kind = manifest.inventory.get("virtualisation")
     return labelled or (kind is not None and _emulated(kind))
 

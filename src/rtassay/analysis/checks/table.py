@@ -172,7 +172,7 @@ CHECKS: Final[tuple[Check, ...]] = (
         kind=INTEGRITY,
         severity=WARNING,
         required=False,
-        explanation="The hypervisor decides when a virtual CPU runs. An emulated or lab board (QEMU without KVM, label lab) can never "
+        explanation="The hypervisor decides when a virtual CPU runs. An emulated or lab board (QEMU without KVM; label lab=... or board=lab) can never "
         "show that a deadline holds (invalid, optimism).",
         remedy="Measure on the hardware that will be deployed.",
         function=platform.vm_steal,
