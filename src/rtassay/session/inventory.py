@@ -96,16 +96,13 @@ def describe(files: Mapping[str, bytes], config: bytes | None = None) -> dict[st
 def describe_end(files: Mapping[str, bytes]) -> dict[str, Any]:
     """The part that may change during a run: the manifest's `inventory_end`."""
     text = _Texts(files)
-    governors = {
-        match[1]: content.decode(errors="replace").strip()
-        for path, content in files.items()
-        if (match := _GOVERNOR.search(path))
-    }
+    online = text.cpus(f"{_CPUS}/online")
     meminfo = text.get("/proc/meminfo") or ""
     return {
         "clocksource": text.get(f"{_CLOCKS}/current_clocksource"),
-        "cpus": {"online": text.cpus(f"{_CPUS}/online")},
-        "governors": dict(sorted(governors.items(), key=lambda item: int(item[0]))) or None,
+        "cpus": {"online": online},
+        # Where sysfs lists the CPUs and no governor, the kernel scales none: that is known, and not the same as None.
+        "governors": _governors(files) or (None if online is None else {}),
         "rt_runtime_us": text.number("/proc/sys/kernel/sched_rt_runtime_us"),
         "rt_period_us": text.number("/proc/sys/kernel/sched_rt_period_us"),
         "boot_id": text.get("/proc/sys/kernel/random/boot_id"),
@@ -151,6 +148,15 @@ class _Texts:
             return list(parse_cpu_list(text)) if text is not None and text != "(null)" else []
         except UsageError:
             return None
+
+
+def _governors(files: Mapping[str, bytes]) -> dict[str, str]:
+    found = {
+        int(match[1]): content.decode(errors="replace").strip()
+        for path, content in files.items()
+        if (match := _GOVERNOR.search(path))
+    }
+    return {f"cpu{cpu}": found[cpu] for cpu in sorted(found)}
 
 
 def _words(text: str | None) -> list[str] | None:

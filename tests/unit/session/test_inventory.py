@@ -69,8 +69,8 @@ def test_a_raspberry_pi() -> None:
         "nohz_full": [3],
         "smt_active": None,
     }
-    assert found["governors"] == {"0": "ondemand", "2": "performance", "10": "powersave"}
-    assert list(found["governors"]) == ["0", "2", "10"]
+    assert found["governors"] == {"cpu0": "ondemand", "cpu2": "performance", "cpu10": "powersave"}
+    assert list(found["governors"]) == ["cpu0", "cpu2", "cpu10"]
     assert (found["rt_runtime_us"], found["rt_period_us"]) == (-1, 1_000_000)
     assert found["rt_tasks"] == [
         {"pid": 41, "comm": "migration/2", "policy": "fifo", "priority": 99, "cpu": 2},
@@ -101,6 +101,11 @@ def test_what_may_change_is_the_same_reading() -> None:
     start = inventory.describe(PI)
     assert all(start[key] == end[key] for key in end if key != "cpus")
     assert end["cpus"]["online"] == start["cpus"]["online"]
+
+
+def test_a_board_without_frequency_scaling_is_told_from_one_that_does_not_tell() -> None:
+    assert inventory.describe({"/sys/devices/system/cpu/online": b"0-1\n"})["governors"] == {}
+    assert inventory.describe({})["governors"] is None
 
 
 def test_offline_cpus_are_not_allowed_ones() -> None:
