@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from rtassay.model.errors import CorruptRecording
-from rtassay.model.events import Event, Output, Second
+from rtassay.model.events import End, Event, Facts, Note, Output, Second
 from rtassay.model.manifest import Damage, Manifest, Seal
 from rtassay.store import tables
 from rtassay.store.account import summarise
@@ -19,6 +20,7 @@ from rtassay.store.manifests import FINDINGS, load_manifest, save_manifest
 from rtassay.store.paths import MANIFEST
 from rtassay.store.streams import ParserFor, Progress, damage_of, events_of, parser_of, stream_of
 from rtassay.store.writer import LOCK, Lock
+from rtassay.wire.stream import MAGIC, StreamParser
 
 TelemetryRow = tuple[str, str, int, float, str]
 Finish = Callable[[Manifest, Path], Manifest]
@@ -192,17 +194,24 @@ def _write_telemetry(directory: Path, rows: Iterable[TelemetryRow]) -> str:
 
 def _write_logs(path: Path) -> None:
     """What the loads wrote, out of `load-<i>.rtw`, as `logs/load-<i>.txt` unless the session has put one there."""
-    from rtassay.wire.stream import StreamParser
-
     (path / "logs").mkdir(exist_ok=True)
     for stream in sorted(path.glob("load-*.rtw")):
         log = path / "logs" / f"{stream.stem}.txt"
         if log.exists():
             continue
+        inner = StreamParser()
         with log.open("wb") as file:
             for event in events_of(stream, StreamParser(only={"Output"})):
                 if isinstance(event, Output):
-                    file.write(event.data)
+                    file.write(_as_text(event, inner))
+
+
+def _as_text(output: Output, inner: StreamParser) -> bytes:
+    """Output of a load; a stream of rtprobe's own loads as lines of JSON."""
+    if output.fd != 1 or not (inner.bytes_seen or output.data.startswith(MAGIC)):
+        return output.data
+    events = inner.feed(output.data)
+    return b"".join(json.dumps(e.data).encode() + b"\n" for e in events if isinstance(e, Facts | Note | End))
 
 
 def _is_raw(name: str) -> bool:

@@ -18,7 +18,7 @@ import pytest
 
 from rtassay import store
 from rtassay.model.errors import BoardError, CorruptRecording, NewerFormat, UsageError
-from rtassay.model.events import End, Facts, FileContent, HistogramPart, Output, Samples
+from rtassay.model.events import End, Facts, FileContent, HistogramPart, Note, Output, Samples
 from rtassay.model.manifest import Manifest, Plan, Source
 from rtassay.store import sealing
 from rtassay.wire.encode import StreamEncoder
@@ -250,6 +250,16 @@ def test_telemetry_and_loads(tmp_path: Path) -> None:
     assert series["cpu0.busy"].mono_ns.tolist() == [10, 20] and series["cpu0.busy"].values.tolist() == [0.5, 0.7]
 
 
+def test_log_of_our_own_loads_is_text(tmp_path: Path) -> None:
+    inner = StreamEncoder().encode_all([Facts({"command": "load"}), Note("work", None, {"operations": 7}), End({})])
+    outer = [Facts({"command": "guard"}), Output(1, 1, inner[:30]), Output(2, 2, b"oops\n"), Output(3, 1, inner[30:])]
+    path = record(tmp_path, DATA)
+    (path / "load-0.rtw").write_bytes(StreamEncoder().encode_all([*outer, End({})]))
+    store.seal(path)
+    expected = 'oops\n{"command": "load"}\n{"event": "work", "operations": 7}\n{}\n'
+    assert (path / "logs" / "load-0.txt").read_text() == expected
+
+
 def test_telemetry_nobody_decoded_is_kept(tmp_path: Path) -> None:
     path = record(tmp_path, DATA)
     (path / "telemetry.rtw").write_bytes(b"something")
@@ -453,37 +463,6 @@ def test_full_disk_while_sealing(small_disk: Path) -> None:
         assert store.seal(path).sealed and len(everything(path, 0)[0]) == 120
         shutil.rmtree(path)
     assert 4 <= failed < 12
-
-
-def test_unwritable_home_is_an_environment_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    monkeypatch.setenv("RTASSAY_HOME", str(blocked))
-    with pytest.raises(BoardError, match=str(blocked)) as caught:
-        store.home()
-    assert caught.value.exit_code == 3 and "RTASSAY_HOME" in str(caught.value.hint)
-
-
-def test_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RTASSAY_HOME", str(tmp_path / "new"))
-    with pytest.raises(UsageError, match="no recording 'x'") as caught:
-        store.find("x")
-    assert "there are none yet" in str(caught.value.hint) and not (tmp_path / "new").exists()
-    home = store.home()
-    assert home == tmp_path / "new" / "recordings" and home.is_dir()
-    paths = [
-        record(home, b"", id=name) for name in ("20261121T100000-aaaaaa", "20261121T100000-aabbbb", "20261122T1-c")
-    ]
-    assert store.find("20261121T100000-aaaaaa") == paths[0] == store.find(str(paths[0]))
-    assert store.find("20261122") == paths[2] == store.find(str(paths[2] / "manifest.json"))
-    with pytest.raises(UsageError) as caught:
-        store.find("20261121")
-    assert "aaaaaa" in str(caught.value.hint) and "aabbbb" in str(caught.value.hint)
-    with pytest.raises(UsageError, match="no recording ''"):
-        store.find("")
-    with pytest.raises(UsageError, match="not a recording"):
-        store.find(str(tmp_path))
-    assert store.find("20261121T100000-aab.rta", home=home) == paths[1]
 
 
 def test_light_reading_imports_nothing_heavy(sealed: Path) -> None:
