@@ -62,7 +62,7 @@ class Context:
     def own_run(self) -> bool:
         """Run by rtassay itself, which knows what load it started; not an imported file."""
         manifest = self.manifest
-        return bool(manifest.plan.argv or manifest.plan.command or manifest.inventory or self.recording.telemetry)
+        return bool(manifest.plan.argv or manifest.inventory or self.recording.telemetry)
 
 
 @dataclass(frozen=True, slots=True)
