@@ -82,7 +82,8 @@ def describe(path: Path) -> IndexEntry:
     span_ns = ended - started if started is not None and ended is not None else manifest.plan.duration_ns
     missed = [lane.missed for lane in manifest.lanes]
     highest = [lane.max_ns for lane in manifest.lanes if lane.max_ns is not None]
-    kernel = findings.get("kernel") or manifest.inventory.get("kernel_release") or manifest.inventory.get("kernel")
+    released = _dict(manifest.facts.get("kernel")).get("release")
+    kernel = findings.get("kernel") or manifest.inventory.get("kernel_release") or released
     return IndexEntry(
         id=manifest.id,
         path=str(path),
