@@ -42,6 +42,8 @@ def test_entries(tmp_path: Path) -> None:
     lanes[0]["demonstrated"] = {"deadline_ns": None}  # type: ignore[dict-item]
     store.save_findings(first, {"verdict": None, "lanes": lanes})
     assert index.entries(tmp_path)[0].demonstrated_ns is None
+    store.save_manifest(second, replace(store.load_manifest(second), inventory={"kernel": {"release": "6.12-rt"}}))
+    assert index.entries(tmp_path)[1].kernel == "6.12-rt"
     shutil.rmtree(second)
     assert len(index.entries(tmp_path)) == 1
 
