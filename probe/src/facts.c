@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -85,6 +86,19 @@ void json_cpus(struct json *j, const char *key, const struct cpus *set)
 	json_end_array(j);
 }
 
+static void json_kernel(struct json *j)
+{
+	struct utsname name;
+
+	if (uname(&name))
+		return;
+	json_object(j, "kernel");
+	json_string(j, "release", name.release);
+	json_string(j, "version", name.version);
+	json_string(j, "machine", name.machine);
+	json_end_object(j);
+}
+
 void facts_begin(struct json *j, const struct plan *plan)
 {
 	char boot[64];
@@ -103,6 +117,7 @@ void facts_begin(struct json *j, const struct plan *plan)
 	json_int(j, "mono_ns", mono_ns());
 	json_int(j, "wall_ns", wall_ns());
 	json_string(j, "boot_id", read_small("/proc/sys/kernel/random/boot_id", boot, sizeof boot) > 0 ? boot : NULL);
+	json_kernel(j);
 }
 
 void end_begin(struct json *j, const char *reason, int exit_code)

@@ -14,7 +14,7 @@ int64_t mono_ns(void);
 int64_t wall_ns(void);
 
 /* Opens the top object and writes the fields that FACTS of all commands share: stream, probe, version, command, argv, pid,
- * mono_ns, wall_ns, boot_id. Leaves the object open. */
+ * mono_ns, wall_ns, boot_id, kernel. Leaves the object open. */
 void facts_begin(struct json *j, const struct plan *plan);
 /* Likewise for END: mono_ns, wall_ns, reason, exit. */
 void end_begin(struct json *j, const char *reason, int exit_code);

@@ -23,7 +23,7 @@ NO_HIGH_RESOLUTION = Setup("no-high-resolution", "stock", append="highres=off no
 INTERVAL_NS = 5_000_000
 PLANNED = 600
 MEASURE = "cyclic --interval 5ms --duration 3s"
-EXIT_BOARD = 3
+EXIT_BOARD, EXIT_NOT_DEMONSTRATED, EXIT_INVALID = 3, 4, 5
 
 
 def on(*setups: Setup) -> pytest.MarkDecorator:
@@ -79,7 +79,8 @@ def assert_account_closes(stream: Stream, cpus: int) -> None:
 def assert_recording_agrees(stream: Stream, file: Path, home: Path) -> dict[str, Any]:
     """`rtassay import` and `show` tell the same counts as the stream; the recording as `show` gives it."""
     assert stream.end is not None
-    (made,) = rtassay_json(home, "import", str(file))["recordings"]
+    (made,) = rtassay_json(home, "import", str(file), "--label", "board=lab")["recordings"]
+    assert_never_holds(home, made["path"])
     shown = rtassay_json(home, "show", made["path"])
     assert shown["sealed"] is True
     assert shown["interval_ns"] == INTERVAL_NS
@@ -89,6 +90,15 @@ def assert_recording_agrees(stream: Stream, file: Path, home: Path) -> dict[str,
         for key in ("due", "n", "missed", "dropped", "truncated", "min_ns", "max_ns"):
             assert lane[key] == own[key], key
     return shown
+
+
+def assert_never_holds(home: Path, recording: str) -> None:
+    """A requirement that any data would meet: what was measured on an emulated board cannot show that it holds."""
+    judged = rtassay(home, "show", recording, "--deadline", "1h", "--p", "0.9", "--json")
+    assert judged.returncode in (EXIT_NOT_DEMONSTRATED, EXIT_INVALID), judged.stderr
+    shown = json.loads(judged.stdout)
+    assert shown["verdict"]["state"] in ("NOT DEMONSTRATED", "INVALID MEASUREMENT")
+    assert check_of(shown, "VM-STEAL")["severity"] == "invalid"
 
 
 def check_of(shown: dict[str, Any], identifier: str) -> dict[str, Any]:
@@ -134,6 +144,8 @@ def test_a_whole_measurement_streams_over_ssh(board: Board, tmp_path: Path) -> N
         assert lane["obtained"]["affinity"] == [lane["cpu"]]
     shown = assert_recording_agrees(stream, file, tmp_path)
     assert [lane["cpu"] for lane in shown["lanes"]] == list(range(setup.cpus))
+    assert shown["kernel"] == board.text("uname -r")
+    assert check_of(shown, "KERNEL-NOT-RT")["severity"] == "pass"
     assert check_of(shown, "NOT-RT-POLICY")["severity"] == "pass"
     assert check_of(shown, "NOT-PINNED")["severity"] == "pass"
 
@@ -141,7 +153,33 @@ def test_a_whole_measurement_streams_over_ssh(board: Board, tmp_path: Path) -> N
 @on(RT, STOCK, ONE_CPU)
 def test_selftest_says_that_root_can_measure(board: Board) -> None:
     done = board.run("/probe/rtprobe selftest")
+    points = selftest_points(done.stdout)
     assert done.returncode == 0, done.stderr.decode()
+    assert not [line for line in points.values() if line.startswith("not ok")]
+    assert "SCHED_FIFO 90 obtained" in points["fifo"]
+    assert "high-resolution timers" in points["timers"]
+    assert ("not PREEMPT_RT" in points["kernel"]) == (board.setup.kernel != "rt")
+    release = board.text("uname -r")
+    assert release in points["kernel"]
+
+
+@on(STOCK)
+def test_selftest_says_what_a_user_without_rights_cannot_do(board: Board) -> None:
+    done = board.run("/probe/rtprobe selftest", user="user")
+    points = selftest_points(done.stdout)
+    assert done.returncode == EXIT_BOARD
+    assert points["fifo"].startswith("not ok") and "not permitted" in points["fifo"]
+    assert points["affinity"].startswith("ok")
+    assert "CAP_SYS_NICE" in done.stdout.decode() and "cannot measure" in done.stderr.decode()
+
+
+def selftest_points(output: bytes) -> dict[str, str]:
+    """The KTAP lines of `rtprobe selftest` by the name of what each of them looked at."""
+    points = {}
+    for line in output.decode().splitlines():
+        if line.startswith(("ok ", "not ok ")):
+            points[line.partition(" - ")[2].partition(":")[0]] = line
+    return points
 
 
 @on(RT)
@@ -177,7 +215,7 @@ def test_the_fallback_measures_and_says_so(board: Board, tmp_path: Path) -> None
     assert stream.facts["fallback"]
     assert words
     shown = assert_recording_agrees(stream, file, tmp_path)
-    assert check_of(shown, "NOT-RT-POLICY")["severity"] != "pass"
+    assert check_of(shown, "NOT-RT-POLICY")["severity"] == "invalid"
 
 
 @on(ONE_CPU)
@@ -200,8 +238,8 @@ def test_without_high_resolution_timers_it_measures_and_says_so(board: Board, tm
     shown = assert_recording_agrees(stream, file, tmp_path)
     assert check_of(shown, "CLOCK-RES")["severity"] in ("invalid", "warning")
     assert "resolution" in words
-    selftest = board.run("/probe/rtprobe selftest")
-    assert b"resolution" in selftest.stdout + selftest.stderr
+    timers = selftest_points(board.run("/probe/rtprobe selftest").stdout)["timers"]
+    assert "no high-resolution timers" in timers
 
 
 @on(STOCK)
