@@ -53,7 +53,7 @@ def p_lower(k: int, n: int, confidence: float) -> float:
         return 0.0
     if k >= n:
         return math.exp(math.log1p(-confidence) / n)
-    return float(betaincinv(k, n - k + 1, 1 - confidence))
+    return _beta_quantile(k, n - k + 1, 1 - confidence)
 
 
 def p_upper(k: int, n: int, confidence: float) -> float:
@@ -62,7 +62,26 @@ def p_upper(k: int, n: int, confidence: float) -> float:
         return 1.0
     if k <= 0:
         return -math.expm1(math.log1p(-confidence) / n)
-    return float(betaincinv(k + 1, n - k, confidence))
+    return _beta_quantile(k + 1, n - k, confidence)
+
+
+def _beta_quantile(a: int, b: int, target: float) -> float:
+    """x with I_x(a, b) = target.
+
+    betaincinv of scipy 1.17 is wrong for some large b (a = 1000, b = 132578328, target 0.2: twice the true value), and so is
+    scipy.stats.beta.ppf. Its answer is taken only if the forward function confirms it; else x is found by bisection.
+    """
+    guess = float(betaincinv(a, b, target))
+    if 0 < guess < 1 and abs(float(betainc(a, b, guess)) - target) <= 1e-11:
+        return guess
+    low, high = 0.0, a / (a + b)
+    while high < 1 and float(betainc(a, b, high)) < target:
+        low, high = high, min(1.0, 2 * high)
+    while True:
+        middle = (low + high) / 2
+        if middle <= low or middle >= high:
+            return high
+        low, high = (middle, high) if float(betainc(a, b, middle)) < target else (low, middle)
 
 
 def poisson_upper(k: int, confidence: float) -> float:

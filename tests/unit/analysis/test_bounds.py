@@ -101,13 +101,36 @@ def test_one_sided_vector_of_method_1_3() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.integers(1, 10**10), st.data(), st.sampled_from([0.8, 0.9, 0.95, 0.99]))
-def test_clopper_pearson_is_that_of_scipy(n: int, data: st.DataObject, confidence: float) -> None:
+def test_clopper_pearson_solves_its_equations(n: int, data: st.DataObject, confidence: float) -> None:
     k = data.draw(st.integers(0, min(n, 10**5)))
-    low = 0.0 if k == 0 else float(beta.ppf(1 - confidence, k, n - k + 1))
+    low, high = p_lower(k, n, confidence), p_upper(k, n, confidence)
+    assert low <= k / n <= high
+    # not beta.ppf, which is wrong for some large n: the definition itself
+    assert low == 0.0 if k == 0 else binom.sf(k - 1, n, low) == pytest.approx(1 - confidence, rel=1e-6)
+    assert high == 1.0 if k == n else binom.cdf(k, n, high) == pytest.approx(1 - confidence, rel=1e-6)
+
+
+@given(st.integers(1, 10**6), st.data(), st.sampled_from([0.8, 0.95, 0.99]))
+def test_clopper_pearson_is_that_of_scipy_where_scipy_is_right(n: int, data: st.DataObject, confidence: float) -> None:
+    k = data.draw(st.integers(1, min(n, 50)))
+    assert p_lower(k, n, confidence) == pytest.approx(float(beta.ppf(1 - confidence, k, n - k + 1)), rel=1e-7)
     high = 1.0 if k == n else float(beta.ppf(confidence, k + 1, n - k))
-    assert p_lower(k, n, confidence) == pytest.approx(low, rel=1e-7, abs=1e-300)
     assert p_upper(k, n, confidence) == pytest.approx(high, rel=1e-7)
-    assert p_lower(k, n, confidence) <= k / n <= p_upper(k, n, confidence)
+
+
+def test_a_case_in_which_scipys_inverse_is_wrong() -> None:
+    k, n = 1000, 132_579_327
+    # so rare that Poisson's bound is the same to four digits
+    assert p_lower(k, n, 0.8) == pytest.approx(float(chi2.ppf(0.2, 2 * k)) / 2 / n, rel=1e-4)
+    assert p_upper(k, n, 0.8) == pytest.approx(poisson_upper(k, 0.8) / n, rel=1e-4)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 3000), st.integers(10**7, 10**12), st.sampled_from([0.8, 0.95, 0.99]))
+def test_rare_exceedances_follow_poisson(k: int, n: int, confidence: float) -> None:
+    assert p_upper(k, n, confidence) == pytest.approx(poisson_upper(k, confidence) / n, rel=1e-3)
+    if k:
+        assert p_lower(k, n, confidence) == pytest.approx(float(chi2.ppf(1 - confidence, 2 * k)) / 2 / n, rel=1e-3)
 
 
 @given(st.integers(0, 10**5), st.sampled_from([0.8, 0.95, 0.99]))
