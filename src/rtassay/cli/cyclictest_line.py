@@ -1,4 +1,4 @@
-"""A cyclictest command line as options of `rtassay run`, and the other way round.
+"""A cyclictest command line as options of `rtassay run` (the other way round: `model.cyclictest`).
 
 Letters keep cyclictest's sense and units (microseconds, seconds for -D). What has no equal sense here is refused by name:
 a pasted line must never silently measure something else.
@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from rtassay.model.errors import UsageError
-from rtassay.model.manifest import Plan
-from rtassay.model.units import NS_PER_S, NS_PER_US, format_cpu_list
 
 # letter -> (argument: none, required or optional; our option or None when it needs nothing)
 _LETTERS: dict[str, tuple[str, str | None]] = {
@@ -121,26 +119,3 @@ def _one(letter: str, value: str | None, rest: list[str]) -> list[str]:
     if letter == "l" and value == "0":
         return []
     return [option] if value is None else [option, value]
-
-
-def equivalent(plan: Plan, cpus: Sequence[int]) -> str:
-    """The cyclictest line that measures most nearly the same: same CPUs, priority, interval, length; intervals equal by -d0."""
-    parts = ["cyclictest"]
-    if plan.mlock is not False:
-        parts.append("-m")
-    parts += [f"-t{len(cpus)}", f"-a{format_cpu_list(list(cpus))}"]
-    if (plan.policy or "fifo") == "other":
-        parts.append("--policy=other")
-    else:
-        parts.append(f"-p{plan.priority or 90}")
-        if plan.policy == "rr":
-            parts.append("--policy=rr")
-    parts += [f"-i{max(1, round((plan.interval_ns or 0) / NS_PER_US))}", "-d0"]
-    if plan.count is not None:
-        parts.append(f"-l{plan.count}")
-    else:
-        parts.append(f"-D{max(1, round((plan.duration_ns or 0) / NS_PER_S))}")
-    if plan.break_above_ns is not None:
-        parts.append(f"-b{plan.break_above_ns // NS_PER_US}")
-    parts += ["-h400", "-q"]
-    return " ".join(parts)

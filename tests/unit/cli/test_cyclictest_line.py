@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rtassay.cli.cyclictest_line import equivalent, translate
+from rtassay.cli.cyclictest_line import translate
+from rtassay.model.cyclictest import equivalent
 from rtassay.model.errors import UsageError
 from rtassay.model.manifest import Plan
 
@@ -54,8 +55,8 @@ def test_a_missing_value_is_named(letter: str) -> None:
 
 
 def test_the_equivalent_line_translates_back() -> None:
-    plan = Plan(interval_ns=200_000, duration_ns=60_000_000_000, priority=90, mlock=True)
-    line = equivalent(plan, [0, 1])
+    plan = Plan(interval_ns=200_000, duration_ns=60_000_000_000, priority=90, mlock=True, cpus=(0, 1))
+    line = equivalent(plan)
     assert line == "cyclictest -m -t2 -a0-1 -p90 -i200 -d0 -D60 -h400 -q"
     assert translate(line.split()) == [
         "--lanes", "2", "--cpus", "0-1", "--priority", "90", "--interval", "200", "--distance", "0",

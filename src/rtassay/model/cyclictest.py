@@ -1,0 +1,30 @@
+"""The cyclictest line equivalent to a plan, for people who want to check us with the tool they know."""
+
+from __future__ import annotations
+
+from rtassay.model.manifest import Plan
+from rtassay.model.units import NS_PER_S, NS_PER_US, format_cpu_list
+
+
+def equivalent(plan: Plan) -> str:
+    """The cyclictest line that measures most nearly what a complete plan measures: same CPUs, priority, length; intervals equal by -d0."""
+    cpus = list(plan.cpus or ())
+    parts = ["cyclictest"]
+    if plan.mlock is not False:
+        parts.append("-m")
+    parts += [f"-t{len(cpus)}", f"-a{format_cpu_list(cpus)}"]
+    if (plan.policy or "fifo") == "other":
+        parts.append("--policy=other")
+    else:
+        parts.append(f"-p{plan.priority or 90}")
+        if plan.policy == "rr":
+            parts.append("--policy=rr")
+    parts += [f"-i{max(1, round((plan.interval_ns or 0) / NS_PER_US))}", "-d0"]
+    if plan.count is not None:
+        parts.append(f"-l{plan.count}")
+    else:
+        parts.append(f"-D{max(1, round((plan.duration_ns or 0) / NS_PER_S))}")
+    if plan.break_above_ns is not None:
+        parts.append(f"-b{plan.break_above_ns // NS_PER_US}")
+    parts += ["-h400", "-q"]
+    return " ".join(parts)
