@@ -74,10 +74,24 @@ def cyclic(*argv: str) -> Stream:
     return read(done.stdout)
 
 
-def finish(process: subprocess.Popen[bytes], expected: int = 0) -> Stream:
-    out, err = process.communicate(timeout=PATIENCE_S)
+def start(probes: Family, target: Path, *argv: str) -> subprocess.Popen[bytes]:
+    """A probe that has set its grid: what happens from now on happens to the run."""
+    probe = probes.start("cyclic", *argv, "-o", str(target))
+    wait_for_facts(target)
+    return probe
+
+
+def wait_for_facts(target: Path) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not (target.exists() and target.stat().st_size):
+        assert time.monotonic() < until, "the probe did not start"
+        time.sleep(0.02)
+
+
+def finish(process: subprocess.Popen[bytes], target: Path, expected: int = 0) -> Stream:
+    _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == expected, err
-    return read(out)
+    return read(target.read_bytes())
 
 
 @pytest.mark.parametrize(
@@ -181,16 +195,16 @@ def test_real_time_lanes_are_pinned_locked_and_at_their_priority() -> None:
 
 
 @ROOT
-def test_a_stopped_process_misses_what_was_due_meanwhile(probes: Family) -> None:
+def test_a_stopped_process_misses_what_was_due_meanwhile(probes: Family, tmp_path: Path) -> None:
     interval_ns = 1 * MS
-    probe = probes.start("cyclic", "--duration", "3s", "--interval", "1ms")
-    time.sleep(1.0)
+    probe = start(probes, tmp_path / "s", "--duration", "3s", "--interval", "1ms")
+    time.sleep(0.7)
     probe.send_signal(signal.SIGSTOP)
     stopped = time.monotonic_ns()
     time.sleep(0.5)
     probe.send_signal(signal.SIGCONT)
     stopped_ns = time.monotonic_ns() - stopped
-    stream = finish(probe)
+    stream = finish(probe, tmp_path / "s")
     account(stream)
     assert stream.end is not None
     for lane in stream.end["lanes"]:
@@ -205,13 +219,13 @@ def test_a_stopped_process_misses_what_was_due_meanwhile(probes: Family) -> None
 
 
 @ROOT
-def test_a_process_stopped_over_its_end_accounts_for_the_rest(probes: Family) -> None:
-    probe = probes.start("cyclic", "--duration", "1s", "--interval", "1ms")
-    time.sleep(0.6)
+def test_a_process_stopped_over_its_end_accounts_for_the_rest(probes: Family, tmp_path: Path) -> None:
+    probe = start(probes, tmp_path / "s", "--duration", "1s", "--interval", "1ms")
+    time.sleep(0.2)
     probe.send_signal(signal.SIGSTOP)
     time.sleep(1.2)
     probe.send_signal(signal.SIGCONT)
-    stream = finish(probe)
+    stream = finish(probe, tmp_path / "s")
     account(stream)
     assert stream.end is not None and not stream.events
     for lane in stream.end["lanes"]:
@@ -221,15 +235,17 @@ def test_a_process_stopped_over_its_end_accounts_for_the_rest(probes: Family) ->
 
 @ROOT
 @pytest.mark.skipif(len(CPUS) < 2, reason="needs a second CPU")
-def test_a_hog_above_one_lane_changes_that_lane_only(probes: Family) -> None:
+def test_a_hog_above_one_lane_changes_that_lane_only(probes: Family, tmp_path: Path) -> None:
     with real_time_throttling_off():
-        probe = probes.start("cyclic", "--duration", "3s", "--interval", "1ms")
-        time.sleep(1.0)
-        with hog(CPUS[-1], 3.0):
+        probe = start(probes, tmp_path / "s", "--duration", "60s", "--interval", "1ms")
+        time.sleep(0.5)
+        with hog(CPUS[-1], 10.0):
             time.sleep(0.5)
-        stream = finish(probe)
+        time.sleep(0.3)
+        probe.terminate()
+        stream = finish(probe, tmp_path / "s", 143)
     account(stream)
-    assert stream.end is not None and not stream.events
+    assert stream.end is not None and [event["event"] for event in stream.events] == ["signal"]
     hogged, others = stream.end["lanes"][-1], stream.end["lanes"][:-1]
     assert hogged["max_ns"] >= 0.4e9 and hogged["missed"] >= 400
     assert hogged["state"] == "ended" and hogged["dropped"] == 0
@@ -238,12 +254,12 @@ def test_a_hog_above_one_lane_changes_that_lane_only(probes: Family) -> None:
 
 @ROOT
 @pytest.mark.skipif(len(CPUS) < 2, reason="needs a second CPU")
-def test_a_hog_across_the_end_cannot_hold_the_run(probes: Family) -> None:
+def test_a_hog_across_the_end_cannot_hold_the_run(probes: Family, tmp_path: Path) -> None:
     with real_time_throttling_off():
-        probe = probes.start("cyclic", "--duration", "2s", "--interval", "1ms")
-        time.sleep(1.0)
+        probe = start(probes, tmp_path / "s", "--duration", "4s", "--interval", "1ms")
+        time.sleep(0.2)
         with hog(CPUS[-1], 20.0) as busy:
-            stream = finish(probe)
+            stream = finish(probe, tmp_path / "s")
             assert busy.poll() is None  # it was still there
     account(stream)
     assert stream.end is not None and stream.end["reason"] == "duration"
@@ -283,40 +299,35 @@ def test_a_lane_that_cannot_even_be_moved_is_abandoned(probes: Family, tmp_path:
     assert [lane["state"] for lane in stream.end["lanes"][1:]] == ["ended"] * (len(CPUS) - 1)
 
 
-def wait_for_facts(target: Path) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not (target.exists() and target.stat().st_size):
-        assert time.monotonic() < until, "the probe did not start"
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_seals_the_stream(probes: Family, number: signal.Signals, code: int) -> None:
-    probe = probes.start("cyclic", "--fallback", "--duration", "1h")
-    time.sleep(0.6)
+def test_a_signal_seals_the_stream(probes: Family, tmp_path: Path, number: signal.Signals, code: int) -> None:
+    probe = start(probes, tmp_path / "s", "--fallback", "--duration", "1h")
+    time.sleep(0.4)
     probe.send_signal(number)
-    stream = finish(probe, code)
+    stream = finish(probe, tmp_path / "s", code)
     account(stream)
     assert stream.end is not None and (stream.end["reason"], stream.end["exit"]) == ("signal", code)
     assert [event["number"] for event in stream.events if event["event"] == "signal"] == [number]
 
 
-def test_a_long_sleep_ends_at_once(probes: Family) -> None:
-    probe = probes.start("cyclic", "--fallback", "--duration", "10h", "--interval", "1h")
-    time.sleep(0.5)
+def test_a_long_sleep_ends_at_once(probes: Family, tmp_path: Path) -> None:
+    probe = start(probes, tmp_path / "s", "--fallback", "--duration", "10h", "--interval", "1h")
     probe.terminate()
-    stream = finish(probe, 143)
+    stream = finish(probe, tmp_path / "s", 143)
     account(stream)
 
 
-def test_attached_ends_with_its_owner(probes: Family) -> None:
-    probe = probes.start("cyclic", "--fallback", "--duration", "1h", "--attached", stdin=subprocess.PIPE)
-    time.sleep(0.5)
+def test_attached_ends_with_its_owner(probes: Family, tmp_path: Path) -> None:
+    target = tmp_path / "s"
+    probe = probes.start(
+        "cyclic", "--fallback", "--duration", "1h", "--attached", "-o", str(target), stdin=subprocess.PIPE
+    )
+    wait_for_facts(target)
     assert probe.stdin is not None
     began = time.monotonic()
     probe.stdin.close()
     probe.stdin = None
-    stream = finish(probe, 3)
+    stream = finish(probe, tmp_path / "s", 3)
     assert time.monotonic() - began < PATIENCE_S
     account(stream)
     assert stream.end is not None and stream.end["reason"] == "owner"
