@@ -12,7 +12,7 @@ from rtassay.analysis.sentence import sentence
 from rtassay.analysis.summary import lane_findings, pooled_findings
 from rtassay.analysis.verdict import Requirement, judge_deadline
 from rtassay.model.errors import UsageError
-from rtassay.model.findings import ANALYSIS_VERSION, CheckResult, Findings, LaneFindings, Verdict
+from rtassay.model.findings import ANALYSIS_VERSION, CheckResult, Findings, LaneFindings, Verdict, lane_words
 from rtassay.model.manifest import Manifest
 from rtassay.model.recording import Recording
 from rtassay.model.units import NS_PER_S
@@ -144,7 +144,12 @@ def _sentence(findings: Findings, verdict: Verdict, checks: tuple[CheckResult, .
         new_record=findings.new_record,
         checks=checks,
         lanes=len(findings.lanes),
+        worst=_words_of(findings.lanes, verdict.lane),
     )
+
+
+def _words_of(lanes: tuple[LaneFindings, ...], name: str | None) -> str:
+    return next((lane_words(lane.name, lane.cpu) for lane in lanes if lane.name == name), "no lane")
 
 
 def _missed(lanes: tuple[LaneFindings, ...], name: str | None) -> int | None:

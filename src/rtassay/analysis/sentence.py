@@ -25,58 +25,55 @@ def sentence(
     new_record: Sequence[dict[str, float]],
     checks: Sequence[CheckResult],
     lanes: int,
+    worst: str,
 ) -> str:
-    """What was measured, what it bounds, the state, and what it does not cover. `lanes`: how many were judged."""
-    limit = format_time(verdict.deadline_ns)
+    """What was measured, what it bounds, the state, and what it does not cover. `worst` of how many `lanes` was judged."""
     under = (
         "without a load" if load in ("none", "") else "under an unknown load" if load == "unknown" else f"under {load}"
     )
     time = f" for {format_time(duration_s * NS_PER_S)}" if duration_s else ""
-    where = f" Worst of {lanes} lanes: {verdict.lane}." if lanes > 1 else ""
-    unknown = "" if missed is not None else "; missed ones not counted by the source"
-    count = (
-        f" ({verdict.due} activations{f', {missed} missed' if missed is not None else unknown})"
-        if verdict.due is not None
-        else ""
-    )
+    limit = format_time(verdict.deadline_ns)
     parts = [
-        f"On {fingerprint}, {under}{time} in one run{count}, {_seen(verdict)} not done before {limit}{_events(verdict)}.{where}"
+        f"On {fingerprint}, {under}{time} in 1 run{_account(verdict, worst, missed, lanes)}, {_seen(verdict)} D = {limit}"
     ]
     if verdict.p_upper is not None:
-        rate = (
-            f" (at most {verdict.rate_upper_per_h:.3g} events per hour)" if verdict.rate_upper_per_h is not None else ""
+        rate = f" (<= {verdict.rate_upper_per_h:.3g} events/h)" if verdict.rate_upper_per_h is not None else ""
+        parts[0] += (
+            f"; with {verdict.confidence * 100:g} % confidence the miss probability under these conditions is "
+            f"<= {verdict.p_upper:.3g} per activation{rate}"
         )
-        parts.append(
-            f"With {verdict.confidence * 100:g} % confidence the probability of that, under these conditions, is at most "
-            f"{verdict.p_upper:.3g} per activation{rate}; required: {verdict.p_target:g}."
-        )
-    parts.append(f"{verdict.state}{_missing(verdict)}.")
+    parts[0] += "."
+    parts.append(f"Required: {verdict.p_target:g} -> {verdict.state}{_missing(verdict)}.")
     if new_record:
         row = new_record[0]
-        parts.append(
-            f"A further {format_time(row['mission_s'] * NS_PER_S)} has a {_chance(row['probability'])} chance of a new worst case."
-        )
+        chance = _percent(row["probability"])
+        parts.append(f"A further {format_time(row['mission_s'] * NS_PER_S)} has a {chance} chance of a new worst case.")
     parts.append(f"Not covered: {'; '.join(_not_covered(checks, load))}.")
     return " ".join(parts)
 
 
-def _chance(p: float) -> str:
-    return "more than 99 %" if p > 0.99 else f"{100 * p:.2g} %"
+def _account(verdict: Verdict, worst: str, missed: int | None, lanes: int) -> str:
+    if verdict.due is None:
+        return ""
+    who = f"{worst}, the worst of {lanes} lanes: " if lanes > 1 else ""
+    lost = "missed ones not counted by the source" if missed is None else f"{missed} missed"
+    return f" ({who}{verdict.due} activations, {lost})"
 
 
 def _seen(verdict: Verdict) -> str:
     k = verdict.exceedances
     if k is None:
-        return "an unknown number were"
-    return "none was" if k == 0 else f"{k} {'was' if k == 1 else 'were'}"
-
-
-def _events(verdict: Verdict) -> str:
-    if not verdict.exceedances:
-        return ""
+        return "an unknown number exceeded"
+    if k == 0:
+        return "none exceeded"
     if verdict.events is None:
-        return " (their order is not known)"
-    return f" in {verdict.events} independent event{'s' if verdict.events != 1 else ''}"
+        return f"{k} (in unknown order) exceeded"
+    return f"{k} in {verdict.events} independent event{'s' if verdict.events != 1 else ''} exceeded"
+
+
+def _percent(probability: float) -> str:
+    """Never rounded up to 100 %: that would be a certainty."""
+    return "> 99.9 %" if probability > 0.999 else f"{probability * 100:.3g} %"
 
 
 def _missing(verdict: Verdict) -> str:

@@ -12,7 +12,7 @@ from rtassay.analysis.checks import REQUIRED
 from rtassay.analysis.checks.base import INTEGRITY, INVALID, OPTIMISM, UNKNOWN, WARNING
 from rtassay.analysis.events import event_p_upper, events, rate_upper_per_h
 from rtassay.analysis.exceedance import Exceedances, exceedances
-from rtassay.model.findings import CheckResult, Needed, Verdict
+from rtassay.model.findings import CheckResult, Needed, Verdict, lane_words
 from rtassay.model.units import NS_PER_S, format_time
 
 VIOLATED, HOLDS, NOT_DEMONSTRATED, INVALID_MEASUREMENT = "VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT"
@@ -149,9 +149,9 @@ def _about(lane: LaneVerdict | None, requirement: Requirement, needed: Needed | 
     if lane is None or lane.due == 0:
         return ["no activation was due"]
     limit, percent = format_time(requirement.deadline_ns), f"{requirement.confidence:.3g}"
-    seen = f"lane {lane.name}: {lane.exceedances} of {lane.due} activations were not done before {limit}"
+    seen = f"{lane_words(lane.name, lane.cpu)}: {lane.exceedances} of {lane.due} activations reached {limit}"
     if lane.possible:
-        seen += f", and {lane.possible} more may not have been"
+        seen += f", and {lane.possible} more may have"
     if lane.state == VIOLATED:
         return [f"{seen}; p is at least {lane.p_lower:.3g} at confidence {percent}, {requirement.p:g} is allowed"]
     reasons = [f"{seen}; p is at most {lane.p_upper:.3g} at confidence {percent}, {requirement.p:g} is allowed"]

@@ -122,3 +122,12 @@ class Findings:
     cyclictest_equivalent: str | None = None
     new_record: tuple[dict[str, float], ...] = ()
     analysis_version: int = ANALYSIS_VERSION
+
+
+def lane_words(name: str | None, cpu: int | None) -> str:
+    """What a reader calls a lane: `CPU3` where the CPU is known, else the source's own name; pooled lanes are `all lanes`."""
+    if cpu is not None:
+        return f"CPU{cpu}"
+    if name is None:
+        return "all lanes"
+    return f"lane {name}" if name.isdigit() else name

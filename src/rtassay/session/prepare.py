@@ -10,6 +10,7 @@ from typing import Any
 from rtassay.boards.base import Board
 from rtassay.loads.base import Load, LoadSpec
 from rtassay.model import rooms
+from rtassay.model.cyclictest import equivalent
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.manifest import Plan
 from rtassay.model.units import NS_PER_S, format_cpu_list
@@ -97,7 +98,7 @@ async def prepare(board: Board, asked: Plan, *, isolated: bool, lanes: int | Non
     command = probe.command(replace(plan, policy=asked.policy, priority=asked.priority), probe_program, cpus)
     return Prepared(
         asked=asked,
-        plan=replace(plan, command=tuple(command)),
+        plan=replace(plan, command=tuple(command), cyclictest_equivalent=equivalent(plan)),
         rtprobe=rtprobe,
         probe=probe,
         load=load,

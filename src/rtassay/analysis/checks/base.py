@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rtassay.analysis.account import Account
-from rtassay.model.findings import CheckResult, LaneFindings
+from rtassay.model.findings import CheckResult, LaneFindings, lane_words
 from rtassay.model.manifest import Manifest
 from rtassay.model.recording import Recording
 from rtassay.model.units import NS_PER_S
@@ -106,7 +106,6 @@ def unknown(message: str, **facts: Any) -> Outcome:
 
 
 def named(lanes: list[Account]) -> str:
-    """`lane 0, lane 3` for a message; at most four names."""
-    names = [lane.entry.name for lane in lanes]
-    shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-    return f"lane{'s' if len(names) > 1 else ''} {shown}"
+    """`CPU0, CPU3` for a message; at most four names."""
+    names = [lane_words(lane.entry.name, lane.entry.cpu) for lane in lanes]
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

@@ -23,6 +23,7 @@ from rtassay.analysis.checks.base import (
     unknown,
 )
 from rtassay.analysis.missed import due_view
+from rtassay.model.findings import lane_words
 from rtassay.model.units import NS_PER_MS, NS_PER_S, NS_PER_US, format_time
 
 SHARE_OF_COUNT = 1e-3
@@ -52,16 +53,21 @@ def _counted_missed(context: Context) -> Outcome:
     facts: dict[str, Any] = {"missed": total, "due": due, "estimate": False}
     if total == 0:
         return Outcome("pass", "no activation was missed", facts)
-    views = {lane.entry.name: due_view(lane).why_not for lane in context.accounts}
+    views = {lane_words(lane.entry.name, lane.entry.cpu): due_view(lane).why_not for lane in context.accounts}
     reasons = {name: why for name, why in views.items() if why}
     text = f"{total} of {due} activations ({_percent(total, due)}) were due while their lane was still late"
     if reasons:
         facts["not_reconstructed"] = reasons
         first = next(iter(reasons.items()))
         return Outcome(
-            WARNING, f"{text}; their lateness cannot be reconstructed (lane {first[0]}: {first[1]})", facts, INTEGRITY
+            WARNING, f"{text}; their lateness cannot be reconstructed ({first[0]}: {first[1]})", facts, INTEGRITY
         )
-    return Outcome(WARNING, f"{text}; quantiles_due and the verdict count each with its own lateness", facts, INTEGRITY)
+    return Outcome(
+        WARNING,
+        f"{text}; the verdict and the view per due activation count each with its own lateness",
+        facts,
+        INTEGRITY,
+    )
 
 
 def _uncounted_missed(context: Context, policy: str) -> Outcome:
@@ -82,7 +88,7 @@ def _uncounted_missed(context: Context, policy: str) -> Outcome:
         facts["absent"] = sum(lost for _, lost in short) if short else None
         facts["estimate"] = sum(known) if policy == SKIP and len(known) == len(estimates) else None
         about = f"about {facts['estimate']}" if facts["estimate"] else "an unknown number of"
-        seen = "quantiles_due is an estimate" if facts["estimate"] else "no correction is possible"
+        seen = "the view per due activation is an estimate" if facts["estimate"] else "no correction is possible"
         text = f"{named(which)}: later than the interval, and {about} activations were skipped without a count; {seen}"
         return Outcome(INVALID, text, facts, OPTIMISM)
     blind = [lane for lane in context.accounts if not lane.interval_ns or lane.max_ns is None or _stripped(lane)]
@@ -165,7 +171,7 @@ def count_mismatch(context: Context) -> Outcome:
 
 def _broken(lane: Account, context: Context) -> list[str]:
     entry, found = lane.entry, []
-    name = f"lane {entry.name}"
+    name = lane_words(entry.name, entry.cpu)
     held = lane.lane.histogram.total
     if held != entry.n:
         found.append(f"{name}: the histogram holds {held} samples, the account says {entry.n}")
@@ -212,7 +218,7 @@ def _doubts(lane: Account, context: Context) -> list[str]:
             held = int(np.sum(getattr(seconds, column)))
             if stated is not None and held != stated:
                 found.append(
-                    f"lane {lane.entry.name}: its seconds add up to {column} {held}, the account says {stated}"
+                    f"{lane_words(lane.entry.name, lane.entry.cpu)}: its seconds add up to {column} {held}, the account says {stated}"
                 )
     for row in context.manifest.end.get("lanes") or ():
         if isinstance(row, dict) and row.get("lane") == lane.entry.index:
@@ -220,10 +226,10 @@ def _doubts(lane: Account, context: Context) -> list[str]:
                 stated = getattr(lane.entry, column)
                 if row.get(column) is not None and stated is not None and row[column] != stated:
                     found.append(
-                        f"lane {lane.entry.name}: its end mark says {column} {row[column]}, the table {stated}"
+                        f"{lane_words(lane.entry.name, lane.entry.cpu)}: its end mark says {column} {row[column]}, the table {stated}"
                     )
     if lane.policy == COUNTED and (why := due_view(lane).why_not) and "explains" in why:
-        found.append(f"lane {lane.entry.name}: {why}")
+        found.append(f"{lane_words(lane.entry.name, lane.entry.cpu)}: {why}")
     return found
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from rtassay.analysis.account import Account
 from rtassay.analysis.checks.base import INVALID, NOTE, WARNING, Context, Outcome, named, passed, unknown
 from rtassay.analysis.checks.integrity import recorder_above_lanes
+from rtassay.model.findings import lane_words
 from rtassay.model.manifest import Obtained
 from rtassay.model.units import NS_PER_S, format_cpu_list
 
@@ -103,9 +104,11 @@ def not_rt_policy(context: Context) -> Outcome:
             real_time = str(back.policy).lower() in REAL_TIME
             moved = priority is not None and back.priority is not None and back.priority != priority
             if not real_time:
-                wrong.append(f"lane {lane.entry.name} ran under {back.policy}")
+                wrong.append(f"{lane_words(lane.entry.name, lane.entry.cpu)} ran under {back.policy}")
             elif moved and back.policy != "deadline":
-                wrong.append(f"lane {lane.entry.name} ran at priority {back.priority}, {priority} was asked for")
+                wrong.append(
+                    f"{lane_words(lane.entry.name, lane.entry.cpu)} ran at priority {back.priority}, {priority} was asked for"
+                )
     facts: dict[str, Any] = {
         "requested_policy": manifest.plan.policy or asked.get("policy"),
         "requested_priority": priority,

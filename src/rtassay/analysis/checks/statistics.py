@@ -9,6 +9,7 @@ from rtassay.analysis.account import Account
 from rtassay.analysis.bounds import samples_needed
 from rtassay.analysis.checks.base import NOTE, WARNING, Context, Outcome, named, passed, unknown
 from rtassay.analysis.distribution import Ints, ints
+from rtassay.model.findings import lane_words
 from rtassay.model.units import NS_PER_MS, NS_PER_S, format_time
 
 COINCIDENCE_NS = NS_PER_MS
@@ -36,7 +37,7 @@ def n_too_small(context: Context) -> Outcome:
         return passed(f"{due} activations in the shortest lane, {needed} needed for {claim}", **facts)
     interval = smallest.interval_ns
     time = f" ({format_time(needed * interval)} at this interval)" if interval else ""
-    text = f"lane {smallest.entry.name} has {due} activations; {claim} needs {needed} without an exceedance{time}"
+    text = f"{lane_words(smallest.entry.name, smallest.entry.cpu)} has {due} activations; {claim} needs {needed} without an exceedance{time}"
     return Outcome(WARNING if context.deadline_ns is not None else NOTE, text, facts)
 
 
