@@ -277,12 +277,19 @@ def next_step(findings: Findings) -> str:
     if verdict.state == "VIOLATED":
         return f"find the cause: repeat with --break-above {exact_time(verdict.deadline_ns)} to keep a trace of the first hit"
     if verdict.state == "NOT DEMONSTRATED":
-        if verdict.needed is not None:
+        if verdict.needed is not None and verdict.needed.n > (verdict.due or 0):
             time = f" ({span(verdict.needed.duration_s)})" if verdict.needed.duration_s is not None else ""
             return (
                 f"{count(verdict.needed.n)} activations per lane{time} with no further exceedance would demonstrate it"
             )
-        return "clear the warnings that cap the verdict, then measure longer"
+        cap = next(
+            (c.id for c in findings.checks if c.kind == "optimism" and c.severity in ("invalid", "warning")), None
+        )
+        return (
+            f"mend {cap} (see its message), then measure again"
+            if cap
+            else "measure longer, or state what could not be checked"
+        )
     return "the answer is for these conditions only: repeat after a change of kernel, load, firmware or temperature"
 
 
