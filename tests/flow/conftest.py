@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
-import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,57 +14,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from flow_support import MARK, PLAN, Marked
+
 from rtassay.boards.local import LocalBoard
-from rtassay.model.manifest import Plan
 from rtassay.session.control import Progress, RunResult, StopRequest
 from rtassay.session.run import run
-
-MARK = "RTASSAY_TEST_MARK"
-PLAN = Plan(
-    interval_ns=1_000_000, duration_ns=3 * 10**9, load="none", dma_latency_us=0, deadline_ns=10_000_000, mlock=True
-)
-
-
-@dataclass
-class Marked:
-    """Processes that carry our mark: whoever we started, and whoever they started."""
-
-    value: str
-
-    def pids(self) -> dict[int, str]:
-        """pid -> command line of every live process with the mark, this one excepted."""
-        mine = f"{MARK}={self.value}".encode()
-        found = {}
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdigit() or int(entry.name) == os.getpid():
-                continue
-            try:
-                if mine in (entry / "environ").read_bytes().split(b"\0"):
-                    found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except OSError:
-                continue
-        return found
-
-    def find(self, *words: str, without: Sequence[str] = ()) -> int | None:
-        """The pid of one whose command line holds all the words."""
-        for pid, line in self.pids().items():
-            if all(word in line for word in words) and not any(word in line for word in without):
-                return pid
-        return None
-
-    def wait_for(self, *words: str, without: Sequence[str] = (), timeout_s: float = 20) -> int:
-        deadline = time.monotonic() + timeout_s
-        while (pid := self.find(*words, without=without)) is None:
-            assert time.monotonic() < deadline, f"no process {words}: {self.pids()}"
-            time.sleep(0.02)
-        return pid
-
-    def wait_gone(self, timeout_s: float = 10) -> None:
-        """Asserts that nothing with the mark is left within the time."""
-        deadline = time.monotonic() + timeout_s
-        while left := self.pids():
-            assert time.monotonic() < deadline, f"still running: {left}"
-            time.sleep(0.05)
 
 
 @pytest.fixture

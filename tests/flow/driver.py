@@ -9,7 +9,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from conftest import PLAN
+from flow_support import PLAN
 
 from rtassay.boards.local import LocalBoard
 from rtassay.model.errors import RtassayError

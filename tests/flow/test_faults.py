@@ -18,8 +18,7 @@ from typing import Any
 
 import faults
 import pytest
-from conftest import Marked
-from test_runs import assert_account_is_exact
+from flow_support import Marked, assert_account_is_exact
 
 from rtassay import store
 from rtassay.model.errors import BoardError, NewerFormat

@@ -12,29 +12,13 @@ from typing import Any
 
 import faults
 import pytest
-from conftest import Marked
+from flow_support import Marked, assert_account_is_exact
 
 from rtassay import store
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.session.control import Interrupted, Progress, RunResult, StopRequest
 
 Measure = Callable[..., RunResult]
-
-
-def assert_account_is_exact(path: Path) -> Any:
-    """due = n + missed + dropped + truncated per lane, and the samples on disk are as many as the lane counted."""
-    recording = store.open_recording(path)
-    manifest = recording.manifest
-    assert manifest.sealed
-    assert manifest.warnings == ()
-    assert not manifest.damage.cut
-    assert recording.lanes
-    for lane in recording.lanes:
-        entry = lane.entry
-        assert entry.due == entry.n + entry.missed + entry.dropped + entry.truncated
-        assert entry.due == (entry.last_due_ns - entry.first_due_ns) // entry.interval_ns + 1
-        assert lane.histogram.total == entry.n
-    return recording
 
 
 def nothing_in(home: Path) -> bool:
@@ -165,6 +149,27 @@ def test_second_stop_aborts_and_leaves_a_readable_recording(measure: Measure, ma
     recording = store.open_recording(path)
     assert not recording.manifest.sealed
     assert sum(lane.entry.n for lane in recording.lanes) > 0
+
+
+def test_abort_while_the_load_will_not_end(measure: Measure, marked: Marked, tmp_path: Path) -> None:
+    async def hold_the_load(stop: StopRequest) -> None:
+        while (guard := marked.find("guard", "load cpu")) is None:
+            await asyncio.sleep(0.05)
+        while not heard or heard[-1].phase != "measure":
+            await asyncio.sleep(0.05)
+        os.kill(guard, signal.SIGSTOP)
+        while heard[-1].phase != "collect":
+            await asyncio.sleep(0.05)
+        stop.request()
+        stop.request()
+
+    heard: list[Progress] = []
+    with pytest.raises(Interrupted):
+        measure(load="builtin:cpu", duration_ns=2 * 10**9, heard=heard, during=hold_the_load)
+    (path,) = tmp_path.glob("*.rta")
+    recording = store.open_recording(path)
+    assert not recording.manifest.sealed
+    assert all(lane.entry.due == lane.entry.n + lane.entry.missed for lane in recording.lanes)
 
 
 def test_stop_before_the_measurement_leaves_nothing(measure: Measure, marked: Marked, tmp_path: Path) -> None:

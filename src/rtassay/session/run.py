@@ -98,7 +98,7 @@ class _Run:
             await self._start_loads(prepared)
             await self._warm_up(prepared)
             await self._measure(prepared)
-            await self._collect(prepared)
+            await self._unless(self._stop.aborted, Interrupted("aborted"), self._collect(prepared))
             return await self._seal(prepared)
         except BaseException as error:
             await self._keep_or_drop(writer, error)
@@ -301,16 +301,19 @@ class _Run:
         reader.add_done_callback(done)
 
     async def _or_stopped(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of `work`, unless a stop is requested or something fails first."""
+        return await self._unless(self._stop.asked, Interrupted("stopped before anything was measured"), work)
+
+    async def _unless(self, event: asyncio.Event, error: Interrupted, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`, unless the event comes (then `error`) or something fails first."""
         task = asyncio.ensure_future(work)
-        wish = asyncio.ensure_future(self._stop.asked.wait())
+        wish = asyncio.ensure_future(event.wait())
         try:
             await asyncio.wait({task, wish, self._failure}, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return await task
             if self._failure.done():
                 await self._failure
-            raise Interrupted("stopped before anything was measured")
+            raise error
         finally:
             for waiting in (task, wish):
                 waiting.cancel()
