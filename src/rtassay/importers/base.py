@@ -1,4 +1,18 @@
-"""A file format of a tool. To add one: a file here, a line in `__init__.py`, a page in docs/extend."""
+"""A file format of a tool. To add one: a file here, a line in `__init__.py`, a page in docs/extend.
+
+What a format does to its numbers goes into FACTS under `import`, and so into `manifest.facts["import"]`:
+
+| key | holds |
+| --- | --- |
+| `format` | name of the importer |
+| `caveats` | list of sentences: what this format hides, rounds or mixes, as far as it holds for this file |
+| `measures` | lane name -> what its numbers are, where that is not wake-up latency of a thread: `irq`, `thread`, `user` (three parts of one activation), `noise` (time taken from a busy loop), `stall` (longest gap of one), `mixture` (several of these added up by the tool) |
+| `inconsistent` | list of sentences: where the file contradicts itself (a sum, a summary block, min <= avg <= max) |
+| `load` | the load the file declares, in its words |
+| `tool_max_ns`, `tool_avg_ns` | lane name -> value of the file's own summary, where it is kept apart from the histogram |
+| `over_at_least` | true: `over` is the least that is certain, as the file does not count what lies above its last bin |
+| others | of one format, documented in its file |
+"""
 
 from __future__ import annotations
 
