@@ -1,33 +1,44 @@
 """A file format of a tool. To add one: a file here, a line in `__init__.py`, a page in docs/extend.
 
-What a format does to its numbers goes into FACTS under `import`, and so into `manifest.facts["import"]`:
+What only an importer knows of a file stands in FACTS under `"import"` and ends in `manifest.facts["import"]`; every key may be
+absent, which means that the format does not tell. The checks of `analysis.checks.imported` read it:
 
 | key | holds |
 | --- | --- |
-| `format` | name of the importer |
-| `caveats` | list of sentences: what this format hides, rounds or mixes, as far as it holds for this file |
-| `measures` | lane name -> what its numbers are, where that is not wake-up latency of a thread: `irq`, `thread`, `user` (three parts of one activation), `noise` (time taken from a busy loop), `stall` (longest gap of one), `mixture` (several of these added up by the tool) |
-| `inconsistent` | list of sentences: where the file contradicts itself (a sum, a summary block, min <= avg <= max) |
-| `load` | the load the file declares, in its words |
-| `tool_max_ns`, `tool_avg_ns` | lane name -> value of the file's own summary, where it is kept apart from the histogram |
-| `over_at_least` | true: `over` is the least that is certain, as the file does not count what lies above its last bin |
-| others | of one format, documented in its file |
+| `kind` | `histogram`, `stream` (every sample in order) or `summary` (only minimum, average and maximum) |
+| `unit`, `unit_from` | `ns` or `us`, and where that is known from: `format`, `command line`, `values`, `assumed` |
+| `trailer` | whether the totals of a histogram are there |
+| `noise_lines`, `first_noise` | lines of something else around the data (a console log), and `{"line", "text"}` of the first |
+| `missing_rows` | rows of a histogram that the file leaves out (they may have been removed because they were zero) |
+| `lanes` | rows `{"lane", "n", "min_ns", "avg_ns", "max_ns", "sd_ns", "cycles"}`: what the tool's own summary says of a lane, null where it is silent |
+| `stream` | of an order-keeping format, rows `{"lane", "n", "gaps", "lost", "duplicates", "backwards", "reduced", "undrained", "max_ns"}` |
+| `time_from_stamps` | whether the times of samples come from stamps in the file |
+
+Floats are allowed for averages and deviations only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
+from rtassay.model.errors import InputFileError
 from rtassay.model.events import Event
 from rtassay.model.manifest import Source
+
+BLOCK_BYTES = 1 << 20
+JSON_BYTES = 256 << 20
+
+Progress = Callable[[int, int], None]
+"""Called with the bytes read so far and the bytes in all."""
 
 
 class Importer(Protocol):
     """One format. Reading streams: constant memory whatever the size of the file.
 
     `damage_allowed`: whether a cut or damaged file still gives a recording (our own streams, which say what was lost).
+    A member whose files may be large has an attribute `progress: Progress | None`, set before `read` by who wants to know.
     """
 
     name: str
@@ -35,7 +46,7 @@ class Importer(Protocol):
     damage_allowed: bool
 
     def recognises(self, head: bytes) -> bool:
-        """Whether the first 64 KiB look like this format."""
+        """Whether the first (or the last) 64 KiB look like this format."""
         ...
 
     def source(self, path: Path) -> Source: ...
@@ -43,3 +54,29 @@ class Importer(Protocol):
     def read(self, path: Path) -> Iterator[Event]:
         """Events of the whole file. Raises InputFileError with file, line and column for what cannot be."""
         ...
+
+
+def blocks(path: Path, size: int = BLOCK_BYTES, progress: Progress | None = None) -> Iterator[bytes]:
+    """The file in pieces. Raises InputFileError naming it if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            done, total = 0, path.stat().st_size
+            while piece := file.read(size):
+                done += len(piece)
+                yield piece
+                if progress is not None:
+                    progress(done, total)
+    except OSError as error:
+        raise InputFileError(f"cannot read {path}", error.strerror) from error
+
+
+def contents(path: Path, limit: int = JSON_BYTES) -> bytes:
+    """A whole small file. Raises InputFileError if it cannot be read or is larger than `limit` bytes."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise InputFileError(f"cannot read {path}", error.strerror) from error
+    if len(data) > limit:
+        raise InputFileError(f"{path} is larger than {limit >> 20} MiB", "no file of this format is that large")
+    return data
