@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stream import Stream, read_stream
+from second_reader import Stream, read_stream
 from vboard import Board, Setup
 
 STOCK = Setup("stock", "stock")
@@ -37,7 +37,7 @@ def rtassay(home: Path, *argv: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "rtassay", *argv],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         env={"PATH": "/usr/bin:/bin", "HOME": str(home), "RTASSAY_HOME": str(home)},
         check=False,
     )

@@ -20,9 +20,9 @@ from typing import IO, Literal
 from debian import LabUnavailable, newest, unpacked
 
 BOOT_TIMEOUT_S = 150
-SSH_TIMEOUT_S = 60
+SSH_TIMEOUT_S = 120
 # Should everything above it die, the guest turns itself off.
-LIFETIME_S = 400
+LIFETIME_S = 600
 
 KERNELS = {"stock": "linux-image-amd64", "rt": "linux-image-rt-amd64"}
 # In the order they are loaded; modprobe is not there to sort them.
