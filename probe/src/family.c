@@ -159,7 +159,7 @@ static size_t blind_signal(const struct family *f, int signal_number)
 	return kill(-f->child, signal_number) == 0;
 }
 
-size_t family_ask(struct family *f)
+size_t family_ask(struct family *f, bool child_only)
 {
 	size_t alive = 0;
 
@@ -169,7 +169,7 @@ size_t family_ask(struct family *f)
 	for (size_t i = 0; i < f->n; i++) {
 		struct relative *r = &f->all[i];
 
-		if (!reachable(r))
+		if (!reachable(r) || (child_only && r->pid != f->child))
 			continue;
 		alive++;
 		if (note(&f->asked, &f->n_asked, &f->cap_asked, r))

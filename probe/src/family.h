@@ -30,8 +30,9 @@ struct family {
 	pid_t child;
 };
 
-/* SIGTERM (and SIGCONT where stopped) to every descendant that did not get it yet. Returns how many are alive. */
-size_t family_ask(struct family *f);
+/* SIGTERM (and SIGCONT where stopped) to every descendant, or to the command alone, that did not get it yet. Returns how many of them
+ * are alive. */
+size_t family_ask(struct family *f, bool child_only);
 
 /* SIGKILL to every descendant and to their process groups. Returns how many were alive when looked at. */
 size_t family_kill(struct family *f);

@@ -84,7 +84,9 @@ void report_facts(struct session *s)
 	json_end_object(&j);
 	json_object(&j, "main");
 	json_int(&j, "tid", s->main_tid);
-	json_cpus(&j, "affinity", &s->main_cpus);
+	json_string(&j, "policy", rt_policy_name(s->main_obtained.policy));
+	json_int(&j, "priority", s->main_obtained.priority);
+	json_cpus(&j, "affinity", &s->main_obtained.affinity);
 	json_end_object(&j);
 	lanes_facts(&j, s);
 	json_end_object(&j);

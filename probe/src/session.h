@@ -32,7 +32,7 @@ struct session {
 	pid_t main_tid, parent;
 	int signal_fd, stop_signal;
 	int out_fd;
-	struct cpus main_cpus;
+	struct obtained main_obtained;
 	int64_t main_cpu_start_ns;
 
 	struct trace trace;

@@ -1,4 +1,4 @@
-/* The supervisor: an ordinary thread that waits for the end, makes sure that there is one, and writes the last words. */
+/* The supervisor: a thread of the writer's policy that waits for the end, makes sure that there is one, and writes the last words. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

@@ -359,7 +359,10 @@ static int measure(struct session *s)
 		return code;
 	if (*s->fallback)
 		say_note("%s", s->fallback);
-	s->main_cpus = rt_look(0).affinity;
+	/* As the writer, so that a storm of ordinary processes (forks in a session of their own) cannot hold up the end of the run. */
+	if (s->writer.obtained.policy == SCHED_FIFO)
+		rt_set_policy(0, SCHED_FIFO, s->writer.obtained.priority);
+	s->main_obtained = rt_look(0);
 	s->timer_slack_ns = run->lanes[0].got_policy == SCHED_OTHER ? 1 : 0; /* the kernel gives real-time threads none */
 	s->main_cpu_start_ns = rt_cpu_ns(s->main_tid);
 	atomic_store(&run->start, 1);

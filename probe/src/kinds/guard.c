@@ -28,6 +28,7 @@
 enum { GUARD_PRIORITY = 99, RESET_ON_FORK = 0x40000000, OUTPUT_BLOCK = 65536 };
 static const int64_t ms_ns = 1000000;
 static const int64_t grace_ns = 2000000000;         /* between SIGTERM and SIGKILL */
+static const int64_t own_way_ns = 700000000;        /* of it, in which the command ends its children itself */
 static const int64_t kill_patience_ns = 10000000000; /* then only processes stuck in the kernel can be left */
 
 enum phase { RUNNING, ASKED, KILLING, GONE };
@@ -330,7 +331,7 @@ static void begin_end(struct guard *g, const char *why)
 	g->why = why;
 	g->phase = ASKED;
 	g->phase_until_ns = mono_ns() + grace_ns;
-	family_ask(&g->family);
+	family_ask(&g->family, !g->exited);
 }
 
 /* While the command runs: is there a reason to end it? */
@@ -359,7 +360,8 @@ static void go_on_ending(struct guard *g, int stops_before)
 		g->phase_until_ns = now + kill_patience_ns;
 	}
 	if (g->phase == ASKED) {
-		family_ask(&g->family);
+		/* Programs with workers (stress-ng) end them in order, and call it an error when others do. */
+		family_ask(&g->family, !g->exited && now < g->phase_until_ns - grace_ns + own_way_ns);
 	} else if (now < g->phase_until_ns) {
 		family_kill(&g->family);
 	} else {
