@@ -23,6 +23,7 @@
 #include "../say.h"
 #include "kind.h"
 
+enum { FORK_PAUSE_NS = 200000 };
 enum { MAX_WORKERS = 1024, PAGE = 4096, TIMERS = 8, ALARM_SLACK_S = 5 };
 static const int64_t second_ns = 1000000000;
 static const int64_t memory_default = INT64_C(64) << 20;
@@ -144,6 +145,8 @@ static void run_fork(const struct work *work)
 			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); /* EAGAIN: the board is full of processes */
 		else if (waitpid(pid, NULL, 0) == pid)
 			step(work, 1);
+		/* Without a pause a loop of forks keeps ordinary threads of other sessions off the CPU for seconds (autogroup). */
+		nanosleep(&(struct timespec){.tv_nsec = FORK_PAUSE_NS}, NULL);
 	}
 }
 

@@ -40,7 +40,7 @@ def sentence(
         rate = f" (<= {verdict.rate_upper_per_h:.3g} events/h)" if verdict.rate_upper_per_h is not None else ""
         parts[0] += (
             f"; with {verdict.confidence * 100:g} % confidence the miss probability under these conditions is "
-            f"<= {verdict.p_upper:.3g} per activation{rate}"
+            f"<= {verdict.p_upper:.3g} per activation{_as_events(verdict)}{rate}"
         )
     parts[0] += "."
     parts.append(f"Required: {verdict.p_target:g} -> {verdict.state}{_missing(verdict)}.")
@@ -69,6 +69,13 @@ def _seen(verdict: Verdict) -> str:
     if verdict.events is None:
         return f"{k} (in unknown order) exceeded"
     return f"{k} in {verdict.events} independent event{'s' if verdict.events != 1 else ''} exceeded"
+
+
+def _as_events(verdict: Verdict) -> str:
+    """The bound that holds even though exceedances come in bursts, where it is the larger one."""
+    row = next((lane for lane in verdict.lanes if lane["name"] == verdict.lane), {})
+    bound = row.get("p_upper_by_events")
+    return f", {bound:.3g} as they come in bursts" if bound is not None and bound > (verdict.p_upper or 0) else ""
 
 
 def _percent(probability: float) -> str:

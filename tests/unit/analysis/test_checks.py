@@ -165,6 +165,7 @@ CASES: list[tuple[str, Callable[[], Recording], str, str | None, str]] = [
         "4ms",
     ),
     ("CLOCK-RES", lambda: run(facts=facts(clock={"getres_ns": 4_000_000, "step_ns": 52})), "warning", None, "ticks"),
+    ("CLOCK-RES", lambda: run(facts=facts(clock={"getres_ns": 4_000_000, "step_ns": 1_080})), "warning", None, "ticks"),
     ("CLOCK-RES", lambda: run(inventory_end={"clocksource": "hpet"}), "invalid", None, "from tsc to hpet"),
     ("CLOCK-RES", lambda: run(inventory=inventory(clocksource="hpet"), inventory_end={}), "warning", None, "slow"),
     ("CLOCK-RES", lambda: run(inventory=inventory(clocksource="kvm-clock"), inventory_end={}), "pass", None, "kvm"),
