@@ -217,7 +217,15 @@ def _tell(findings: Findings, recording: Recording, path: Path, options: dict[st
         click.echo(findings.verdict.sentence if findings.verdict else f"recorded {findings.id}")
     else:
         show_on_terminal(findings, recording)
+    for text in _not_obtained(recording):
+        click.echo(f"not obtained: {text}", err=True)
     click.echo(f"recording: {path}", err=True)
+
+
+def _not_obtained(recording: Recording) -> list[str]:
+    """What the system refused, in the probe's words; the checks say what that does to the verdict."""
+    facts = recording.manifest.facts
+    return [str(facts[key]) for key in ("fallback", "mlock_error", "dma_latency_error") if facts.get(key)]
 
 
 def _exit_code(findings: Findings, recording: Recording, stopped_by: int | None) -> int:

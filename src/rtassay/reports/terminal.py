@@ -43,9 +43,7 @@ class TerminalReport:
         ]
         state = view.state(findings)
         lines = [self._cut(f"{view.one_line(findings.id, 60)}: {', '.join(where)}")]
-        said = self._wrap(
-            f"{state}: {view.sentence(findings)}", 4 if not findings.verdict or not findings.verdict.reasons else 3
-        )
+        said = self._wrap(f"{state}: {view.sentence(findings)}", 6)
         said[0] = self._paint(_STATE_COLOURS.get(state, "1"), state) + said[0][len(state) :]
         lines += said
         lines += self._wrap(self._headline(findings, recording), 2)
@@ -106,17 +104,21 @@ class TerminalReport:
         grave = sum(check.severity in ("invalid", "warning") for check in shown)
         fit = len(shown) if len(shown) <= room else max(room - 1, grave, 1)
         lines = [self._cut(f"Checks: {view.check_summary(findings)}")]
-        lines += [self._check(check) for check in shown[:fit]]
+        for check in shown[:fit]:
+            lines += self._check(check)
         if len(shown) > fit:
             lines.append(
                 self._cut(f"  ... and {len(shown) - fit} more: rtassay report {view.one_line(findings.id, 40)}")
             )
         return lines
 
-    def _check(self, check: CheckResult) -> str:
-        text = self._cut(f"  {check.severity:<7} {check.id}: {view.one_line(check.message)}")
+    def _check(self, check: CheckResult) -> list[str]:
+        """One line; what makes the measurement invalid is told in full."""
+        text = f"  {check.severity:<7} {check.id}: {view.one_line(check.message)}"
+        lines = self._wrap(text, 4, indent=" " * 10) if check.severity == "invalid" else [self._cut(text)]
         start = 2 + len(check.severity)
-        return "  " + self._paint(_SEVERITY_COLOURS.get(check.severity, "0"), check.severity) + text[start:]
+        painted = "  " + self._paint(_SEVERITY_COLOURS.get(check.severity, "0"), check.severity) + lines[0][start:]
+        return [painted, *lines[1:]]
 
     def _cut(self, text: str) -> str:
         return text if len(text) <= self.width else text[: self.width - 3] + "..."
@@ -132,9 +134,10 @@ class TerminalReport:
 
 
 def _own_reasons(findings: Findings) -> list[str]:
-    """Reasons that do not merely repeat a check or a number shown beside them."""
+    """Reasons that do not merely repeat the sentence, a check or a number shown beside them."""
     told = (*(f"{check.id}:" for check in findings.checks), "safety factor")
-    return [reason for reason in findings.verdict.reasons if not reason.startswith(told)] if findings.verdict else []
+    reasons = findings.verdict.reasons if findings.verdict else ()
+    return [reason for reason in reasons if not reason.startswith(told) and "activations reached" not in reason]
 
 
 def _row(label: str, lane: LaneFindings, places: int) -> list[str]:
