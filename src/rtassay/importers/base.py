@@ -13,6 +13,12 @@ absent, which means that the format does not tell. The checks of `analysis.check
 | `lanes` | rows `{"lane", "n", "min_ns", "avg_ns", "max_ns", "sd_ns", "cycles"}`: what the tool's own summary says of a lane, null where it is silent |
 | `stream` | of an order-keeping format, rows `{"lane", "n", "gaps", "lost", "duplicates", "backwards", "reduced", "undrained", "max_ns"}` |
 | `time_from_stamps` | whether the times of samples come from stamps in the file |
+| `caveats` | list of sentences: what this format hides, rounds or mixes, as far as it holds for this file |
+| `measures` | lane name -> what its numbers are, where that is not the wake-up latency of a thread: `irq`, `thread`, `user` (three readings of one activation), `noise` (time taken from a busy thread), `stall` (gaps in a busy loop), `mixture` (several of these added up by the tool) |
+| `inconsistent` | list of sentences: where the file contradicts itself beyond what `lanes` tells (a block that is no sum, a minimum above a maximum) |
+| `load` | the load the file declares, in its words |
+| `over_at_least` | true: the file does not count what lies beyond its last bin, but a maximum proves that there is some; `over` is then the least that is certain |
+| `negative` | lane name -> how many latencies are below 0 |
 
 Floats are allowed for averages and deviations only.
 """
