@@ -10,6 +10,7 @@ import pytest
 from rtassay.model import rooms
 
 _FILE = Path(__file__).parents[1] / "unit" / "reports" / "examples.py"
+sys.path.insert(0, str(_FILE.parent))  # for its building blocks
 _SPEC = importlib.util.spec_from_file_location("report_examples", _FILE)
 examples = importlib.util.module_from_spec(_SPEC)
 sys.modules[_SPEC.name] = examples
