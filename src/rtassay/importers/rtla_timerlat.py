@@ -1,0 +1,61 @@
+"""Histograms of `rtla timerlat hist`: the kernel's own timer latency, in its IRQ handler, its thread, and back in user space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rtassay.importers.columns import contradictions, events_of
+from rtassay.importers.rtla_text import RtlaText, is_rtla, nothing_measured, read_rtla
+from rtassay.model.events import Event
+from rtassay.model.manifest import Source
+
+_CAVEATS = (
+    "IRQ, thread and user latency are three readings of one activation: three lanes per CPU, never added up",
+    "the tracer skips activations that are already in the past and does not count them (late policy skip); the period is not in the file",
+    "rtla leaves /dev/cpu_dma_latency alone unless told otherwise, cyclictest holds it at 0: compare only with the same setting",
+)
+
+
+class RtlaTimerlatImporter:
+    """Lanes `cpu0 irq`, `cpu0 thread`, `cpu0 user`. The summary of all CPUs (ALL:) is compared with the columns, not imported."""
+
+    name = "rtla-timerlat"
+    summary = "text of rtla timerlat hist"
+    damage_allowed = False
+
+    def recognises(self, head: bytes) -> bool:
+        return is_rtla(head, "timerlat")
+
+    def source(self, path: Path) -> Source:
+        """The version stands nowhere in the file."""
+        read_rtla(path, "timerlat")
+        return Source("rtla timerlat", None, self.name, "skip")
+
+    def read(self, path: Path) -> Iterator[Event]:
+        """Raises InputFileError with line and column."""
+        text = read_rtla(path, "timerlat")
+        yield from rtla_events(path, text, self.name, list(_CAVEATS))
+
+
+def rtla_events(path: Path, text: RtlaText, name: str, caveats: list[str]) -> Iterator[Event]:
+    """Events of either histogram of rtla."""
+    if not any(column.binned or column.over for column in text.columns):
+        raise nothing_measured(path)
+    if not text.summary:
+        caveats.append("printed with --no-summary: minimum and maximum are those of the bins")
+    if not text.width_told:
+        caveats.append("the size of a bucket shows nowhere; rtla's default of 1 unit is assumed")
+    if text.remarks:
+        caveats.append(f"rtla itself says: {'; '.join(text.remarks)}")
+    if text.stopped:
+        caveats.append("the run was stopped by its threshold: its end was chosen by the data")
+    imported: dict[str, Any] = {"format": name, "caveats": caveats}
+    if text.remarks:
+        imported["missed_events"] = text.remarks
+    inconsistent = text.inconsistent + contradictions(text.columns, text.width_ns)
+    if inconsistent:
+        imported["inconsistent"] = inconsistent
+    reason = "break" if text.stopped else "duration" if text.summary else None
+    yield from events_of(text.columns, text.width_ns, {}, imported, duration_ns=text.duration_ns, reason=reason)

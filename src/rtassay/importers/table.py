@@ -1,0 +1,200 @@
+"""Plain CSV: one latency a row, in a named column with a unit. Streaming: memory does not grow with the file."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rtassay.importers.columns import MAX_LINE, bad, unreadable
+from rtassay.importers.samples import SampleLanes, column_unit, unit_ns
+from rtassay.model.errors import InputFileError
+from rtassay.model.events import Event
+from rtassay.model.manifest import Source
+
+_BLOCK = 1 << 16
+_DELIMITERS = ",;\t"
+_VALUE = re.compile(r"\s*([+-]?)(\d{1,18})?(?:\.(\d{0,18}))?(?:[eE]([+-]?\d{1,2}))?\s*")
+
+
+class TableImporter:
+    """Lanes are the values of the lane column, else one lane `all`.
+
+    `column`: name of the column, or its number from 1; None: the only one whose name ends in a unit (`latency_us`). `unit`: ns, us,
+    ms or s; None: from that name. `lane_column`: name or number. Raises UsageError for an unknown unit.
+    """
+
+    name = "table"
+    summary = "CSV with one latency a row; --column, --unit, --lane-column"
+    damage_allowed = False
+
+    def __init__(self, column: str | None = None, unit: str | None = None, lane_column: str | None = None) -> None:
+        self.column = column
+        self.lane_column = lane_column
+        self.unit = unit
+        if unit is not None:
+            unit_ns(unit)
+
+    def recognises(self, head: bytes) -> bool:
+        """Whether the first line names exactly one column with a latency and its unit."""
+        first = next((line for line in head.splitlines() if line.strip() and not line.startswith(b"#")), b"")
+        try:
+            text = first.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            return False
+        names = [name.strip().strip('"') for name in text.split(_delimiter(text))]
+        return sum(column_unit(name) is not None for name in names) == 1
+
+    def source(self, path: Path) -> Source:
+        """Whatever measured it is not in the file."""
+        try:
+            with path.open("rb"):
+                pass
+        except OSError as error:
+            raise unreadable(path, error) from error
+        return Source("table", None, self.name)
+
+    def read(self, path: Path) -> Iterator[Event]:
+        """Raises InputFileError with line and column of the first value that is none."""
+        try:
+            with path.open(encoding="utf-8-sig", newline="", errors="strict") as file:
+                yield from _Rows(path, self).events(_guarded(path, file))
+        except OSError as error:
+            raise unreadable(path, error) from error
+        except UnicodeDecodeError as error:
+            raise bad(path, f"not UTF-8: {error.reason}") from error
+        except csv.Error as error:
+            raise bad(path, f"not CSV: {error}") from error
+
+
+def _guarded(path: Path, file: Any) -> Iterator[str]:
+    """Lines of bounded length without NUL bytes; comments and empty lines become empty ones, so that line numbers stay right."""
+    number = 0
+    while line := file.readline(MAX_LINE):
+        number += 1
+        if len(line) >= MAX_LINE:
+            raise bad(path, "a line of more than 1 MiB", line=number)
+        if (nul := line.find("\0")) >= 0:
+            raise bad(path, "a NUL byte: this is no text", line=number, column=nul + 1)
+        yield "\n" if line.startswith("#") else line
+
+
+def _delimiter(text: str) -> str:
+    return max(_DELIMITERS, key=text.count)
+
+
+class _Rows:
+    def __init__(self, path: Path, options: TableImporter) -> None:
+        self.path = path
+        self.options = options
+        self.at = 0
+        self.lane_at: int | None = None
+        self.scale = 1
+        self.step_ns = 1
+        self.decimals = 0
+
+    def events(self, lines: Iterator[str]) -> Iterator[Event]:
+        number, first = 0, ""
+        for line in lines:
+            number, first = number + 1, line
+            if first.strip():
+                break
+        if not first.strip():
+            raise bad(self.path, "the file is empty")
+        delimiter = _delimiter(first)
+        names = [name.strip() for name in next(csv.reader([first], delimiter=delimiter, strict=True))]
+        title = self._choose(names, number)
+        lanes = SampleLanes(self.options.name)
+        if title is None:  # no header: the first row is data already
+            self._row(names, number, lanes)
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        taken = 0
+        for row in reader:
+            if not row or (len(row) == 1 and not row[0].strip()):
+                continue
+            self._row(row, number + reader.line_num, lanes)
+            taken += 1
+            if taken % _BLOCK == 0:
+                yield from lanes.flush()
+        unit = self.options.unit
+        about = {"column": title or f"number {self.at + 1}", "unit": unit or column_unit(title or "")}
+        yield from lanes.finish(self.path, max(1, self.scale // 10**self.decimals), about)
+
+    def _choose(self, names: list[str], line: int) -> str | None:
+        """Set the columns and the unit from the first row; the name of the column, None where that row is data."""
+        options = self.options
+        headed = any(_number(name) is None for name in names)
+        self.at = self._find(names, options.column, headed, line) if options.column else self._only(names, line)
+        if options.lane_column:
+            self.lane_at = self._find(names, options.lane_column, headed, line)
+        title = names[self.at] if headed else None
+        unit = options.unit or (column_unit(title) if title else None)
+        if unit is None:
+            what = f"column '{title}'" if title else "the column"
+            raise bad(
+                self.path, f"the unit of {what} is not known", line=line, hint="say it with --unit us (ns, us, ms, s)"
+            )
+        self.scale = unit_ns(unit)
+        return title
+
+    def _find(self, names: list[str], wanted: str, headed: bool, line: int) -> int:
+        if headed and wanted in names:
+            return names.index(wanted)
+        if wanted.isascii() and wanted.isdigit() and 1 <= int(wanted) <= len(names):
+            return int(wanted) - 1
+        known = (
+            ", ".join(name[:40] for name in names[:20]) if headed else f"numbers 1 to {len(names)} (there is no header)"
+        )
+        raise bad(self.path, f"there is no column '{wanted}'", line=line, hint=f"its columns: {known}")
+
+    def _only(self, names: list[str], line: int) -> int:
+        fitting = [i for i, name in enumerate(names) if column_unit(name) is not None]
+        if len(fitting) != 1:
+            why = "no column" if not fitting else f"{len(fitting)} columns"
+            raise bad(
+                self.path,
+                f"{why} with a name such as latency_us",
+                line=line,
+                hint="name one with --column NAME --unit us",
+            )
+        return fitting[0]
+
+    def _row(self, row: list[str], line: int, lanes: SampleLanes) -> None:
+        if self.at >= len(row):
+            raise bad(
+                self.path, f"{len(row)} fields, the latency is number {self.at + 1}", line=line, column=len(row) + 1
+            )
+        found = _number(row[self.at])
+        if found is None:
+            raise self._bad_value(row, line)
+        digits, decimals = found
+        value = digits * self.scale
+        whole, rest = divmod(value, 10**decimals) if decimals >= 0 else (value * 10**-decimals, 0)
+        if rest * 2 >= 10 ** max(decimals, 0):
+            whole += 1
+        if not -(2**62) < whole < 2**62:
+            raise self._bad_value(row, line)
+        self.decimals = max(self.decimals, decimals)
+        lane = "all"
+        if self.lane_at is not None:
+            if self.lane_at >= len(row) or not row[self.lane_at].strip():
+                raise bad(self.path, "no value in the lane column", line=line, column=self.lane_at + 1)
+            lane = row[self.lane_at].strip()
+        lanes.add(self.path, lane, whole, line)
+
+    def _bad_value(self, row: list[str], line: int) -> InputFileError:
+        text = row[self.at].strip()
+        why = f"'{text[:40]}' is not a latency" if text else "the latency is missing"
+        return bad(self.path, why, line=line, column=self.at + 1, hint="the second number is the field, from 1")
+
+
+def _number(text: str) -> tuple[int, int] | None:
+    """(digits, decimals) of a decimal number: digits / 10**decimals, exactly. None for anything else."""
+    match = _VALUE.fullmatch(text)
+    if match is None or not (match[2] or match[3]):
+        return None
+    fraction = match[3] or ""
+    digits = int((match[2] or "") + fraction)
+    return (-digits if match[1] == "-" else digits), len(fraction) - int(match[4] or 0)

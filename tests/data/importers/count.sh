@@ -1,0 +1,53 @@
+#!/bin/sh
+# Samples per lane of the golden files, by awk alone: an account that shares no code with the importers.
+# `./count.sh` writes FILE.count (lane TAB samples) beside every *.ok.* file it knows; `./count.sh --check` only compares.
+cd "$(dirname "$0")" || exit 1
+status=0
+
+rtla() { # rows and over: of every column, named as lanes
+	awk '/^Index/ { for (i = 2; i <= NF; i++) { split($i, p, "-"); k = p[1]; c = p[2] + 0
+	       name[i] = "cpu" c (k == "IRQ" ? " irq" : k == "Thr" ? " thread" : k == "Usr" ? " user" : "") } n = NF; next }
+	     n && (/^[0-9]/ || /^over:/) { for (i = 2; i <= n; i++) sum[i] += $i }
+	     /^over:/ { for (i = 2; i <= n; i++) printf "%s\t%d\n", name[i], sum[i]; exit }' "$1"
+}
+oslat_text() {
+	awk '/Core:/ { for (i = 2; i <= NF; i++) cpu[i - 1] = $i; n = NF - 1 }
+	     /^ *[0-9]+ \(us\):/ { for (i = 1; i <= n; i++) sum[i] += $(i + 2) }
+	     END { for (i = 1; i <= n; i++) printf "cpu%s\t%d\n", cpu[i], sum[i] }' "$1"
+}
+oslat_json() {
+	awk -F'[:,]' '/"cpu":/ { cpu = $2 + 0; order[++n] = cpu } /"histogram":/ { inside = 1; next } inside && /}/ { inside = 0 }
+	     inside { sum[cpu] += $2 } END { for (i = 1; i <= n; i++) printf "cpu%d\t%d\n", order[i], sum[order[i]] }' "$1"
+}
+rteval() {
+	awk -F'"' '/<core / { cpu = $2; order[++n] = cpu; inside = 1 } /<\/core>/ { inside = 0 }
+	     inside && /<bucket / { sum[cpu] += $4 } END { for (i = 1; i <= n; i++) printf "cpu%s\t%d\n", order[i], sum[order[i]] }' "$1"
+}
+osadl() { # counts in the classes, and the one sample that a maximum beyond them proves
+	awk '/"maxima"/ { m = 1; next } m && /]/ { m = 0 } m { gsub(/[ ,]/, ""); top[++k] = $0 }
+	     /^ *\[[0-9]/ { gsub(/[][ ]/, ""); c = split($0, v, ","); if (v[c] == "") c--; s = 0; for (i = 1; i <= c; i++) s += v[i]
+	       printf "core%d\t%d\n", l, s + (top[l + 1] >= c); l++ }' "$1"
+}
+hgrm() { awk '/^#\[Max/ { gsub(/[^0-9.]/, " ", $0); printf "all\t%d\n", $NF }' "$1"; }
+table() { awk '!/^#/ && NF' "$1" | awk 'END { printf "all\t%d\n", NR - 1 }'; }
+
+for file in */*.ok.*; do
+	case "$file" in
+	*.count) continue ;;
+	rtla-*) made=$(rtla "$file") ;;
+	oslat/*.txt) made=$(oslat_text "$file") ;;
+	oslat/*.json) made=$(oslat_json "$file") ;;
+	rteval/*) made=$(rteval "$file") ;;
+	osadl/*) made=$(osadl "$file") ;;
+	hgrm/*) made=$(hgrm "$file") ;;
+	table/*) made=$(table "$file") ;;
+	parquet/two-cpus.ok.parquet) made=$(table table/two-cpus.ok.csv) ;; # made from that file
+	*) continue ;;
+	esac
+	if [ "$1" = --check ]; then
+		[ "$made" = "$(cat "$file.count")" ] || { echo "$file.count differs"; status=1; }
+	else
+		printf '%s\n' "$made" >"$file.count"
+	fi
+done
+exit $status
