@@ -1,0 +1,128 @@
+"""A comparison as one paragraph of plain English, and what it does not cover."""
+
+from __future__ import annotations
+
+from rtassay.model.comparison import A_BETTER, B_BETTER, CROSSES, REFUSED, WITHIN_RUN, Comparison, Group, QuantileRatio
+from rtassay.model.units import format_time
+
+
+def percentile(q: float) -> str:
+    """`p99.99`; beyond the ladder as many digits as it takes to tell it from 100."""
+    if q <= 0:
+        return "p0"
+    tail = 1 - q
+    digits = 2
+    while digits < 14 and round(tail * 100, digits) < 10 ** (1 - digits):
+        digits += 1
+    return "p" + f"{100 - round(tail * 100, digits):.{digits}f}".rstrip("0").rstrip(".")
+
+
+def called(group: Group) -> str:
+    """`stock (A)`, or `A` where nothing names it."""
+    return group.name if group.title == group.name else f"{group.title} ({group.name})"
+
+
+def sentence(result: Comparison) -> str:
+    """Who is better where and by how much, on how many runs; or why nothing is said."""
+    a, b = called(result.a), called(result.b)
+    if result.conclusion == REFUSED:
+        return f"Not compared: {'; '.join(result.refusals)}."
+    runs = f"{_runs(result.a)} of {a} against {_runs(result.b)} of {b}"
+    parts = [f"{runs}: {_conclusion(result, a, b)}."]
+    if any(row.method == WITHIN_RUN for row in result.quantiles) and min(len(result.a.runs), len(result.b.runs)) == 1:
+        parts.append(
+            "This tells these runs apart; how much two runs of one kind differ is not known, so it does not yet tell the kinds apart."
+        )
+    return " ".join(parts)
+
+
+def _runs(group: Group) -> str:
+    return f"{len(group.runs)} run" if len(group.runs) == 1 else f"{len(group.runs)} runs"
+
+
+def _conclusion(result: Comparison, a: str, b: str) -> str:
+    shown = [row for row in result.quantiles if row.shown is not None]
+    if result.conclusion == CROSSES:
+        return _crossing(result, shown, a, b)
+    if result.conclusion in (A_BETTER, B_BETTER):
+        better, worse = (a, b) if result.conclusion == A_BETTER else (b, a)
+        far = max(shown, key=lambda row: abs(_log(row)))
+        where = f"at {_span(shown)}"
+        return f"{better} has the lower latency {where}, {worse} up to {_times(far)} as late ({percentile(far.q)})"
+    return f"no difference shown{_seen(result)}"
+
+
+def _crossing(result: Comparison, shown: list[QuantileRatio], a: str, b: str) -> str:
+    names = {A_BETTER: a, B_BETTER: b}
+    turn = result.crossover
+    last = shown[-1]
+    first = shown[0]
+    text = f"{names[str(first.shown)]} has the lower latency at {_span([r for r in shown if r.shown == first.shown])}"
+    if last.shown != first.shown:
+        text += f", {names[str(last.shown)]} at {_span([r for r in shown if r.shown == last.shown])}"
+    if turn is not None and turn.shown:
+        text += f"; the order changes at {percentile(turn.q)} ({format_time(turn.value_ns)}, exceeded with {1 - turn.q:.2g})"
+    return text
+
+
+def _span(rows: list[QuantileRatio]) -> str:
+    names = [percentile(row.q) for row in rows]
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+
+
+def _log(row: QuantileRatio) -> float:
+    ratio = _ratio(row)
+    return max(ratio, 1 / ratio)
+
+
+def _ratio(row: QuantileRatio) -> float:
+    """The ratio; where only a bound is known, that."""
+    for value in (row.ratio, row.lo, row.hi):
+        if value:
+            return value
+    return 1.0
+
+
+def _times(row: QuantileRatio) -> str:
+    return f"{_log(row):.3g} times"
+
+
+def _seen(result: Comparison) -> str:
+    """The smallest difference that would have been told, at a few steps."""
+    known = [row for row in result.quantiles if row.detectable is not None]
+    if not known:
+        return ", and the data could not show one"
+    steps = [row for row in known if row.q in (0.5, 0.999, 0.99999)] or known[-1:]
+    return (
+        "; "
+        + ", ".join(f"{(row.detectable or 1) * 100 - 100:.2g} % at {percentile(row.q)}" for row in steps)
+        + (" would have been seen")
+    )
+
+
+def not_covered(result: Comparison) -> tuple[str, ...]:
+    """What no number here speaks of."""
+    by_id = {check.id: check for check in result.checks}
+    fired = {name for name, check in by_id.items() if check.severity in ("note", "warning", "invalid")}
+    rows = []
+    if "FEW-RUNS" in fired and min(len(result.a.runs), len(result.b.runs)) == 1:
+        rows.append("how much runs of one kind differ among themselves")
+    if "ONE-BOOT" in fired or by_id["ONE-BOOT"].severity == "unknown":
+        rows.append("other boots")
+    loads = next(row for row in result.conditions if row.key == "load")
+    if not loads.a or not loads.b:
+        rows.append("any load: what ran beside is not known of all recordings")
+    elif set(loads.a) | set(loads.b) == {"none"}:
+        rows.append("a loaded board: both groups were idle")
+    else:
+        rows.append(f"other loads than {', '.join(dict.fromkeys((*loads.a, *loads.b)))}")
+    reached = [row.q for row in result.quantiles if row.bound == "exact"]
+    if reached:
+        rows.append(f"anything rarer than {percentile(max(reached))}")
+    rows.append("other boards, temperatures and settings than these")
+    if "CO-MISSED" in fired:
+        rows.append("activations that never ran because the one before was late")
+    blind = [check.id for check in result.checks if check.severity == "unknown"]
+    if blind:
+        rows.append(f"what could not be checked ({', '.join(blind)})")
+    return tuple(rows)

@@ -1,0 +1,224 @@
+"""rtassay compare: groups of runs against each other."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rtassay.cli.options import json_option, print_json, wants_colour
+from rtassay.model.errors import EXIT_INVALID, EXIT_OK, EXIT_VIOLATED, UsageError
+
+if TYPE_CHECKING:
+    from rtassay.model.comparison import Comparison
+    from rtassay.model.recording import Recording
+
+_BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", ".txt": "terminal"}
+_LABEL = re.compile(r"([A-Za-z][\w.-]*)=(.+)", re.DOTALL)
+
+
+class FailOn(click.ParamType[float]):
+    """`regression` or `regression=PERCENT`: the tolerated percentage."""
+
+    name = "condition"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        match = re.fullmatch(r"regression(?:=(\d+(?:\.\d+)?)\s*%?)?", str(value))
+        if match is None:
+            self.fail(f"'{value}' is neither regression nor regression=PERCENT", param, ctx)
+        return float(match[1] or 0)
+
+
+class GroupsCommand(click.Command):
+    """Lets --with take all names that follow it, as it reads: `compare a1 a2 --with b1 b2`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, spread(args))
+
+
+def spread(args: list[str]) -> list[str]:
+    """`--with b1 b2 -o f` as `--with b1 --with b2 -o f`; nothing else is touched."""
+    spreaded: list[str] = []
+    inside = False
+    for position, word in enumerate(args):
+        if word == "--":
+            return spreaded + args[position:]
+        if word == "--with":
+            inside = True
+        elif word.startswith("-") and word != "-":
+            inside = False
+            spreaded.append(word)
+        elif inside and not (position and args[position - 1] in _TAKES_VALUE):
+            spreaded += ["--with", word]
+        else:
+            spreaded.append(word)
+    if args and args[-1] == "--with":
+        spreaded.append("--with")
+    return spreaded
+
+
+_TAKES_VALUE = ("-o", "--output", "--format", "--factor", "--fail-on")
+
+
+@click.command("compare", cls=GroupsCommand)
+@click.argument("a", nargs=-1, required=True, metavar="A...")
+@click.option(
+    "--with",
+    "b",
+    multiple=True,
+    required=True,
+    metavar="B...",
+    help="The recordings of group B: everything up to the next option.",
+)
+@click.option(
+    "--factor",
+    "factor",
+    multiple=True,
+    metavar="NAME",
+    help="What is meant to differ: kernel, load, governor, cmdline, board ... or the key of a label. Everything else that differs "
+    "is reported as a confound. Default: what the labels, else the kernel, tell the groups apart by.",
+)
+@click.option(
+    "--fail-on",
+    "tolerated",
+    type=FailOn(),
+    metavar="regression[=PERCENT]",
+    help="Exit 1 if B is later than A at a quantile of the ladder by more than PERCENT (default 0): the whole 95 % interval of B / A lies "
+    "above 1 + PERCENT/100, and the difference stands after Holm's correction over the ladder. Exit 5 if the comparison is refused. "
+    "Else 0: no regression was shown, which does not prove that there is none.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Write a report; the suffix names the format (.html, .md, .json, .txt). '-' is stdout.",
+)
+@click.option(
+    "--format", "format_name", metavar="NAME", help="html, markdown, json or terminal, whatever the suffix says."
+)
+@json_option
+def command(
+    a: tuple[str, ...],
+    b: tuple[str, ...],
+    factor: tuple[str, ...],
+    tolerated: float | None,
+    output: str | None,
+    format_name: str | None,
+    as_json: bool,
+) -> int:
+    """Group A of recordings against group B, run by run: who is later at which quantile, and how surely.
+
+    A name is a path, an id or a unique prefix, a directory of recordings, or k=v: all recordings with that label.
+    Ratios are B / A: above 1, B is later. The run is what is repeated: five or more of each, interleaved, make an answer.
+
+    \b
+      rtassay compare kernel=stock --with kernel=rt -o kernels.html
+      rtassay compare before/ --with after/ --fail-on regression=10
+    """
+    from rtassay.analysis.compare import compare
+
+    if as_json and output == "-":
+        raise UsageError("--json and -o - both want stdout")
+    name = format_name or _format_of(output)
+    result = compare(_open(a, "A"), _open(b, "B"), factor=factor)
+    if output is not None:
+        _write(name, output, result)
+    if as_json:
+        from rtassay.analysis.compare import comparison_dict
+
+        print_json(comparison_dict(result) | ({"path": output} if output is not None else {}))
+    elif output is None:
+        _show(result, format_name)
+    elif output != "-":
+        click.echo(f"{result.sentence}\n{output}")
+    return exit_code(result, tolerated)
+
+
+def exit_code(result: Comparison, tolerated: float | None) -> int:
+    """1 for a regression beyond the tolerated percentage, 5 where none could be looked for; 0 without --fail-on."""
+    from rtassay.analysis.compare import regressions
+    from rtassay.model.comparison import REFUSED
+
+    if tolerated is None:
+        return EXIT_OK
+    if result.conclusion == REFUSED:
+        return EXIT_INVALID
+    found = regressions(result, tolerated)
+    if not found:
+        return EXIT_OK
+    steps = ", ".join(f"p{q * 100:.9g}" for q in found)
+    beyond = f" by more than {tolerated:g} %" if tolerated else ""
+    click.echo(f"rtassay: regression: B is later than A{beyond} at {steps}", err=True)
+    return EXIT_VIOLATED
+
+
+def _format_of(output: str | None) -> str:
+    if output is None:
+        return "terminal"
+    if output == "-":
+        return "html"
+    suffix = Path(output).suffix.lower()
+    if suffix not in _BY_SUFFIX:
+        raise UsageError(
+            f"'{output}' does not tell a format", hint=f"end it in {', '.join(_BY_SUFFIX)}, or give --format"
+        )
+    return _BY_SUFFIX[suffix]
+
+
+def _open(names: tuple[str, ...], group: str) -> list[Recording]:
+    """The recordings of a group, each once, in the order they were named."""
+    from rtassay import store
+    from rtassay.cli.judging import parser_for
+
+    paths: dict[Path, Path] = {}
+    for name in names:
+        for path in find_group(name):
+            paths.setdefault(path.resolve(), path)
+    if not paths:
+        raise UsageError(f"group {group} is empty", hint="rtassay list shows what was recorded")
+    return [store.open_recording(path, parser_for=parser_for) for path in paths.values()]
+
+
+def find_group(name: str) -> list[Path]:
+    """What one name stands for: a recording, the recordings in a directory, or those with a label. Raises UsageError."""
+    from rtassay import store
+    from rtassay.store import index
+    from rtassay.store.paths import MANIFEST, recordings
+
+    path = Path(name).expanduser()
+    if path.is_dir() and not (path / MANIFEST).is_file():
+        found = list(recordings(path))
+        if not found:
+            raise UsageError(f"{name} holds no recordings", hint="name a directory with <id>.rta directories in it")
+        return found
+    label = _LABEL.fullmatch(name)
+    if label is None or path.exists():
+        return [store.find(name)]
+    entries = index.entries(store.home())
+    chosen = [Path(entry.path) for entry in entries if not entry.error and entry.labels.get(label[1]) == label[2]]
+    if chosen:
+        return chosen
+    values = sorted({entry.labels[label[1]] for entry in entries if label[1] in entry.labels})
+    known = f"{label[1]} is one of {', '.join(values)}" if values else f"no recording has a label {label[1]}"
+    raise UsageError(f"no recording has the label {name}", hint=known)
+
+
+def _write(name: str, target: str, result: Comparison) -> None:
+    from rtassay.cli.report import write_bytes
+    from rtassay.reports import comparison
+
+    write_bytes(target, comparison.load(name)().render(result))
+
+
+def _show(result: Comparison, format_name: str | None) -> None:
+    if format_name not in (None, "terminal"):
+        _write(str(format_name), "-", result)
+        return
+    from rtassay.reports.comparison.terminal import TerminalComparison
+
+    width = min(max(shutil.get_terminal_size((100, 24)).columns, 80), 140)
+    report = TerminalComparison(width=width, color=wants_colour())
+    click.echo(report.render(result).decode(), nl=False, color=True)
