@@ -23,7 +23,7 @@ NO_HIGH_RESOLUTION = Setup("no-high-resolution", "stock", append="highres=off no
 INTERVAL_NS = 5_000_000
 PLANNED = 600
 MEASURE = "cyclic --interval 5ms --duration 3s"
-EXIT_BOARD, EXIT_NOT_DEMONSTRATED, EXIT_INVALID = 3, 4, 5
+EXIT_VIOLATED, EXIT_BOARD, EXIT_NOT_DEMONSTRATED, EXIT_INVALID = 1, 3, 4, 5
 
 
 def on(*setups: Setup) -> pytest.MarkDecorator:
@@ -294,3 +294,37 @@ def recorded_samples(recording: Path) -> dict[int, list[int]]:
     for lane, latency in zip(table["lane"].to_pylist(), table["latency_ns"].to_pylist(), strict=True):
         by_lane.setdefault(lane, []).append(latency)
     return by_lane
+
+
+@on(RT, STOCK)
+def test_break_above_keeps_the_kernels_trace_of_the_hit(board: Board, tmp_path: Path) -> None:
+    """A threshold that any wake-up reaches: the run ends at once, the trace holds our mark, tracing is on again."""
+    file = tmp_path / "f.rtw"
+    was_on = board.text("cat /sys/kernel/tracing/tracing_on")
+    with file.open("wb") as out:
+        done = board.run("/probe/rtprobe cyclic --interval 5ms --duration 30s --break-above 1us", stdout=out)
+    assert done.returncode == EXIT_VIOLATED, done.stderr.decode()
+    stream = read_stream(file)
+    assert stream.end is not None and stream.end["reason"] == "break"
+    (hit,) = (event for event in stream.events if event["event"] == "break")
+    assert hit["latency_ns"] >= hit["threshold_ns"] == 1000
+    assert hit["trace"], hit["trace_error"]
+    assert f"late {hit['latency_ns']} ns" in board.text(f"cat {hit['trace']}")
+    assert board.text("cat /sys/kernel/tracing/tracing_on") == was_on
+    board.run(f"rm {hit['trace']}")
+
+
+@on(STOCK)
+def test_a_step_of_the_wall_clock_changes_no_measurement_and_is_said(board: Board, tmp_path: Path) -> None:
+    """A board without a clock of its own gets the time from NTP in mid-run: a year at once."""
+    file = tmp_path / "f.rtw"
+    words = measure(
+        board, file, f"(sleep 1; date -s @$(($(date +%s) + 31536000)) >/dev/null) & /probe/rtprobe {MEASURE}"
+    )
+    stream = read_stream(file)
+    assert_account_closes(stream, STOCK.cpus)
+    assert not words
+    shown = assert_recording_agrees(stream, file, tmp_path)
+    check = check_of(shown, "CLOCK-RES")
+    assert check["severity"] in ("note", "warning") and "stepped" in check["message"]
+    assert abs(check["facts"]["wall_step_ns"] - 31_536_000 * 10**9) < 10**10

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rtassay.boards.base import Board
 from rtassay.model.errors import BoardError
@@ -37,6 +37,23 @@ async def read_files(board: Board, rtprobe: str, paths: Sequence[str]) -> dict[s
             f"cannot read the files of board '{board.name}'", said(await process.errors()) or f"exit code {code}"
         )
     return files
+
+
+async def take_file(board: Board, path: str, tee: Callable[[bytes], None]) -> None:
+    """Move a file that the probe left on the board, of any size, to `tee`. Raises BoardError if it cannot be read."""
+    try:
+        async with asyncio.timeout(_TIMEOUT_S):
+            reading = await board.start(["cat", path])
+            async for chunk in reading.chunks():
+                tee(chunk)
+            code = await reading.wait(_TIMEOUT_S)
+            await (await board.start(["rm", "-f", path])).wait(_TIMEOUT_S)
+    except TimeoutError as error:
+        raise BoardError(f"board '{board.name}' does not answer", f"reading {path}") from error
+    if code != 0:
+        raise BoardError(
+            f"cannot read {path} of board '{board.name}'", said(await reading.errors()) or f"exit code {code}"
+        )
 
 
 def said(errors: bytes) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from rtassay.boards.base import Board, BoardProcess
 from rtassay.model.errors import BoardError, UsageError
-from rtassay.model.events import End, Event, Facts, Second
+from rtassay.model.events import End, Event, Facts, Note, Second
 from rtassay.probes.base import Parser
 from rtassay.session.board_files import said
 from rtassay.session.control import LaneProgress, LiveLanes
@@ -39,6 +39,7 @@ class Measurement:
         self._begun_s = time.monotonic()
         self.facts: dict[str, Any] = {}
         self.end: dict[str, Any] | None = None
+        self.trace: str | None = None
         self.reader = asyncio.create_task(self._read())
 
     @classmethod
@@ -112,5 +113,7 @@ class Measurement:
                 self.facts = event.data
                 self._lanes.start(event.data.get("lanes", []))
                 self._begun_s = time.monotonic()
+            elif isinstance(event, Note) and event.name == "break":
+                self.trace = event.data.get("trace")
             elif isinstance(event, End):
                 self.end = event.data

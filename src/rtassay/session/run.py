@@ -17,7 +17,7 @@ from rtassay.boards.base import Board
 from rtassay.model.errors import BoardError, RtassayError
 from rtassay.model.manifest import LoadEntry, Manifest, Plan
 from rtassay.session import inventory
-from rtassay.session.board_files import read_files
+from rtassay.session.board_files import read_files, take_file
 from rtassay.session.control import Interrupted, Progress, RunResult, StopRequest
 from rtassay.session.guarded import GuardedLoad
 from rtassay.session.measure import Measurement
@@ -201,6 +201,8 @@ class _Run:
         facts = measurement.facts
         if words := await measurement.words():
             self._tee("logs/probe.txt", words)
+        if measurement.trace is not None:
+            await self._keep_trace(measurement.trace)
         end = await self._end_of_board(prepared)
         versions = {"rtassay": __version__, **prepared.tool_versions}
         if facts.get("probe") == "rtprobe" and facts.get("version"):
@@ -215,6 +217,13 @@ class _Run:
             tool_versions=versions,
             warnings=tuple(self._warnings),
         )
+
+    async def _keep_trace(self, path: str) -> None:
+        """The kernel's trace of the hit moves from the board into the recording. What fails here costs a warning."""
+        try:
+            await take_file(self._board, path, lambda data: self._tee("logs/trace.txt", data))
+        except BoardError as error:
+            self._warnings.append(str(error))
 
     def _update(self, **fields: Any) -> None:
         assert self._writer is not None

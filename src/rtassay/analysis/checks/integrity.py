@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -276,7 +276,18 @@ def trailer_stripped(context: Context) -> Outcome:
 
 
 def clock_res(context: Context) -> Outcome:
-    """The clock that measured, and whether it stayed the same."""
+    """The clock that measured, whether it stayed the same, and whether the wall clock was stepped meanwhile."""
+    outcome, jump = _measuring_clock(context), wall_jump_ns(context)
+    if jump is None:
+        return outcome
+    text = f"the wall clock was stepped by {format_time(abs(jump))} during the run; the measurement's clock is not affected"
+    facts = {**outcome.facts, "wall_step_ns": jump}
+    if outcome.severity in (INVALID, WARNING):
+        return replace(outcome, message=f"{outcome.message}; {text}", facts=facts)
+    return Outcome(NOTE, text, facts)
+
+
+def _measuring_clock(context: Context) -> Outcome:
     manifest = context.manifest
     clock = manifest.facts.get("clock")
     clock = clock if isinstance(clock, dict) else {}
@@ -296,11 +307,6 @@ def clock_res(context: Context) -> Outcome:
         return Outcome(WARNING, f"the clock moves in steps of {format_time(step)}", facts)
     if name and BAD_CLOCKS.fullmatch(str(name)):
         return Outcome(WARNING, f"the clock source is {name}: slow to read, and coarse", facts)
-    jump = wall_jump_ns(context)
-    if jump is not None:
-        facts["wall_step_ns"] = jump
-        text = f"the wall clock was stepped by {format_time(abs(jump))} during the run; the measurement's clock is not affected"
-        return Outcome(NOTE, text, facts)
     if getres is None and name is None:
         return unknown("neither the clock's resolution nor its source is known", **facts)
     if name and not GOOD_CLOCKS.fullmatch(str(name)):
