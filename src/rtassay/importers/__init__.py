@@ -4,4 +4,18 @@ from typing import Final
 
 MEMBERS: Final = {
     "rtw": "rtassay.importers.rtw:RtwImporter",
+    "cyclictest": "rtassay.importers.cyclictest:CyclictestImporter",
+    "cyclictest-verbose": "rtassay.importers.cyclictest_verbose:CyclictestVerboseImporter",
+    "cyclictest-json": "rtassay.importers.cyclictest_json:CyclictestJsonImporter",
+    "csv-histogram": "rtassay.importers.riva_csv:RivaCsvImporter",
+    "jitterdebugger": "rtassay.importers.jitterdebugger:JitterdebuggerImporter",
+    "jitterdebugger-raw": "rtassay.importers.jitterdebugger_raw:JitterdebuggerRawImporter",
+    "rtla-timerlat": "rtassay.importers.rtla_timerlat:RtlaTimerlatImporter",
+    "rtla-osnoise": "rtassay.importers.rtla_osnoise:RtlaOsnoiseImporter",
+    "oslat": "rtassay.importers.oslat:OslatImporter",
+    "rteval": "rtassay.importers.rteval:RtevalImporter",
+    "osadl": "rtassay.importers.osadl:OsadlImporter",
+    "hgrm": "rtassay.importers.hgrm:HgrmImporter",
+    "table": "rtassay.importers.table:TableImporter",
+    "parquet": "rtassay.importers.parquet:ParquetImporter",
 }

@@ -1,0 +1,340 @@
+"""cyclictest -v: every sample in order, `thread:cycle:value`, between a prelude and, with -q or -h, a summary.
+
+Traps (FIELD.md): the samples pass through a ring of 16384 entries per thread that an ordinary thread empties, so that under load old
+ones are overwritten without a word, and what is in the ring at the end is never printed; `-o N` prints only the largest of each
+N; the interval of the prelude is the *next* thread's; a latency of 0 is printed with the cycle number of the row before it.
+What the file lacks of the cycles it counts is `dropped`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rtassay.importers.base import Progress, blocks
+from rtassay.importers.cyclictest import refuse
+from rtassay.importers.versions import late_policy
+from rtassay.model.errors import InputFileError
+from rtassay.model.events import End, Event, Facts, Note, Samples
+from rtassay.model.manifest import Source
+from rtassay.model.units import NS_PER_US
+from rtassay.probes.cyclictest_text import CyclictestText, Malformed
+
+_ROW = re.compile(rb"(?:^|[\s\]>])(\d{1,4}): *(\d{1,15}): *(-?\d{1,15})(?: +\d+)? *\r?$")
+_LIKE_A_ROW = re.compile(rb"^ *-?\d* *:[ \d:-]*\r?$|^ *\d+ *: *\d+ *:")
+_HEAD_ROW = re.compile(rb"^(?:.*[\s\]>])? *\d{1,4}: *\d{1,15}: *-?\d{1,15}(?: +\d+)? *\r?$", re.MULTILINE)
+_INTERVAL = re.compile(rb"Thread (\d{1,4}) Interval: (\d{1,12})\s*$")
+_HEAD = 64 * 1024
+_TAIL = 64 * 1024
+_LANES_MOST = 4096
+_JUMP_MOST = 10**10
+_VALUE_MOST = 10**15
+_LINE_MOST = 1 << 20
+_TOO_FAST_NS = 100
+_UNKNOWN: dict[str, None] = dict.fromkeys(("due", "missed", "truncated", "exceedances", "sum_ns"))
+
+
+class CyclictestVerboseImporter:
+    """A stream of samples in constant memory."""
+
+    name = "cyclictest-verbose"
+    summary = "stream of cyclictest -v: thread:cycle:value"
+    damage_allowed = False
+
+    def __init__(self) -> None:
+        self.progress: Progress | None = None
+
+    def recognises(self, head: bytes) -> bool:
+        return len(_HEAD_ROW.findall(head[:_HEAD])) >= 2
+
+    def source(self, path: Path) -> Source:
+        version = _text_around(path).version
+        return Source("cyclictest", version, self.name, late_policy("cyclictest", version))
+
+    def read(self, path: Path) -> Iterator[Event]:
+        """Samples as they come; FACTS, which needs the summary at the end of the file, last but one."""
+        reader = _Reader(path, _unit_of(path))
+        held, number = b"", 1
+        for block in blocks(path, progress=self.progress):
+            data = held + block
+            cut = data.rfind(b"\n") + 1
+            held = data[cut:]
+            if len(held) > _LINE_MOST:
+                refuse(path, Malformed(number, "a line of more than 1 MiB", ""))
+            yield from reader.take(data[:cut], number)
+            number = reader.next_line
+        if held:
+            yield from reader.take(held, number)
+        yield from reader.finish()
+
+
+def rows_of(data: bytes, number: int) -> Iterator[tuple[Any, int] | tuple[bytes, int]]:
+    """The rows of whole lines as `Rows`, and every other line as bytes, each with the number of its (first) line."""
+    from rtassay.importers import verbose_rows
+
+    at, patience = 0, 1
+    while at < len(data):
+        rows = verbose_rows.parse(data, at)
+        if rows.used:
+            yield rows, number
+            at += rows.used
+            number += len(rows.lane)
+        # In a file where few lines are rows, looking for many rows at once after each line would cost too much.
+        patience = 1 if len(rows.lane) > patience else patience * 2
+        for _ in range(patience):
+            if at >= len(data):
+                break
+            end = data.find(b"\n", at)
+            end = len(data) if end < 0 else end
+            yield data[at:end], number
+            at, number = end + 1, number + 1
+
+
+@dataclass(slots=True)
+class _Lane:
+    """What is known of a thread so far."""
+
+    n: int = 0
+    next_k: int = 0
+    last_cycle: int = -1
+    first_cycle: int = -1
+    dropped: int = 0
+    gaps: int = 0
+    duplicates: int = 0
+    backwards: int = 0
+    widest: int = 0
+    max_ns: int | None = None
+    min_ns: int | None = None
+
+    @property
+    def reduced(self) -> int | None:
+        """N of -o: one row of each N cycles, somewhere among them."""
+        span = self.last_cycle - self.first_cycle
+        each = round(span / (self.n - 1)) if self.n > 2 else 1
+        regular = self.gaps > self.n // 2 and self.widest < 2 * each and not self.backwards
+        return each if each > 1 and regular else None
+
+
+class _Reader:
+    """Turns rows into samples per thread and everything else into a summary."""
+
+    def __init__(self, path: Path, unit: tuple[int, str]) -> None:
+        self.next_line = 1
+        self._path = path
+        self._scale_ns, self._unit_from = unit
+        self._lanes: dict[int, _Lane] = {}
+        self._text = CyclictestText(whole=True)
+        self._printed_us: dict[int, int] = {}
+
+    def take(self, data: bytes, number: int) -> Iterator[Samples]:
+        """Samples of whole lines, the first of which has this number."""
+        import numpy as np
+
+        for found, line in rows_of(data, number):
+            if isinstance(found, bytes):
+                self.next_line = line + 1
+                row = self._other(found, line)
+                if row is not None:
+                    yield self._samples(row[0], np.array([row[1]]), np.array([row[2]]), np.array([line]))
+                continue
+            self.next_line = line + len(found.lane)
+            for lane in np.unique(found.lane).tolist():
+                mine = np.flatnonzero(found.lane == lane)
+                yield self._samples(lane, found.cycle[mine], found.value[mine], line + mine)
+
+    def _other(self, raw: bytes, line: int) -> tuple[int, int, int] | None:
+        """A line that is no plain row: a row behind a prefix, the prelude, the summary, or noise."""
+        if row := _ROW.search(raw):
+            return int(row[1]), int(row[2]), int(row[3])
+        if _LIKE_A_ROW.match(raw):
+            text = raw[:200].decode(errors="replace").strip()
+            refuse(self._path, Malformed(line, "a row of cyclictest -v that is cut or damaged", text))
+        if interval := _INTERVAL.search(raw):
+            self._printed_us[int(interval[1])] = int(interval[2])
+        self._text.line(raw, line)
+        return None
+
+    def _samples(self, number: int, cycle: Any, value: Any, lines: Any) -> Samples:
+        import numpy as np
+
+        if number >= _LANES_MOST:
+            self._refuse(int(lines[0]), f"thread {number}")
+        wrong = (np.abs(value) > _VALUE_MOST) | (cycle > 2**53)
+        if wrong.any():
+            self._refuse(int(lines[int(np.argmax(wrong))]), "a number that is too large")
+        lane = self._lanes.setdefault(number, _Lane())
+        cycle = _of_zeros(lane.last_cycle, cycle, value)
+        steps = np.diff(np.concatenate([[lane.last_cycle], cycle]))
+        if int(steps.max()) > _JUMP_MOST:
+            self._refuse(int(lines[int(np.argmax(steps))]), f"the cycles of thread {number} jump by {int(steps.max())}")
+        lost = np.maximum(steps - 1, 0)
+        if lane.n:
+            lane.widest = max(lane.widest, int(steps.max()))
+        elif len(steps) > 1:
+            lane.widest = int(steps[1:].max())
+        lane.first_cycle = int(cycle[0]) if lane.n == 0 else lane.first_cycle
+        lane.gaps += int((lost > 0).sum())
+        lane.duplicates += int((steps == 0).sum())
+        lane.backwards += int((steps < 0).sum())
+        lane.last_cycle = int(cycle[-1])
+        latency_ns = value * self._scale_ns
+        low, high = int(latency_ns.min()), int(latency_ns.max())
+        lane.min_ns = low if lane.min_ns is None else min(lane.min_ns, low)
+        lane.max_ns = high if lane.max_ns is None else max(lane.max_ns, high)
+        gap, dropped = int(lost[0]), np.concatenate([lost[1:], [0]])
+        first_k = lane.next_k + gap
+        lane.n += len(latency_ns)
+        lane.dropped += int(lost.sum())
+        lane.next_k = first_k + len(latency_ns) + int(dropped.sum())
+        return Samples(number, first_k, latency_ns, np.zeros(len(latency_ns), np.int64), dropped, gap_dropped=gap)
+
+    def finish(self) -> Iterator[Event]:
+        """What the summary counts and no row shows, then FACTS and END."""
+        import numpy as np
+
+        summary = self._text.finish()
+        refuse(self._path, self._text.broken)
+        if not self._lanes:
+            raise InputFileError(f"{self._path} holds no measurement", "there is not one row thread:cycle:value in it")
+        undrained = {number: self._undrained(number, lane) for number, lane in self._lanes.items()}
+        nothing = np.zeros(0, np.int64)
+        for number, count in undrained.items():
+            if count:
+                lane = self._lanes[number]
+                lane.dropped += count
+                yield Samples(number, lane.next_k, nothing, nothing, nothing, gap_dropped=count)
+        facts = summary[0]
+        assert isinstance(facts, Facts)
+        yield Facts(self._facts(facts.data, undrained))
+        yield from (
+            event for event in summary if not isinstance(event, Facts | End) and event.__class__.__name__ == "Note"
+        )
+        yield End({"lanes": [self._end(number) for number in sorted(self._lanes)]})
+
+    def _undrained(self, number: int, lane: _Lane) -> int:
+        """Cycles that the summary counts and that never came out of the ring."""
+        counted = self._text.summary_of(number)["n"]
+        return max(0, (counted or 0) - lane.n - lane.dropped)
+
+    def _interval_ns(self, number: int) -> int | None:
+        """The thread's own line, else the command; else the prelude, which prints what the next thread will have."""
+        thread = self._text.threads.get(number)
+        if thread is not None:
+            return thread["interval"] * NS_PER_US or None
+        if self._text.command is not None:
+            return self._text.command.interval_ns(number)
+        printed = self._printed_us
+        if len(printed) < 2 or number not in printed:
+            return None  # of a single thread nobody can tell how much was added
+        other = number + 1 if number + 1 in printed else number - 1
+        if other not in printed:
+            return None
+        step = abs(printed[other] - printed[number])
+        return max(0, printed[number] - step) * NS_PER_US or None
+
+    def _facts(self, text: dict[str, Any], undrained: dict[int, int]) -> dict[str, Any]:
+        numbers = sorted(self._lanes)
+        lanes = [
+            {
+                "lane": number,
+                "name": str(number),
+                "cpu": None,
+                "tid": self._text.threads.get(number, {}).get("tid"),
+                "interval_ns": self._interval_ns(number),
+            }
+            for number in numbers
+        ]
+        told = {
+            **text["import"],
+            "kind": "stream",
+            "unit": "ns" if self._scale_ns == 1 else "us",
+            "unit_from": self._unit_from,
+            "trailer": None,
+            "missing_rows": None,
+            "lanes": [self._told(number) for number in numbers],
+            "stream": [self._stream(number, undrained[number]) for number in numbers],
+        }
+        return text | {"bin_width_ns": self._scale_ns, "lanes": lanes, "import": told}
+
+    def _told(self, number: int) -> dict[str, Any]:
+        row = self._text.summary_of(number)
+        scaled = {f"{key}_ns": None if row[key] is None else row[key] * self._scale_ns for key in ("min", "avg", "max")}  # type: ignore[operator]
+        return {"lane": number, "n": row["n"], **scaled, "sd_ns": None, "cycles": row["n"]}
+
+    def _stream(self, number: int, undrained: int) -> dict[str, Any]:
+        lane = self._lanes[number]
+        return {
+            "lane": number,
+            "n": lane.n,
+            "gaps": lane.gaps,
+            "lost": lane.dropped - undrained,
+            "duplicates": lane.duplicates,
+            "backwards": lane.backwards,
+            "reduced": lane.reduced,
+            "undrained": undrained if self._text.summary_of(number)["n"] is not None else None,
+            "max_ns": lane.max_ns,
+        }
+
+    def _end(self, number: int) -> dict[str, Any]:
+        lane, most = self._lanes[number], self._text.summary_of(number)["max"]
+        high = lane.max_ns
+        if most is not None and high is not None:
+            high = max(high, most * self._scale_ns)
+        told = {"over": 0, "min_ns": lane.min_ns, "max_ns": high, "dropped": lane.dropped}
+        return {"lane": number, "n": lane.n, **told, **_UNKNOWN}
+
+    def _refuse(self, line: int, why: str) -> None:
+        refuse(self._path, Malformed(line, why, ""))
+
+
+def _of_zeros(last_cycle: int, cycle: Any, value: Any) -> Any:
+    """Cycles with those of zero latency put right: cyclictest repeats the number of the row before."""
+    import numpy as np
+
+    before = np.concatenate([[last_cycle], cycle[:-1]])
+    repeated = np.flatnonzero((cycle == before) & (value == 0))
+    if not len(repeated):
+        return cycle
+    cycle = cycle.copy()
+    for at in repeated.tolist():
+        cycle[at] = (cycle[at - 1] if at else last_cycle) + 1
+    return cycle
+
+
+def _unit_of(path: Path) -> tuple[int, str]:
+    """(1 or 1000, where that is known from): -N shows in no row, so by the values at the beginning of the file."""
+    from rtassay.importers import verbose_rows
+
+    text, values, typical_us = _text_around(path), [], None
+    head = next(blocks(path, _HEAD), b"")
+    for found, _ in rows_of(head[: head.rfind(b"\n") + 1], 1):
+        if isinstance(found, verbose_rows.Rows):
+            values += found.value.tolist()
+        elif interval := _INTERVAL.search(found):
+            typical_us = max(typical_us or 0, int(interval[2]))
+    if text.command is not None:
+        return (1 if text.command.nanoseconds else NS_PER_US), "command line"
+    if values and 0 < min(values) < _TOO_FAST_NS:
+        return NS_PER_US, "values"
+    if len(values) >= _TOO_FAST_NS and typical_us is not None and sorted(values)[len(values) // 2] >= typical_us:
+        return 1, "values"
+    return NS_PER_US, "assumed"
+
+
+def _text_around(path: Path) -> CyclictestText:
+    """What the beginning and the end of the file say beside their rows."""
+    head = next(blocks(path, _HEAD), b"")
+    try:
+        with path.open("rb") as file:
+            file.seek(max(len(head), path.stat().st_size - _TAIL))
+            tail = file.read(_TAIL)
+    except OSError as error:
+        raise InputFileError(f"cannot read {path}", error.strerror) from error
+    text = CyclictestText(whole=True)
+    for line in head.split(b"\n") + tail.split(b"\n"):
+        if not _ROW.search(line):
+            text.line(line, 0)
+    return text
