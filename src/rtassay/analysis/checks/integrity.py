@@ -320,16 +320,23 @@ def _measuring_clock(context: Context) -> Outcome:
 
 
 def wall_jump_ns(context: Context) -> int | None:
-    """The largest step of the wall clock against the monotonic one between two seconds; None below 1 ms (that is slew)."""
+    """The largest step of the wall clock against the monotonic one from start to end; None below 1 ms (that is slew)."""
     worst = 0
+    first, last = _wall_offset(context.manifest.facts), _wall_offset(context.manifest.end)
     for lane in context.accounts:
         seconds = lane.lane.seconds
-        if seconds is None or seconds.wall_offset_ns is None or len(seconds.wall_offset_ns) < 2:
-            continue
-        steps = np.diff(np.asarray(seconds.wall_offset_ns, dtype=np.int64))
-        biggest = int(steps[np.argmax(np.abs(steps))])
-        worst = biggest if abs(biggest) > abs(worst) else worst
+        between = [] if seconds is None or seconds.wall_offset_ns is None else [int(x) for x in seconds.wall_offset_ns]
+        offsets = [*first, *between, *last]
+        if len(offsets) > 1:
+            biggest = max(np.diff(np.asarray(offsets, dtype=np.int64)).tolist(), key=abs)
+            worst = biggest if abs(biggest) > abs(worst) else worst
     return worst if abs(worst) > NS_PER_MS else None
+
+
+def _wall_offset(frame: dict[str, Any]) -> list[int]:
+    """Wall minus monotonic clock as FACTS or END tell it, if they do."""
+    wall, mono = frame.get("wall_ns"), frame.get("mono_ns")
+    return [wall - mono] if isinstance(wall, int) and isinstance(mono, int) and wall > 0 else []
 
 
 def observer_load(context: Context) -> Outcome:

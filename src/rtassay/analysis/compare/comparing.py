@@ -8,7 +8,7 @@ from dataclasses import replace
 from rtassay.analysis.compare import conditions, curves, inference, ratios, words
 from rtassay.analysis.compare.checks import Pair, run_all
 from rtassay.analysis.compare.ratios import Side
-from rtassay.analysis.compare.run import Run, measures, prepare
+from rtassay.analysis.compare.run import WAKE_UP, Run, measures, prepare
 from rtassay.analysis.compare.sample import Sample
 from rtassay.analysis.summary import moments
 from rtassay.model.comparison import (
@@ -27,7 +27,7 @@ from rtassay.model.errors import UsageError
 from rtassay.model.findings import LADDER
 from rtassay.model.recording import Recording
 
-PREFERRED = ("wake-up latency", "thread latency")
+PREFERRED = (WAKE_UP, "thread")
 REFUSING = ("INVALID-RECORDING", "NOT-COMPARABLE", "NO-SAMPLES")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from rtassay.analysis.account import Account, accounts
@@ -17,8 +16,7 @@ from rtassay.model.comparison import RunRow
 from rtassay.model.findings import Findings
 from rtassay.model.recording import Recording
 
-_MEASURE = re.compile(r"(?<![a-z])(irq|thread|user)(?![a-z])", re.IGNORECASE)
-_NOISE = re.compile(r"osnoise|oslat|hwlat|hwnoise", re.IGNORECASE)
+WAKE_UP = "wake-up latency"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +105,11 @@ class Run:
 
 
 def measure_of(recording: Recording, lane: Account) -> str:
-    """What a lane measures: rtla's irq, thread and user are three things, operating-system noise is a fourth."""
-    source = recording.manifest.source
-    if _NOISE.search(f"{source.tool} {source.format}"):
-        return "noise"
-    found = _MEASURE.search(lane.entry.name)
-    return f"{found[1].lower()} latency" if found else "wake-up latency"
+    """What a lane's numbers are (facts of the importer): rtla's irq, thread and user are three things, noise is a fourth."""
+    told = recording.manifest.facts.get("import")
+    measures = told.get("measures") if isinstance(told, dict) else None
+    found = measures.get(lane.entry.name) if isinstance(measures, dict) else None
+    return str(found) if found else WAKE_UP
 
 
 def measures(recording: Recording) -> tuple[str, ...]:
