@@ -26,7 +26,7 @@ rteval() {
 osadl() { # counts in the classes, and the one sample that a maximum beyond them proves
 	awk '/"maxima"/ { m = 1; next } m && /]/ { m = 0 } m { gsub(/[ ,]/, ""); top[++k] = $0 }
 	     /^ *\[[0-9]/ { gsub(/[][ ]/, ""); c = split($0, v, ","); if (v[c] == "") c--; s = 0; for (i = 1; i <= c; i++) s += v[i]
-	       printf "core%d\t%d\n", l, s + (top[l + 1] >= c); l++ }' "$1"
+	       printf "core%d\t%d\n", l, s + (top[l + 1] + 0 >= c); l++ }' "$1"
 }
 hgrm() { awk '/^#\[Max/ { gsub(/[^0-9.]/, " ", $0); printf "all\t%d\n", $NF }' "$1"; }
 table() { awk '!/^#/ && NF' "$1" | awk 'END { printf "all\t%d\n", NR - 1 }'; }
