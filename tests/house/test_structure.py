@@ -22,6 +22,7 @@ ALLOWED: dict[str, tuple[str, ...] | None] = {
     "loads": ("model", "wire", "boards.base"),
     "monitors": ("model", "wire", "boards.base"),
     "importers": ("model", "wire", "probes"),
+    "published": ("model",),
     "store": ("model", "wire"),
     "session": ("model", "wire", "store", "boards.base", "probes.base", "loads.base", "monitors.base"),
     "reports": ("model",),

@@ -1,0 +1,91 @@
+"""rtassay published: results that others published, and what is wrong with them."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from dataclasses import asdict
+
+import click
+
+from rtassay.cli.options import json_option, print_json
+from rtassay.model.errors import UsageError
+from rtassay.model.published import Published, PublishedCheck
+
+
+@click.command("published")
+@click.argument("words", nargs=-1, metavar="[FILTER]...")
+@click.option("--board", metavar="NAME", help="As people name it: pi5, pi3b+, rk3588, am62x.")
+@click.option("--kernel", metavar="NAME", help="rt, stock, or a part of the kernel's name.")
+@click.option("--load", metavar="TEXT", help="A part of the load; 'none' for idle boards.")
+@click.option("--tool", metavar="TEXT", help="A part of the tool's name: cyclictest, oslat.")
+@click.option(
+    "--check", "checking", is_flag=True, help="What the consistency checks find in these rows instead of the rows."
+)
+@json_option
+def command(
+    words: tuple[str, ...],
+    board: str | None,
+    kernel: str | None,
+    load: str | None,
+    tool: str | None,
+    checking: bool,
+    as_json: bool,
+) -> int:
+    """Results that others published, with source and verification. FILTER: words that any field holds.
+
+    Figures are as printed by their source, in us: <50, ~90, 75-100, 5/5/4/4 (one per CPU). `rtassay report REC --against published:pi5`
+    puts a recording beside them.
+    """
+    from rtassay.analysis.published import check, choose
+    from rtassay.published import load as load_published
+
+    every = load_published()
+    rows = choose(every, board=board, kernel=kernel, load=load, tool=tool, text=words)
+    if not rows:
+        raise UsageError("no published result fits", hint="rtassay published lists all of them")
+    chosen = {row.id for row in rows}
+    found = tuple(result for result in check(every) if chosen & set(result.rows))
+    if as_json:
+        data = {
+            "schema": "rtassay/published/1",
+            "results": [asdict(row) for row in rows],
+            "checks": [asdict(c) for c in found],
+        }
+        print_json(data)
+    elif checking:
+        _print_checks(found, len(rows))
+    else:
+        _print_rows(rows, found)
+    return 0
+
+
+_COLUMNS = (("id", 4), ("board", 24), ("kernel", 26), ("preempt", 10), ("load", 22), ("tool", 10), ("for", 8))
+
+
+def _print_rows(rows: tuple[Published, ...], found: tuple[PublishedCheck, ...]) -> None:
+    doubts = Counter(row for result in found for row in result.rows)
+    width = max(shutil.get_terminal_size((140, 24)).columns, 100)
+    numbers = f"{'min us':>9} {'avg us':>9} {'max us':>12}"
+    click.echo(" ".join(f"{name:{size}}" for name, size in _COLUMNS) + f" {numbers}  scope, source")
+    for row in rows:
+        cells = (row.id, row.system, row.kernel, row.preempt, row.load or "not stated", row.tool, row.duration)
+        text = " ".join(f"{cell[:size]:{size}}" for cell, (_, size) in zip(cells, _COLUMNS, strict=True))
+        figures = f"{_short(row.min_us, 9):>9} {_short(row.avg_us, 9):>9} {_short(row.max_us, 12):>12}"
+        mark = "!" if doubts[row.id] else " "
+        rest = f"{row.scope}; {row.source}" if row.scope else row.source
+        click.echo(f"{text} {figures} {mark}{rest}"[:width].rstrip())
+    if found:
+        click.echo(f"! {len(doubts)} of {len(rows)} rows with doubts: rtassay published --check", err=True)
+
+
+def _short(text: str, size: int) -> str:
+    """A figure as printed, without the words behind it."""
+    figure = text.split(" (")[0] or "-"
+    return figure if len(figure) <= size else figure[: size - 1] + "…"
+
+
+def _print_checks(found: tuple[PublishedCheck, ...], rows: int) -> None:
+    for result in found:
+        click.echo(f"{result.severity:8} {result.id:20} {','.join(result.rows)}: {result.message}")
+    click.echo(f"{len(found)} findings in {rows} published results", err=True)
