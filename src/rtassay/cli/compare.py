@@ -51,16 +51,13 @@ def spread(args: list[str]) -> list[str]:
         elif word.startswith("-") and word != "-":
             inside = False
             spreaded.append(word)
-        elif inside and not (position and args[position - 1] in _TAKES_VALUE):
+        elif inside:
             spreaded += ["--with", word]
         else:
             spreaded.append(word)
     if args and args[-1] == "--with":
         spreaded.append("--with")
     return spreaded
-
-
-_TAKES_VALUE = ("-o", "--output", "--format", "--factor", "--fail-on")
 
 
 @click.command("compare", cls=GroupsCommand)

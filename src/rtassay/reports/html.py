@@ -41,13 +41,13 @@ class HtmlReport:
     summary = "self-contained page with plots"
 
     def render(self, findings: Findings, recording: Recording) -> bytes:
-        style = _asset("uPlot.min.css") + _asset("report.css")
-        uplot, script = _asset("uPlot.iife.min.js"), _asset("report.js")
+        style = asset("uPlot.min.css") + asset("report.css")
+        uplot, script = asset("uPlot.iife.min.js"), asset("report.js")
         page: str = _template().render(
             style=Markup(style),
             uplot=Markup(uplot),
             script=Markup(script),
-            csp=_policy(style, uplot, script),
+            csp=content_policy(style, uplot, script),
             line=view.one_line,
             **_words(findings, recording),
             **_plots(findings, recording),
@@ -56,7 +56,8 @@ class HtmlReport:
 
 
 @functools.cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """The text of a file in assets/."""
     return resources.files("rtassay.reports").joinpath("assets", name).read_text(encoding="utf-8").strip()
 
 
@@ -66,7 +67,7 @@ def _template() -> Template:
     return environment.get_template("report.html.j2")
 
 
-def _policy(style: str, *scripts: str) -> str:
+def content_policy(style: str, *scripts: str) -> str:
     """A Content-Security-Policy that lets exactly these texts run and nothing be loaded."""
 
     def digest(text: str) -> str:

@@ -36,7 +36,8 @@ def escape(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", view.one_line(text)).replace("\\@", "@\u2060")
 
 
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False) -> str:
+def pipe_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False) -> str:
+    """A table in pipes; `numbers`: all but the first column to the right. Cells are escaped by the caller."""
     rule = ["---", *(("---:" if numbers else "---") for _ in columns[1:])]
     lines = ["| " + " | ".join(columns) + " |", "| " + " | ".join(rule) + " |"]
     lines += ["| " + " | ".join(cell or " " for cell in row) + " |" for row in rows]
@@ -95,7 +96,7 @@ def _head(findings: Findings, recording: Recording) -> list[str]:
     return [
         f"## {view.state(findings)}",
         escape(view.sentence(findings)),
-        _table(("", "Result"), rows) if rows else "",
+        pipe_table(("", "Result"), rows) if rows else "",
         reasons,
         f"Next: {escape(view.next_step(findings))}",
     ]
@@ -120,7 +121,7 @@ def _lanes(findings: Findings, recording: Recording) -> list[str]:
 def _lane_table(findings: Findings, *, due: bool) -> str:
     table = view.lane_table(findings, due=due)
     rows = [[escape(row[0].text), *(f"{c.text} {c.detail}".strip() for c in row[1:])] for row in table.rows]
-    return _table(table.columns, rows, numbers=True)
+    return pipe_table(table.columns, rows, numbers=True)
 
 
 def _checks(findings: Findings) -> list[str]:
@@ -129,7 +130,7 @@ def _checks(findings: Findings) -> list[str]:
     parts = [f"### Checks: {view.check_summary(findings)}"]
     if shown:
         parts.append(
-            _table(
+            pipe_table(
                 ("Severity", "Check", "Message"),
                 [(f"**{c.severity}**", escape(c.id), escape(c.message)) for c in shown],
             )
@@ -137,7 +138,7 @@ def _checks(findings: Findings) -> list[str]:
     if passed:
         rows = [(c.severity, escape(c.id), escape(c.message)) for c in passed]
         parts.append(
-            f"<details><summary>{len(passed)} passed</summary>\n\n{_table(('Severity', 'Check', 'Message'), rows)}\n\n</details>"
+            f"<details><summary>{len(passed)} passed</summary>\n\n{pipe_table(('Severity', 'Check', 'Message'), rows)}\n\n</details>"
         )
     return parts
 
@@ -150,10 +151,10 @@ def _conditions(findings: Findings, recording: Recording) -> list[str]:
         parts.append("Note:\n\n" + _code(view.clean(findings.note)))
     plan = [[escape(cell) for cell in row] for row in details.plan_rows(recording)]
     if plan:
-        parts += ["### Asked and obtained", _table(("", "Asked", "Obtained", "Remark"), plan)]
+        parts += ["### Asked and obtained", pipe_table(("", "Asked", "Obtained", "Remark"), plan)]
     loads = [[escape(cell) for cell in row] for row in details.load_rows(recording)]
     if loads:
-        parts += ["### Loads", _table(details.LOAD_COLUMNS, loads)]
+        parts += ["### Loads", pipe_table(details.LOAD_COLUMNS, loads)]
     damage = details.damage_rows(recording)
     if damage:
         parts += ["### Damage to the stream", _pairs(("", "Lost"), damage)]
@@ -170,4 +171,4 @@ def _conditions(findings: Findings, recording: Recording) -> list[str]:
 
 
 def _pairs(columns: tuple[str, str], rows: Iterable[tuple[str, str]]) -> str:
-    return _table(columns, [(escape(name), escape(value)) for name, value in rows])
+    return pipe_table(columns, [(escape(name), escape(value)) for name, value in rows])

@@ -192,7 +192,9 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
     Condition("mlock", "memory locked", "mlock", _fact("mlocked", lambda m: m.plan.mlock)),
     Condition("aligned", "lanes aligned", "aligned", lambda r: r.manifest.plan.aligned),
     Condition("timer_slack_ns", "timer slack (ns)", "timer-slack", _fact("timer_slack_ns")),
-    Condition("warm_up", "warm-up", "warm-up", lambda r: format_time(r.manifest.plan.warm_up_ns)),
+    Condition(
+        "warm_up", "warm-up", "warm-up", lambda r: format_time(r.manifest.plan.warm_up_ns) if own_run(r) else None
+    ),
 )
 FAMILIES: Final = tuple(dict.fromkeys(condition.family for condition in CONDITIONS))
 

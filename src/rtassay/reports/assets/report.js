@@ -117,6 +117,8 @@
     ctx.restore();
   }
 
+  /* Other values of x worth a line: where two groups of a comparison change places. */
+  const rules = (u) => (data.rules || []).forEach((r) => rule(u, "x", us(r.ns), r.text, css("--link"), 1));
   const deadlineText = () => "deadline " + micro(us(data.deadline_ns));
   const xScale = (log) => ({ time: false, distr: log ? 3 : 1, range: (u, low, high) => [low, high] });
   const xAxis = () => axis("Latency (us)", { size: 32, values: (u, splits) => splits.map((v) => (v == null ? "" : number(v))) });
@@ -153,6 +155,7 @@
       visible: (lane) => [lane + 1],
       hooks: { draw: [(u) => {
         rule(u, "x", data.deadline_ns == null ? null : us(data.deadline_ns), data.deadline_ns == null ? "" : deadlineText(), css("--bad"), 0);
+        rules(u);
         const beyond = data.over.reduce((a, b) => a + b, 0);
         if (beyond && limits.length) rule(u, "x", us(Math.max(...limits)), number(beyond) + " beyond the last bin", css("--open"), 1);
       }] },
@@ -191,6 +194,7 @@
       visible: (lane) => (lane === data.judged && band.length ? [lane + 1, lanes + 1, lanes + 2] : [lane + 1]),
       hooks: { draw: [(u) => {
         rule(u, "x", data.deadline_ns == null ? null : us(data.deadline_ns), data.deadline_ns == null ? "" : deadlineText(), css("--bad"), 0);
+        rules(u);
         rule(u, "y", 1 / n, `1/n of ${data.labels[data.judged]}, n = ${number(n)}`, css("--soft"), 0);
         rule(u, "y", data.p_target, data.p_target == null ? "" : "required p " + chance(data.p_target), css("--bad"), 1);
       }] },

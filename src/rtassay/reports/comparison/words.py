@@ -1,0 +1,301 @@
+"""What every report of a comparison says, as text and tables. Standard library only: the terminal report starts fast."""
+
+from __future__ import annotations
+
+import math
+
+from rtassay.model.comparison import (
+    A_BETTER,
+    B_BETTER,
+    CROSSES,
+    NO_DIFFERENCE,
+    REFUSED,
+    RUNS_BOOTSTRAP,
+    RUNS_T,
+    WITHIN_RUN,
+    Comparison,
+    Difference,
+    Group,
+    LaneRatios,
+    QuantileRatio,
+)
+from rtassay.model.findings import SEVERITIES, CheckResult, Quantile
+from rtassay.model.units import NS_PER_US, format_time
+from rtassay.reports import view
+
+TONES = {A_BETTER: "none", B_BETTER: "none", CROSSES: "open", NO_DIFFERENCE: "none", REFUSED: "void"}
+METHODS = {
+    RUNS_T: "scatter of runs, Student's t on logarithms (Welch)",
+    RUNS_BOOTSTRAP: "scatter of runs, studentised bootstrap of boots and runs on logarithms",
+    WITHIN_RUN: "order statistics within the runs; the scatter between runs is not in it",
+}
+RUN_STEPS = (0.5, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
+
+
+def called(group: Group) -> str:
+    """`stock (A)`, or `A` where nothing names it."""
+    title = view.one_line(group.title, 40)
+    return group.name if title == group.name else f"{title} ({group.name})"
+
+
+def headline(comparison: Comparison) -> str:
+    """The conclusion in a few capitals."""
+    a, b = called(comparison.a), called(comparison.b)
+    return {
+        A_BETTER: f"{a} HAS THE LOWER LATENCY",
+        B_BETTER: f"{b} HAS THE LOWER LATENCY",
+        CROSSES: "THE ORDER CHANGES ALONG THE TAIL",
+        NO_DIFFERENCE: "NO DIFFERENCE SHOWN",
+        REFUSED: "NOT COMPARED",
+    }[comparison.conclusion]
+
+
+def digits(comparison: Comparison) -> int:
+    """Decimals of microseconds worth showing, as for one recording."""
+    if comparison.bin_width_ns >= NS_PER_US:
+        return 0
+    medians = [row.a_ns for row in comparison.quantiles if row.q == 0.5 and row.a_ns is not None]
+    return 2 if medians and medians[0] < 10 * NS_PER_US else 1
+
+
+def ratio(value: float | None) -> str:
+    """`1.36`, `0.0712`, `23.4`: three figures."""
+    if value is None:
+        return "-"
+    if 0.9995 <= value < 10:
+        return f"{value:.2f}" if value >= 1.995 else f"{value:.3f}"
+    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+
+
+def interval(row: QuantileRatio) -> str:
+    """`[1.27, 1.43]`; open where a limit is not known."""
+    if row.lo is None and row.hi is None:
+        return ""
+    low = "[0" if row.lo is None else f"[{ratio(row.lo)}"
+    return f"{low}, ∞)" if row.hi is None else f"{low}, {ratio(row.hi)}]"
+
+
+def value(ns: int | None, row: QuantileRatio, places: int) -> str:
+    """A quantile in us, `≥` where it is only a lower bound."""
+    if ns is None:
+        return "-"
+    return ("" if row.bound == "exact" else "≥ ") + view.us(ns, places)
+
+
+def better(row: QuantileRatio) -> str:
+    """Who is shown to be better, in a word."""
+    return {A_BETTER: "A better", B_BETTER: "B better"}.get(row.shown or "", "not shown" if row.method else "-")
+
+
+def p_value(p: float | None) -> str:
+    return view.probability(p)
+
+
+LADDER_COLUMNS = (
+    "Quantile",
+    "A (us)",
+    "B (us)",
+    "B / A",
+    "95 % interval",
+    "Shown",
+    "p",
+    "p (Holm)",
+    "A12",
+    "Would be seen",
+)
+
+
+def ladder_rows(comparison: Comparison) -> list[tuple[str, ...]]:
+    """One row a step; p, effect size and resolution only mean something with several runs, and are `-` else."""
+    places = digits(comparison)
+    return [
+        (
+            view.quantile_name(row.q),
+            value(row.a_ns, row, places),
+            value(row.b_ns, row, places),
+            ratio(row.ratio),
+            interval(row) or "-",
+            better(row),
+            p_value(row.p_value),
+            p_value(row.p_holm),
+            "-" if row.a12 is None else f"{row.a12:.2f}",
+            "-" if row.detectable is None else change(row.detectable),
+        )
+        for row in comparison.quantiles
+    ]
+
+
+def ladder_columns(comparison: Comparison) -> list[int]:
+    """Indices of LADDER_COLUMNS worth showing: columns that are all `-` are not."""
+    rows = ladder_rows(comparison)
+    return [i for i in range(len(LADDER_COLUMNS)) if i < 6 or any(row[i] != "-" for row in rows)]
+
+
+def change(factor: float) -> str:
+    """A factor above 1 as `+3.2 %` or `x 2.4`."""
+    return f"± {(factor - 1) * 100:.2g} %" if factor < 1.995 else f"x {factor:.3g}"
+
+
+def run_columns() -> tuple[str, ...]:
+    return ("Run", "n", "Missed", "Mean", "SD", *(view.quantile_name(q) for q in RUN_STEPS), "Max", "degC", "Started")
+
+
+def run_rows(comparison: Comparison) -> list[tuple[str, ...]]:
+    """Every run of both groups, its lanes pooled, in us."""
+    places = digits(comparison)
+    fine = max(places, 1)
+    rows = []
+    for group in (comparison.a, comparison.b):
+        for run in group.runs:
+            ladder = {quantile.q: quantile for quantile in run.quantiles}
+            rows.append(
+                (
+                    f"{group.name} {view.one_line(run.id, 60)}",
+                    view.count(run.n),
+                    view.count(run.missed),
+                    view.us(run.mean_ns, fine),
+                    view.us(run.sd_ns, fine),
+                    *(_quantile(ladder.get(q), places) for q in RUN_STEPS),
+                    view.us(run.max_ns, places),
+                    "-" if run.temperature_c is None else f"{run.temperature_c:.1f}",
+                    view.one_line(run.started or "-", 40),
+                )
+            )
+    return rows
+
+
+def _quantile(quantile: Quantile | None, places: int) -> str:
+    return view.quantile_cell(quantile, places).text
+
+
+def lane_columns(comparison: Comparison) -> tuple[str, ...]:
+    return ("Lane", *(view.quantile_name(row.q) for row in comparison.lanes[0].quantiles)) if comparison.lanes else ()
+
+
+def lane_cells(lane: LaneRatios) -> list[tuple[str, str, str]]:
+    """(ratio, interval, a_better | b_better | '') of every step of a lane."""
+    return [(ratio(row.ratio), interval(row), row.shown or "") for row in lane.quantiles]
+
+
+def maxima_rows(comparison: Comparison) -> list[tuple[str, str, str]]:
+    """(what, A, B): observed maxima with their n, and what they are worth at equal n."""
+    a, b = comparison.a, comparison.b
+    places = digits(comparison)
+    rows = [
+        ("Samples", view.count(a.n), view.count(b.n)),
+        ("Mean (us)", view.us(a.mean_ns, max(places, 1)), view.us(b.mean_ns, max(places, 1))),
+        ("SD (us)", view.us(a.sd_ns, max(places, 1)), view.us(b.sd_ns, max(places, 1))),
+        ("Maximum (us)", view.us(a.max_ns, places), view.us(b.max_ns, places)),
+    ]
+    fair = comparison.rarefied
+    if fair is not None:
+        sides = [
+            _drawn(median, low, high, places)
+            for median, low, high in (
+                (fair.a_median_ns, fair.a_lo_ns, fair.a_hi_ns),
+                (fair.b_median_ns, fair.b_lo_ns, fair.b_hi_ns),
+            )
+        ]
+        rows.append((f"Maximum of {fair.m:,} (us)", sides[0], sides[1]))
+    return rows
+
+
+def _drawn(median: int | None, low: int | None, high: int | None, places: int) -> str:
+    texts = ["overflow" if ns is None else view.us(ns, places) for ns in (median, low, high)]
+    return f"{texts[0]} [{texts[1]}, {texts[2]}]"
+
+
+def condition_rows(comparison: Comparison) -> list[tuple[str, str, str, str]]:
+    """(condition, A, B, remark): what differs first, then what is the same; unknown in both is left out."""
+    order = {"factor": 0, "confound": 1, "varies": 2, "unknown": 3, "same": 4}
+    rows = [row for row in comparison.conditions if row.a or row.b]
+    return [
+        (view.one_line(row.name, 80), _side(row.a), _side(row.b), _remark(row))
+        for row in sorted(rows, key=lambda row: order[row.kind])
+    ]
+
+
+def _side(values: tuple[str, ...]) -> str:
+    return view.one_line(" | ".join(values), 300) if values else "not known"
+
+
+def _remark(row: Difference) -> str:
+    words = {
+        "factor": "the factor",
+        "confound": "differs",
+        "varies": "varies",
+        "same": "same",
+        "unknown": "not known of both",
+    }
+    return words[row.kind] + (f": {view.one_line(row.detail, 300)}" if row.detail else "")
+
+
+def unknown_conditions(comparison: Comparison) -> str:
+    """Names of what neither group tells."""
+    return ", ".join(row.name for row in comparison.conditions if not row.a and not row.b)
+
+
+def sorted_checks(comparison: Comparison) -> list[CheckResult]:
+    """Worst first, in their own order within one severity."""
+    return sorted(comparison.checks, key=lambda check: SEVERITIES.index(check.severity))
+
+
+def check_summary(comparison: Comparison) -> str:
+    """`2 warning, 3 note, 8 pass`."""
+    counts = [(name, sum(c.severity == name for c in comparison.checks)) for name in SEVERITIES]
+    return ", ".join(f"{number} {name}" for name, number in counts if number)
+
+
+def crossover(comparison: Comparison) -> str:
+    """Where the order flips, in a sentence; empty where it does not."""
+    turn = comparison.crossover
+    if turn is None:
+        return ""
+    names = {"a": called(comparison.a), "b": called(comparison.b)}
+    where = f"{format_time(turn.value_ns)} (exceeded with {view.probability(1 - turn.q)})"
+    if not turn.shown:
+        return f"The pooled curves also cross at {where}, but no difference is shown on both sides of it."
+    return f"Crossover at {where}: {names[turn.worse_below]} is later below it, {names[turn.worse_above]} beyond."
+
+
+def tests(comparison: Comparison) -> str:
+    """What stands behind `shown` and p, in a sentence or two."""
+    methods = list(dict.fromkeys(row.method for row in comparison.quantiles if row.method is not None))
+    parts = []
+    if methods:
+        parts.append(f"Intervals: {'; '.join(METHODS[method] for method in methods)}.")
+    many = comparison.replication
+    if many is None:
+        return " ".join(parts)
+    if many.exact is None:
+        parts.append(
+            f"No permutation test: with {many.a_runs} and {many.b_runs} runs the smallest p is {many.smallest_p:.2g}; "
+            f"{many.needed_per_group} runs of each can reach 0.05, {many.needed_with_holm} with Holm's correction over the ladder."
+        )
+    else:
+        how = "exact" if many.exact else "20,000 random exchanges"
+        parts.append(f"p: permutation of whole runs ({how}; the smallest possible is {many.smallest_p:.2g}).")
+    return " ".join(parts)
+
+
+def next_step(comparison: Comparison) -> str:
+    """What to do now, in one line."""
+    by_id = {check.id: check.severity for check in comparison.checks}
+    if comparison.conclusion == REFUSED:
+        return "mend or leave out what the reasons name"
+    if by_id.get("DUPLICATE-RESULT") == "warning":
+        return "find out which of the identical recordings was measured, and leave the other out"
+    if by_id.get("FEW-RUNS") == "warning":
+        return "repeat both groups, interleaved A B B A over several boots, until there are 5 runs or more of each"
+    if by_id.get("AB-CONFOUND") == "warning":
+        return "make equal what AB-CONFOUND names, or name the factor with --factor"
+    if by_id.get("ORDER-CONFOUND") == "warning":
+        return "repeat with the runs of both groups interleaved"
+    return "check that the conditions are those of the deployment"
+
+
+def log_range(comparison: Comparison) -> tuple[float, float]:
+    """Ratios the ladder's drawing has to hold, at least 0.8 to 1.25."""
+    known = [v for row in comparison.quantiles for v in (row.lo, row.ratio, row.hi) if v is not None and v > 0]
+    low, high = min([0.8, *known]), max([1.25, *known])
+    return max(low, 1e-4) / 1.06, min(high, 1e4) * 1.06 if math.isfinite(high) else 1e4
