@@ -17,8 +17,8 @@ from rtassay.probes.cyclictest_text import CyclictestText, Malformed
 _SIGNS = re.compile(
     rb"^(?:.*[\s\]#$])?(?:# Histogram\r?$|# (?:Min|Max) Latencies:|T: ?\d+ \( *\d+\) P: *\d+ I: *\d+ C:)", re.MULTILINE
 )
-_ROW = re.compile(rb"^(?:\[[^\]\n]*\] *)?(\d{6,}) (\d{6,}(?:[\t ]\d{6,})*) *\r?$", re.MULTILINE)
-_VERBOSE = re.compile(rb"^ *\d+: *\d+: *-?\d+ *\r?$", re.MULTILINE)
+_ROW = re.compile(rb"^(?:.*[\]>:m] +|[\d :.-]{12,} )?(\d{6,}) (\d{6,}(?:[\t ]\d{6,})*) *\r?$", re.MULTILINE)
+_VERBOSE = re.compile(rb"^(?:.*[\s\]>])? *\d{1,4}: *\d{1,15}: *-?\d{1,15}(?: +\d+)? *\r?$", re.MULTILINE)
 _VERSION = re.compile(rb"cyclictest V (\d[\w.]*)")
 _BARE_ROWS = 3
 _HEAD = 64 * 1024
@@ -35,7 +35,7 @@ class CyclictestImporter:
         self.progress: Progress | None = None
 
     def recognises(self, head: bytes) -> bool:
-        return not _VERBOSE.search(head) and (bool(_SIGNS.search(head)) or _has_bare_rows(head))
+        return len(_VERBOSE.findall(head)) < 2 and (bool(_SIGNS.search(head)) or _has_bare_rows(head))
 
     def source(self, path: Path) -> Source:
         head = next(blocks(path, _HEAD), b"")

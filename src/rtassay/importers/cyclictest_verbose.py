@@ -24,7 +24,7 @@ from rtassay.model.units import NS_PER_US
 from rtassay.probes.cyclictest_text import CyclictestText, Malformed
 
 _ROW = re.compile(rb"(?:^|[\s\]>])(\d{1,4}): *(\d{1,15}): *(-?\d{1,15})(?: +\d+)? *\r?$")
-_LIKE_A_ROW = re.compile(rb"^ *-?\d* *:[ \d:-]*\r?$|^ *\d+ *: *\d+ *:")
+_LIKE_A_ROW = re.compile(rb"^(?=.*:)(?=.*\d)[ \d:-]*(?:[^ \d:\r-][ \d:-]*){0,2}\r?$")
 _HEAD_ROW = re.compile(rb"^(?:.*[\s\]>])? *\d{1,4}: *\d{1,15}: *-?\d{1,15}(?: +\d+)? *\r?$", re.MULTILINE)
 _INTERVAL = re.compile(rb"Thread (\d{1,4}) Interval: (\d{1,12})\s*$")
 _HEAD = 64 * 1024
@@ -32,6 +32,8 @@ _TAIL = 64 * 1024
 _LANES_MOST = 4096
 _JUMP_MOST = 10**10
 _VALUE_MOST = 10**15
+_ROW_LEAST = 15
+_ROW_BYTES = 26  # of %8d:%8d:%8d
 _LINE_MOST = 1 << 20
 _TOO_FAST_NS = 100
 _UNKNOWN: dict[str, None] = dict.fromkeys(("due", "missed", "truncated", "exceedances", "sum_ns"))
@@ -67,6 +69,8 @@ class CyclictestVerboseImporter:
             yield from reader.take(data[:cut], number)
             number = reader.next_line
         if held:
+            if _ROW.search(held) and len(held.rstrip(b"\r")) < _ROW_BYTES:
+                refuse(path, Malformed(number, "the file ends in the middle of this row", held.decode(errors="replace")))
             yield from reader.take(held, number)
         yield from reader.finish()
 
@@ -149,7 +153,7 @@ class _Reader:
         """A line that is no plain row: a row behind a prefix, the prelude, the summary, or noise."""
         if row := _ROW.search(raw):
             return int(row[1]), int(row[2]), int(row[3])
-        if _LIKE_A_ROW.match(raw):
+        if _LIKE_A_ROW.match(raw) and len(raw) >= _ROW_LEAST:
             text = raw[:200].decode(errors="replace").strip()
             refuse(self._path, Malformed(line, "a row of cyclictest -v that is cut or damaged", text))
         if interval := _INTERVAL.search(raw):
@@ -209,9 +213,7 @@ class _Reader:
         facts = summary[0]
         assert isinstance(facts, Facts)
         yield Facts(self._facts(facts.data, undrained))
-        yield from (
-            event for event in summary if not isinstance(event, Facts | End) and event.__class__.__name__ == "Note"
-        )
+        yield from (event for event in summary if isinstance(event, Note))
         yield End({"lanes": [self._end(number) for number in sorted(self._lanes)]})
 
     def _undrained(self, number: int, lane: _Lane) -> int:

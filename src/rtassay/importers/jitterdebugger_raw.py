@@ -23,6 +23,7 @@ from rtassay.model.manifest import Source
 from rtassay.model.units import NS_PER_S, NS_PER_US
 
 _HEAD_RECORDS = 512
+_SIGN_RECORDS = 64
 _HEAD_BYTES = 64 * 1024
 _LEAST_RECORDS = 3
 _CPUS_MOST = 4096
@@ -91,16 +92,19 @@ class JitterdebuggerRawImporter:
 
 
 def _layouts(head: bytes) -> list[Layout]:
-    """Layouts in which the first records make sense."""
-    return [layout for layout in LAYOUTS if _plausible(head, layout)]
+    """Layouts in which the first records make sense; of several, those that a short file has whole records of."""
+    found = [layout for layout in LAYOUTS if _plausible(head, layout)]
+    if len(found) > 1 and len(head) < _HEAD_BYTES:
+        return [layout for layout in found if len(head) % layout.dtype.itemsize == 0] or found
+    return found
 
 
 def _plausible(head: bytes, layout: Layout) -> bool:
     import numpy as np
 
     size = layout.dtype.itemsize
-    whole = min(len(head) // size, _HEAD_RECORDS)
-    if whole < _LEAST_RECORDS or (len(head) < _HEAD_BYTES and len(head) % size):
+    whole = min(len(head) // size, _SIGN_RECORDS)
+    if whole < _LEAST_RECORDS:
         return False
     records = np.frombuffer(head, layout.dtype, whole)
     if not (

@@ -19,6 +19,7 @@ _ROW = re.compile(r"(\d{1,12})[ \t]+(\d{1,15}(?:[ \t]+\d{1,15})*)$")
 _NUMBERS = re.compile(r"\d+(?:[ \t]+\d+)+$")
 _TRAILER = re.compile(r"# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows):((?:\s+-?\d{1,18})+)$")
 _BROKEN_TRAILER = re.compile(r"# (Total|Min Latencies|Avg Latencies|Max Latencies|Histogram Overflows)\b")
+_TOTALS = ("# Total:", "# Min Latencies:", "# Avg Latencies:", "# Max Latencies:", "# Histogram Overflows:")
 _THREAD = re.compile(
     r"T:\s*(?P<lane>\d{1,4})\s*\(\s*(?P<tid>\d{1,10})\)\s*P:\s*(?P<priority>\d{1,3})\s*I:\s*(?P<interval>\d{1,12})\s*"
     r"C:\s*(?P<cycles>\d{1,18})\s*Min:\s*(?P<min>-?\d{1,12})\s*Act:\s*-?\d{1,12}\s*Avg:\s*(?P<avg>-?\d{1,12})\s*Max:\s*(?P<max>-?\d{1,12})"
@@ -188,7 +189,7 @@ class CyclictestText:
             self._facts["version"] = version[1]
         elif _NUMBERS.match(text) and self._last_bin >= 0:
             self._break_off("a number that is too long for cyclictest", text)
-        elif _BROKEN_TRAILER.match(text):
+        elif _BROKEN_TRAILER.match(text) or (len(text) > 2 and any(line.startswith(text) for line in _TOTALS)):
             self._break_off("a line of totals that is cut or damaged", text)
         else:
             self._noise("not a line of cyclictest", text)
