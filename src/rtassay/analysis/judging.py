@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from rtassay.analysis.account import Account, accounts
 from rtassay.analysis.checks import Context, run_all
+from rtassay.analysis.measures import imported, of_one_measure
 from rtassay.analysis.sentence import sentence
 from rtassay.analysis.summary import lane_findings, pooled_findings
 from rtassay.analysis.verdict import Requirement, judge_deadline
@@ -36,7 +37,9 @@ def judge(
     rows = tuple(lane_findings(lane, p, confidence) for lane in lanes)
     context = Context(recording, lanes, rows, deadline_ns, p, confidence)
     checks = run_all(context)
-    pooled = pooled_findings(list(lanes), list(rows), p, confidence)
+    names = [lane.entry.name for lane in lanes]
+    alike = of_one_measure(manifest, names, list(zip(lanes, rows, strict=True)))
+    pooled = pooled_findings([lane for lane, _ in alike], [row for _, row in alike], p, confidence)
     findings = Findings(
         id=manifest.id,
         source={
@@ -108,7 +111,9 @@ def load_of(manifest: Manifest, own_run: bool) -> str:
         return manifest.plan.load
     if manifest.loads:
         return ", ".join(load.name for load in manifest.loads)
-    return manifest.labels.get("load") or ("none" if own_run else "unknown")
+    stated = imported(manifest).get("load")
+    said = manifest.labels.get("load") or (stated if isinstance(stated, str) else None)
+    return said or ("none" if own_run else "unknown")
 
 
 def _interval(manifest: Manifest, lanes: tuple[Account, ...]) -> int | None:

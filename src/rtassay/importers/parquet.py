@@ -8,6 +8,7 @@ from typing import Any
 
 from rtassay.importers.columns import bad, unreadable
 from rtassay.importers.samples import SampleLanes, column_unit, unit_ns
+from rtassay.model.errors import InputFileError
 from rtassay.model.events import Event
 from rtassay.model.manifest import Source
 
@@ -49,12 +50,13 @@ class ParquetImporter:
         try:
             with path.open("rb") as raw, pq.ParquetFile(raw) as file:
                 yield from self._events(path, file)
-        except (pa.ArrowException, pa.ArrowInvalid) as error:
-            raise bad(path, f"not a whole Parquet file: {' '.join(str(error).split())[:200]}") from error
         except OSError as error:
             if isinstance(error.errno, int):
                 raise unreadable(path, error) from error
-            raise bad(path, f"not a whole Parquet file: {' '.join(str(error).split())[:200]}") from error
+            raise _damaged(path, error) from error
+        except (pa.ArrowException, ValueError, LookupError, ArithmeticError, MemoryError) as error:
+            # What pyarrow raises over a damaged file depends on where the damage is.
+            raise _damaged(path, error) from error
 
     def _events(self, path: Path, file: Any) -> Iterator[Event]:
         schema = file.schema_arrow
@@ -126,6 +128,10 @@ class ParquetImporter:
         codes = np.asarray(coded.indices)
         for code, lane in enumerate(coded.dictionary.to_pylist()):
             yield str(lane), values[codes == code]
+
+
+def _damaged(path: Path, error: Exception) -> InputFileError:
+    return bad(path, f"not a whole Parquet file: {' '.join(str(error).split())[:200]}")
 
 
 def _latencies(path: Path, name: str, column: Any, scale: int, row: int) -> Any:

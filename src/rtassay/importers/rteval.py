@@ -149,9 +149,8 @@ def _facts(report: _Report) -> dict[str, Any]:
         facts["kernel"] = kernel
     if report.command:
         facts["argv"] = report.command.split()
-    interval = re.search(
-        r"(?:^|\s)-[ip]\s*(\d{1,8})\b" if report.module == "timerlat" else r"(?:^|\s)-i\s*(\d{1,8})\b", report.command
-    )
+    # Three samples an activation: timerlat's period is of no use for counting them.
+    interval = None if report.module == "timerlat" else re.search(r"(?:^|\s)-i\s*(\d{1,8})\b", report.command)
     if interval and int(interval[1]):
         facts["interval_ns"] = int(interval[1]) * NS_PER_US
     if report.priority is not None:

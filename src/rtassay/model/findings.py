@@ -125,9 +125,16 @@ class Findings:
 
 
 def lane_words(name: str | None, cpu: int | None) -> str:
-    """What a reader calls a lane: `CPU3` where the CPU is known, else the source's own name; pooled lanes are `all lanes`."""
+    """What a reader calls a lane: `CPU3` where the CPU is known (of `cpu3 irq`: `CPU3 irq`), else the source's own name; pooled
+    lanes are `all lanes`."""
     if cpu is not None:
-        return f"CPU{cpu}"
+        return f"CPU{cpu}{part_of_cpu(name, cpu)}"
     if name is None:
         return "all lanes"
     return f"lane {name}" if name.isdigit() else name
+
+
+def part_of_cpu(name: str | None, cpu: int) -> str:
+    """` irq` of the lane `cpu3 irq` on CPU 3: one of several quantities that a tool reports per CPU. Empty for others."""
+    prefix = f"cpu{cpu} "
+    return f" {name[len(prefix) :]}" if name is not None and name.startswith(prefix) else ""

@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from rtassay.model.findings import SEVERITIES, CheckResult, Findings, LaneFindings, Needed, Quantile, Verdict
+from rtassay.model.findings import (
+    SEVERITIES,
+    CheckResult,
+    Findings,
+    LaneFindings,
+    Needed,
+    Quantile,
+    Verdict,
+    part_of_cpu,
+)
 from rtassay.model.manifest import LaneEntry
 from rtassay.model.recording import Recording
 from rtassay.model.units import NS_PER_S, NS_PER_US, format_time
@@ -110,7 +119,7 @@ def quantile_name(q: float) -> str:
 def lane_label(name: str | None, cpu: int | None) -> str:
     """What a reader calls the lane: `CPU3`, else the source's own name; pooled lanes are `all`."""
     if cpu is not None:
-        return f"CPU{cpu}"
+        return one_line(f"CPU{cpu}{part_of_cpu(name, cpu)}", 40)
     if name is None:
         return "all"
     return f"lane {name}" if name.isdigit() else one_line(name, 40)

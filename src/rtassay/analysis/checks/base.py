@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rtassay.analysis.account import Account
+from rtassay.analysis.measures import imported
 from rtassay.model.findings import CheckResult, LaneFindings, lane_words
 from rtassay.model.manifest import Manifest
 from rtassay.model.recording import Recording
@@ -62,7 +63,8 @@ class Context:
     def own_run(self) -> bool:
         """Run by rtassay itself, which knows what load it started; not an imported file."""
         manifest = self.manifest
-        return bool(manifest.plan.argv or manifest.inventory or self.recording.telemetry)
+        known = manifest.plan.argv or manifest.inventory or self.recording.telemetry
+        return bool(known) and not imported(manifest)  # a foreign file may name its kernel, too
 
 
 @dataclass(frozen=True, slots=True)

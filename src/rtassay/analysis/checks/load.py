@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rtassay.analysis.checks.base import INVALID, NOTE, WARNING, Context, Outcome, passed, unknown
+from rtassay.analysis.measures import imported
 from rtassay.model.manifest import LoadEntry
 from rtassay.model.units import NS_PER_S, format_time
 
@@ -21,8 +22,9 @@ def planned(context: Context) -> bool:
 
 
 def declared(context: Context) -> str | None:
-    """The load a person put in a label, for runs that rtassay did not load itself."""
-    text = context.manifest.labels.get("load", "").strip()
+    """The load a person put in a label, or an imported file states, for runs that rtassay did not load itself."""
+    stated = imported(context.manifest).get("load")
+    text = context.manifest.labels.get("load", "").strip() or (stated.strip() if isinstance(stated, str) else "")
     return text if text and text.lower() not in ("none", "no", "idle", "unknown") else None
 
 
@@ -54,7 +56,7 @@ def no_load(context: Context) -> Outcome:
             return Outcome(NOTE, f"load {name} was declared, but the CPUs were {busy:.0%} busy", facts)
         return passed(f"under load {name}", **facts)
     if (text := declared(context)) is not None:
-        return passed(f"a person declared the load: {text}", **facts)
+        return passed(f"the load was declared: {text}", **facts)
     if busy is not None and busy >= IDLE_BELOW:
         return passed(f"no load was started, but the CPUs were {busy:.0%} busy", **facts)
     if busy is None and not context.own_run:
@@ -68,7 +70,7 @@ def load_window(context: Context) -> Outcome:
     manifest = context.manifest
     if not planned(context):
         if (text := declared(context)) is not None:
-            return Outcome(NOTE, f"the load '{text}' was declared by a person, not observed")
+            return Outcome(NOTE, f"the load '{text}' was declared, not observed")
         if not context.own_run:
             return unknown("what load ran, and when, is not known")
         return passed("no load was planned")

@@ -7,6 +7,7 @@ from typing import Any
 from rtassay.analysis.account import Account
 from rtassay.analysis.checks.base import INVALID, NOTE, WARNING, Context, Outcome, named, passed, unknown
 from rtassay.analysis.checks.integrity import recorder_above_lanes
+from rtassay.analysis.measures import measure_of
 from rtassay.model.findings import lane_words
 from rtassay.model.manifest import Obtained
 from rtassay.model.units import NS_PER_S, format_cpu_list
@@ -22,7 +23,13 @@ def self_interference(context: Context) -> Outcome:
     """More measuring threads than CPUs to run them."""
     cpus = [lane.entry.cpu for lane in context.accounts]
     known = [cpu for cpu in cpus if cpu is not None]
-    twice = sorted({cpu for cpu in known if known.count(cpu) > 1})
+    # Several readings of one thread (rtla's irq, thread, user) are no threads that queue.
+    places = [
+        (lane.entry.cpu, measure_of(context.manifest, lane.entry.name))
+        for lane in context.accounts
+        if lane.entry.cpu is not None
+    ]
+    twice = sorted({cpu for cpu, measure in places if cpu is not None and places.count((cpu, measure)) > 1})
     if twice:
         text = f"more than one lane on CPU {format_cpu_list(twice)}: they queue behind each other"
         return Outcome(INVALID, text, {"cpus": twice})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rtassay.analysis.checks import integrity, load, placement, platform, statistics
+from rtassay.analysis.checks import integrity, load, measures, placement, platform, statistics
 from rtassay.analysis.checks.base import INTEGRITY, INVALID, NOTE, OPTIMISM, WARNING, Check
 
 CHECKS: Final[tuple[Check, ...]] = (
@@ -53,6 +53,18 @@ CHECKS: Final[tuple[Check, ...]] = (
         explanation="Without them nobody can tell whether samples lay above the last bin; HIST-TRUNCATED stays unknown.",
         remedy="Import the original output of the tool.",
         function=integrity.trailer_stripped,
+    ),
+    Check(
+        id="MIXED-MEASURES",
+        condition="a tool added several quantities into one histogram (rteval's timerlat), or the numbers are not wake-up latency (osnoise, oslat)",
+        kind=OPTIMISM,
+        severity=WARNING,
+        required=False,
+        explanation="Three readings of one activation in one histogram triple the samples and thin out the late ones: invalid. Noise and gaps of a busy loop "
+        "are worth knowing, and are not the latency of a woken thread. rtla's IRQ, thread and user latencies are separate lanes (a note): only one "
+        "of them is pooled for display, the thread's where there is one.",
+        remedy="Import rtla's own output instead of rteval's summary; measure wake-up latency for a deadline on it.",
+        function=measures.mixed_measures,
     ),
     Check(
         id="CLOCK-RES",
