@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-import inspect
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
+from rtassay.cli.import_files import Chosen, ReadingView, choose, make_importer, tabular
 from rtassay.cli.judging import cache_findings, judge, own_requirement
-from rtassay.cli.options import json_option, print_json
+from rtassay.cli.options import Duration, json_option, print_json
 from rtassay.cli.run_options import parse_labels
 from rtassay.importers.base import Importer
-from rtassay.model import rooms
+from rtassay.importers.versions import late_policy
 from rtassay.model.errors import InputFileError, UsageError
+from rtassay.model.events import Event, Facts
 
-_HEAD = 64 * 1024
+_OWN_FORMAT = "rtw"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a person adds to what the files say."""
+
+    output: str | None
+    labels: dict[str, str]
+    note: str | None
+    reading: dict[str, str]
+    interval_ns: int | None
+    tool_version: str | None
 
 
 @click.command("import")
@@ -24,13 +39,17 @@ _HEAD = 64 * 1024
     "--format", "format_name", metavar="NAME", help="The format, where it is not to be recognised by content."
 )
 @click.option(
-    "--label", "labels", multiple=True, metavar="K=V", help="What only a person knows: ambient=21C, supply=USB."
+    "--label", "labels", multiple=True, metavar="K=V", help="What only a person knows: kernel=rt, ambient=21C."
 )
 @click.option("--note", help="A sentence to keep with the recording.")
 @click.option(
+    "--interval", "interval_ns", type=Duration("1us"), metavar="TIME", help="The interval, where the file does not say."
+)
+@click.option("--tool-version", metavar="VERSION", help="Version of the tool, where the file does not say.")
+@click.option(
     "--column", metavar="NAME", help="table, parquet: the column with the latencies (default: latency_us or alike)."
 )
-@click.option("--unit", metavar="UNIT", help="table, parquet, hgrm: ns, us, ms or s, where the file does not say.")
+@click.option("--unit", metavar="UNIT", help="ns, us, ms or s, where the file does not say.")
 @click.option("--lane-column", metavar="NAME", help="table, parquet: the column that names the lane of each latency.")
 @json_option
 def command(
@@ -39,88 +58,86 @@ def command(
     format_name: str | None,
     labels: tuple[str, ...],
     note: str | None,
+    interval_ns: int | None,
+    tool_version: str | None,
     column: str | None,
     unit: str | None,
     lane_column: str | None,
     as_json: bool,
 ) -> int:
-    """Recordings from FILES: streams of `rtprobe cyclic > f.rtw`, taken on a board without a network."""
-    known = parse_labels(labels)
+    """Recordings from FILES of other tools, and from streams of `rtprobe cyclic > f.rtw`.
+
+    A file becomes one recording, or none if anything in it cannot be. Patterns may be quoted ('logs/*.txt'). A directory is a
+    group: its files of known formats get the label group=NAME.
+    """
     given = {"column": column, "unit": unit, "lane_column": lane_column}
     reading = {key: value for key, value in given.items() if value is not None}
+    if output is not None and Path(output).exists() and not Path(output).is_dir():
+        raise UsageError(f"-o {output} is not a directory")
     if column is not None and format_name is None:
-        format_name = _tabular(files)
-    chosen = [(Path(f), _recognise(Path(f), format_name)) for f in files]  # all are looked at before any is imported
-    rows = []
-    for path, name in chosen:
-        made = _import_one(path, _importer(name, reading), output, known, note)
+        format_name = tabular(files)
+    told = Told(output, parse_labels(labels), note, reading, interval_ns, tool_version)
+    chosen = choose(files, format_name)  # all are looked at before any is imported
+    importers = [make_importer(one.format, reading) for one in chosen]
+    rows, failed = [], []
+    for one, importer in zip(chosen, importers, strict=True):
+        try:
+            made = _import_one(one, importer, told)
+        except InputFileError as error:
+            if len(chosen) == 1:
+                raise
+            failed.append({"path": str(one.path), "error": str(error)})
+            click.echo(f"rtassay: {error}", err=True)
+            continue
         rows.append({"id": made.name.removesuffix(".rta"), "path": str(made)})
         if not as_json:
-            click.echo(f"{path} -> {made}")
+            click.echo(f"{one.path} -> {made}")
     if as_json:
-        print_json({"schema": "rtassay/import/1", "recordings": rows})
+        print_json({"schema": "rtassay/import/1", "recordings": rows} | ({"failed": failed} if failed else {}))
+    if failed:
+        raise InputFileError(f"{len(failed)} of {len(chosen)} files could not be imported", "see above")
     return 0
 
 
-def _recognise(path: Path, format_name: str | None) -> str:
-    try:
-        with path.open("rb") as file:
-            head = file.read(_HEAD)
-    except OSError as error:
-        raise InputFileError(f"cannot read {path}", error.strerror) from error
-    names = [format_name] if format_name else list(rooms.table("importers"))
-    for name in names:
-        importer = rooms.load("importers", name)()
-        if format_name or importer.recognises(head):
-            return name
-    raise InputFileError(
-        f"{path}: not a format known here",
-        "its first bytes fit none of them" if head else "the file is empty",
-        f"known: {', '.join(names)}",
-    )
-
-
-def _importer(name: str, reading: dict[str, str]) -> Importer:
-    """The importer with the options for reading. Raises UsageError for an option that its format does not have."""
-    member = rooms.load("importers", name)
-    known = inspect.signature(member).parameters
-    for key in reading:
-        if key not in known:
-            raise UsageError(
-                f"--{key.replace('_', '-')} means nothing for the format {name}",
-                hint="leave it out, or name another --format",
-            )
-    made: Importer = member(**reading)
-    return made
-
-
-def _tabular(files: tuple[str, ...]) -> str | None:
-    """Whoever names a column means a table, whatever its header looks like; Parquet shows itself."""
-    try:
-        heads = [_first_bytes(Path(f)) for f in files]
-    except OSError:
-        return None  # said with the file's name where it is recognised
-    return None if b"PAR1" in heads else "table"
-
-
-def _first_bytes(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(4)
-
-
-def _import_one(path: Path, importer: Importer, output: str | None, labels: dict[str, str], note: str | None) -> Path:
+def _import_one(one: Chosen, importer: Importer, told: Told) -> Path:
     from rtassay import store
 
-    if output is not None and Path(output).exists() and not Path(output).is_dir():
-        raise UsageError(f"-o {output} is not a directory")
-    made = store.import_events(
-        Path(output) if output is not None else store.home(),
-        path,
-        importer.source(path),
-        importer.read(path),
-        labels=labels,
-        note=note,
-    )
+    source = importer.source(one.path)
+    if told.tool_version is not None:
+        source = replace(
+            source, version=told.tool_version, late_policy=_policy(source.tool, told.tool_version, source.late_policy)
+        )
+    labels = ({"group": one.group} if one.group is not None else {}) | told.labels
+    view = ReadingView(one.path)
+    if hasattr(importer, "progress"):
+        importer.progress = view
+    events: Iterable[Event] = importer.read(one.path)
+    if told.interval_ns is not None and one.format != _OWN_FORMAT:
+        events = _with_interval(events, told.interval_ns)
+    try:
+        made = store.import_events(
+            Path(told.output) if told.output is not None else store.home(),
+            one.path,
+            source,
+            events,
+            labels=labels,
+            note=told.note,
+        )
+    finally:
+        view.close()
     opened = store.open_recording(made)
     cache_findings(made, judge(opened, own_requirement(opened.manifest)))
     return Path(made)
+
+
+def _policy(tool: str, version: str, known: str) -> str:
+    found = late_policy(tool, version)
+    return known if found == "unknown" else found
+
+
+def _with_interval(events: Iterable[Event], interval_ns: int) -> Iterator[Event]:
+    """The events with an interval for the lanes of which the file tells none."""
+    for event in events:
+        if isinstance(event, Facts) and not event.data.get("interval_ns"):
+            event = Facts(event.data | {"interval_ns": interval_ns})
+        yield event

@@ -6,7 +6,7 @@ absent, which means that the format does not tell. The checks of `analysis.check
 | key | holds |
 | --- | --- |
 | `kind` | `histogram`, `stream` (every sample in order) or `summary` (only minimum, average and maximum) |
-| `unit`, `unit_from` | `ns` or `us`, and where that is known from: `format`, `command line`, `values`, `assumed` |
+| `unit`, `unit_from` | `ns` or `us`, and where that is known from: `format`, `command line`, `option`, `values`, `assumed` |
 | `trailer` | whether the totals of a histogram are there |
 | `noise_lines`, `first_noise` | lines of something else around the data (a console log), and `{"line", "text"}` of the first |
 | `missing_rows` | rows of a histogram that the file leaves out (they may have been removed because they were zero) |

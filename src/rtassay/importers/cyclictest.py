@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rtassay.importers.base import Progress, blocks
 from rtassay.importers.versions import late_policy
-from rtassay.model.errors import InputFileError
+from rtassay.model.errors import InputFileError, UsageError
 from rtassay.model.events import Event
 from rtassay.model.manifest import Source
 from rtassay.probes.cyclictest_text import CyclictestText, Malformed
@@ -31,8 +31,10 @@ class CyclictestImporter:
     summary = "text of cyclictest: -h and -H histograms (also --histfile), -q and live summaries"
     damage_allowed = False
 
-    def __init__(self) -> None:
+    def __init__(self, unit: str | None = None) -> None:
+        """`unit`: ns for what was made with -N, us otherwise; None: decided from the content. Raises UsageError for another."""
         self.progress: Progress | None = None
+        self.unit = checked_unit(unit)
 
     def recognises(self, head: bytes) -> bool:
         return len(_VERBOSE.findall(head)) < 2 and (bool(_SIGNS.search(head)) or _has_bare_rows(head))
@@ -45,7 +47,7 @@ class CyclictestImporter:
 
     def read(self, path: Path) -> Iterator[Event]:
         """Everything comes at the end, since cyclictest writes it so. Raises InputFileError for a text that contradicts itself."""
-        parser = CyclictestText(whole=True)
+        parser = CyclictestText(whole=True, unit=self.unit)
         for block in blocks(path, progress=self.progress):
             parser.feed(block)
             if parser.broken is not None:
@@ -57,6 +59,13 @@ class CyclictestImporter:
                 f"{path} holds no measurement of cyclictest", "there is neither a histogram nor a line of a thread"
             )
         yield from events
+
+
+def checked_unit(unit: str | None) -> str | None:
+    """A unit that cyclictest has."""
+    if unit not in (None, "ns", "us"):
+        raise UsageError(f"cyclictest has no unit '{unit}'", hint="ns (made with -N) or us")
+    return unit
 
 
 def refuse(path: Path, broken: Malformed | None) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rtassay.importers.base import Progress, blocks
-from rtassay.importers.cyclictest import refuse
+from rtassay.importers.cyclictest import checked_unit, refuse
 from rtassay.importers.versions import late_policy
 from rtassay.model.errors import InputFileError
 from rtassay.model.events import End, Event, Facts, Note, Samples
@@ -46,8 +46,10 @@ class CyclictestVerboseImporter:
     summary = "stream of cyclictest -v: thread:cycle:value"
     damage_allowed = False
 
-    def __init__(self) -> None:
+    def __init__(self, unit: str | None = None) -> None:
+        """`unit`: ns for what was made with -N, us otherwise; None: decided from the content. Raises UsageError for another."""
         self.progress: Progress | None = None
+        self.unit = checked_unit(unit)
 
     def recognises(self, head: bytes) -> bool:
         return len(_HEAD_ROW.findall(head[:_HEAD])) >= 2
@@ -58,7 +60,8 @@ class CyclictestVerboseImporter:
 
     def read(self, path: Path) -> Iterator[Event]:
         """Samples as they come; FACTS, which needs the summary at the end of the file, last but one."""
-        reader = _Reader(path, _unit_of(path))
+        known = {None: None, "ns": (1, "option"), "us": (NS_PER_US, "option")}[self.unit]
+        reader = _Reader(path, known or _unit_of(path))
         held, number = b"", 1
         for block in blocks(path, progress=self.progress):
             data = held + block
@@ -70,7 +73,9 @@ class CyclictestVerboseImporter:
             number = reader.next_line
         if held:
             if _ROW.search(held) and len(held.rstrip(b"\r")) < _ROW_BYTES:
-                refuse(path, Malformed(number, "the file ends in the middle of this row", held.decode(errors="replace")))
+                refuse(
+                    path, Malformed(number, "the file ends in the middle of this row", held.decode(errors="replace"))
+                )
             yield from reader.take(held, number)
         yield from reader.finish()
 

@@ -70,7 +70,7 @@ class CyclictestText:
     there was one, and End only if the trailer was whole. `scale_ns` is the unit of the values (1 for a file made with -N).
 
     `whole`: the text is all there is of a run that is over (a file). Then End comes with whatever the text tells, a text without
-    a histogram gives the threads' summaries (all samples as overflow above their minimum), the unit is decided from the text,
+    a histogram gives the threads' summaries (all samples as overflow above their minimum), the unit is decided from the text unless `unit` says it,
     and `broken` is the first line that contradicts the rest: such a text must not be believed.
     """
 
@@ -80,7 +80,7 @@ class CyclictestText:
         *,
         scale_ns: int = NS_PER_US,
         whole: bool = False,
-        first_line: int = 1,
+        unit: str | None = None,
     ) -> None:
         self.malformed: list[Malformed] = []
         self.malformed_lines = 0
@@ -93,7 +93,8 @@ class CyclictestText:
         self._facts = dict(facts or {})
         self._scale_ns = scale_ns
         self._held = b""
-        self._line = first_line - 1
+        self._line = 0
+        self._unit = unit
         self._columns: list[dict[int, int]] = []
         self._row_lines: dict[int, int] = {}
         self._last_bin = -1
@@ -293,6 +294,9 @@ class CyclictestText:
 
     def _decide_unit(self) -> None:
         """-N shows in no row: the command line if it is there, else what values can be."""
+        if self._unit is not None:
+            self._scale_ns, self._unit_from = (1 if self._unit == "ns" else NS_PER_US), "option"
+            return
         if self.command is not None:
             self._scale_ns, self._unit_from = (1 if self.command.nanoseconds else NS_PER_US), "command line"
             return

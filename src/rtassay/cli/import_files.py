@@ -1,0 +1,176 @@
+"""Which files `rtassay import` was given, as what each is read, and how far the reading is."""
+
+from __future__ import annotations
+
+import glob
+import inspect
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from rtassay.importers.base import Importer
+from rtassay.model import rooms
+from rtassay.model.errors import InputFileError, UsageError
+
+_HEAD = 64 * 1024
+_SAYS_AFTER_S = 2.0
+_LINE_EVERY_S = 10.0
+_REDRAW_EVERY_S = 0.5
+_SUFFIX = ".rta"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """One file to import. `group`: name of the directory that was given, if it was one."""
+
+    path: Path
+    format: str
+    group: str | None = None
+
+
+def choose(words: tuple[str, ...], format_name: str | None) -> list[Chosen]:
+    """Every file of the command line, recognised; a directory stands for the files in it that are of a known format.
+
+    Raises UsageError and InputFileError naming the file and what was tried.
+    """
+    chosen: list[Chosen] = []
+    for word in words:
+        for path in _expand(word):
+            chosen += (
+                _of_directory(path, format_name) if path.is_dir() else [Chosen(path, recognise(path, format_name))]
+            )
+    once: dict[Path, Chosen] = {}
+    for one in chosen:
+        once.setdefault(one.path.resolve(), one)
+    return list(once.values())
+
+
+def _expand(word: str) -> list[Path]:
+    """A path, or the paths that a pattern stands for where no shell has seen to that."""
+    path = Path(word)
+    if path.exists() or not glob.has_magic(word):
+        return [path]
+    found = [Path(name) for name in sorted(glob.glob(word, recursive=True))]  # noqa: PTH207 - the pattern may be absolute
+    if not found:
+        raise UsageError(f"no file matches {word}")
+    return found
+
+
+def _of_directory(directory: Path, format_name: str | None) -> list[Chosen]:
+    if directory.suffix == _SUFFIX:
+        raise UsageError(f"{directory} is a recording already", hint="give it to show, report or compare as it is")
+    try:
+        files = sorted(p for p in directory.iterdir() if p.is_file() and not p.name.startswith("."))
+    except OSError as error:
+        raise InputFileError(f"cannot read {directory}", error.strerror) from error
+    group = directory.resolve().name
+    found, unknown = [], []
+    for path in files:
+        names = [format_name] if format_name else formats_of(path)
+        if len(names) == 1:
+            found.append(Chosen(path, names[0], group))
+        else:
+            unknown.append(path.name)
+    # jitterdebugger -o DIR -s writes one run twice; the samples keep order and have no limit of 1 ms
+    formats = {one.format for one in found}
+    if {"jitterdebugger", "jitterdebugger-raw"} <= formats:
+        unknown += [one.path.name for one in found if one.format == "jitterdebugger"]
+        found = [one for one in found if one.format != "jitterdebugger"]
+    if not found:
+        raise InputFileError(f"{directory} holds no file of a format known here", hint=_known())
+    if unknown:
+        click.echo(f"{directory}: left out {', '.join(unknown)}", err=True)
+    return found
+
+
+def recognise(path: Path, format_name: str | None) -> str:
+    """The one format of a file. Raises InputFileError if it is none, or several."""
+    names = [format_name] if format_name else formats_of(path)
+    if len(names) == 1:
+        return names[0]
+    if names:
+        raise InputFileError(
+            f"{path} could be {' or '.join(names)}", hint=f"say which: {' or '.join(f'--format {n}' for n in names)}"
+        )
+    empty = path.is_file() and path.stat().st_size == 0
+    raise InputFileError(
+        f"{path}: not a format known here", "the file is empty" if empty else "its content fits none of them", _known()
+    )
+
+
+def formats_of(path: Path) -> list[str]:
+    """Formats whose importer recognises the beginning of a file; if none does (a console log), its end."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+            file.seek(max(len(head), path.stat().st_size - _HEAD))
+            tail = file.read(_HEAD)
+    except OSError as error:
+        raise InputFileError(f"cannot read {path}", error.strerror) from error
+    members = {name: rooms.load("importers", name)() for name in rooms.table("importers")}
+    found = [name for name, member in members.items() if member.recognises(head)]
+    return found or [name for name, member in members.items() if tail and member.recognises(tail)]
+
+
+def _known() -> str:
+    return f"tried: {', '.join(rooms.table('importers'))}; --format NAME overrides"
+
+
+def make_importer(name: str, reading: dict[str, str]) -> Importer:
+    """The importer with the options for reading. Raises UsageError for an option that its format does not have."""
+    member = rooms.load("importers", name)
+    known = inspect.signature(member).parameters
+    for key in reading:
+        if key not in known:
+            raise UsageError(
+                f"--{key.replace('_', '-')} means nothing for the format {name}",
+                hint="leave it out, or name another --format",
+            )
+    made: Importer = member(**reading)
+    return made
+
+
+def tabular(words: tuple[str, ...]) -> str | None:
+    """Whoever names a column means a table, whatever its header looks like; Parquet shows itself."""
+    try:
+        heads = [_first_bytes(path) for word in words for path in _expand(word) if path.is_file()]
+    except OSError:
+        return None  # said with the file's name where it is recognised
+    return None if b"PAR1" in heads else "table"
+
+
+def _first_bytes(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(4)
+
+
+class ReadingView:
+    """Tells on stderr how much of a file is read, once that takes longer than two seconds."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._live = sys.stderr.isatty()
+        self._next_s = time.monotonic() + _SAYS_AFTER_S
+        self._drawn = False
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now < self._next_s or not total:
+            return
+        self._next_s = now + (_REDRAW_EVERY_S if self._live else _LINE_EVERY_S)
+        text = f"{self._path}: {100 * done // total} % of {total / 1e6:.0f} MB read"
+        if self._live:
+            sys.stderr.write(f"\r{text}\x1b[K")
+            sys.stderr.flush()
+            self._drawn = True
+        else:
+            click.echo(text, err=True)
+
+    def close(self) -> None:
+        """Take the line back."""
+        if self._drawn:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
