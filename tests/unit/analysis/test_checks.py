@@ -42,6 +42,13 @@ def begin_end(made: Recording) -> tuple[int, int]:
     return made.manifest.started_ns, made.manifest.ended_ns
 
 
+def of_measures(*measures: str) -> Recording:
+    """Lanes of CPU 0 as an importer names them, each of one measure."""
+    names = [f"cpu0 {measure} {i}" for i, measure in enumerate(measures)]
+    lanes = [entry(skip_lane({5: 10, 9: 1}), index=i, name=name, cpu=0) for i, name in enumerate(names)]
+    return cyclictest(*lanes, facts={"import": {"measures": dict(zip(names, measures, strict=True))}})
+
+
 def loaded(started: int | None = -2 * SECOND, ended: int | None = 2 * SECOND, **changes: Any) -> Recording:
     """A run under stress-ng; times relative to begin and end of the measurement."""
     made = run(plan=Plan(interval_ns=MS, priority=90, load="stress-ng"), labels={})
@@ -156,6 +163,12 @@ CASES: list[tuple[str, Callable[[], Recording], str, str | None, str]] = [
     ("TRAILER-STRIPPED", bare, "warning", "integrity", "original file"),
     ("TRAILER-STRIPPED", lambda: cyclictest(skip_lane({5: 10})), "pass", None, "totals"),
     ("TRAILER-STRIPPED", run, "pass", None, "totals"),
+    ("MIXED-MEASURES", run, "pass", None, "wake-up latency"),
+    ("MIXED-MEASURES", lambda: of_measures("thread"), "pass", None, "every lane is thread latency"),
+    ("MIXED-MEASURES", lambda: of_measures("irq", "thread"), "note", "integrity", "'all' is that of thread only"),
+    ("MIXED-MEASURES", lambda: of_measures("noise", "noise"), "warning", "optimism", "not wake-up latency"),
+    ("MIXED-MEASURES", lambda: of_measures("mixture"), "invalid", "optimism", "no one quantity"),
+    ("SELF-INTERFERENCE", lambda: of_measures("irq", "thread"), "pass", None, "one lane per CPU"),
     ("CLOCK-RES", run, "pass", None, "tsc"),
     (
         "CLOCK-RES",
@@ -431,7 +444,7 @@ def test_too_few_activations_warn_once_something_is_required() -> None:
 def test_the_table_is_whole() -> None:
     asked = """CO-MISSED COUNT-MISMATCH NOT-RT-POLICY NOT-PINNED SELF-INTERFERENCE MAIN-ON-MEASURED RT-THROTTLE-ON NOT-MLOCKED
     PAGE-FAULTS KERNEL-NOT-RT GOVERNOR CLOCK-RES VM-STEAL NO-LOAD LOAD-WINDOW SINGLE-RUN N-TOO-SMALL PERCENTILE-UNSUPPORTED
-    RECORD-LATE STARTUP-MAX SIMULTANEOUS OBSERVER-LOAD HIST-TRUNCATED TRAILER-STRIPPED"""
+    RECORD-LATE STARTUP-MAX SIMULTANEOUS OBSERVER-LOAD HIST-TRUNCATED TRAILER-STRIPPED MIXED-MEASURES"""
     assert sorted(asked.split()) == sorted(check.id for check in CHECKS)
     page = reference_markdown()
     for check in CHECKS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rtassay.analysis.checks.base import INTEGRITY, INVALID, NOTE, OPTIMISM, WARNING, Context, Outcome, passed
+from rtassay.analysis.checks.base import INTEGRITY, INVALID, NOTE, OPTIMISM, WARNING, Context, Outcome, passed, unknown
 from rtassay.analysis.measures import WAKE_UP, measure_of, pooled_measure
 
 _APART = ("irq", "thread", "user")
@@ -12,6 +12,8 @@ _WORDS = {"noise": "time taken from a busy thread", "stall": "gaps in a busy loo
 def mixed_measures(context: Context) -> Outcome:
     """A histogram that adds up several quantities, or one that is not wake-up latency."""
     lanes = {lane.entry.name: measure_of(context.manifest, lane.entry.name) for lane in context.accounts}
+    if not lanes:
+        return unknown("no lane")
     kinds = set(lanes.values())
     facts = {"measures": sorted(kinds)}
     if "mixture" in kinds:
