@@ -453,3 +453,25 @@ PAIR_CHECKS: Final[tuple[PairCheck, ...]] = (
 def run_all(pair: Pair) -> tuple[CheckResult, ...]:
     """All checks in the order of the table; each has a result."""
     return tuple(check.run(pair) for check in PAIR_CHECKS)
+
+
+def reference_markdown() -> str:
+    """docs/reference/comparison-checks.md."""
+    parts = [
+        "# Checks of a comparison\n\n"
+        "<!-- Generated from the table in src/rtassay/analysis/compare/checks.py. -->\n\n"
+        "They run on every `rtassay compare`, beside the [checks of each recording](checks.md), with the same severities. The first "
+        "three refuse: nothing is concluded from groups that have no common meaning.\n",
+        "\n".join(
+            [
+                "| check | severity | fires when |",
+                "| --- | --- | --- |",
+                *(f"| [{c.id}](#{c.id.lower()}) | {c.severity} | {c.condition} |" for c in PAIR_CHECKS),
+            ]
+        )
+        + "\n",
+    ]
+    parts += [
+        f"## {c.id}\n\n{c.explanation}\n\nFires when {c.condition}.\n\nWhat to do: {c.remedy}\n" for c in PAIR_CHECKS
+    ]
+    return "\n".join(parts)

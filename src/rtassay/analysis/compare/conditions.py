@@ -196,6 +196,8 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
         "warm_up", "warm-up", "warm-up", lambda r: format_time(r.manifest.plan.warm_up_ns) if own_run(r) else None
     ),
 )
+# How it was measured is meant to be equal: it is the factor only where a person says so.
+_OF_MEASURING = ("tool", "lanes", "warm-up", "mlock", "timer-slack", "aligned")
 FAMILIES: Final = tuple(dict.fromkeys(condition.family for condition in CONDITIONS))
 
 
@@ -263,7 +265,7 @@ def _found(rows: Sequence[Row]) -> tuple[str, ...]:
     """What tells the groups apart: what a person labelled (kernel first), else the kernel, else the load, else the one thing that differs."""
     differing = [row for row in rows if _consistent(row)]
     labelled = [row[2] for row in differing if row[0].startswith("label.")]
-    families = list(dict.fromkeys(row[2] for row in differing if row[2] != "kernel-base"))
+    families = list(dict.fromkeys(row[2] for row in differing if row[2] not in ("kernel-base", *_OF_MEASURING)))
     for choice in (labelled, families if not labelled else []):
         for preferred in ("kernel", "load"):
             if preferred in choice:
