@@ -14,6 +14,7 @@ from rtassay.cli.options import EXIT_BY_STATE, json_option, print_json, requirem
 from rtassay.model import rooms
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.findings import Findings
+from rtassay.model.published import Against
 from rtassay.model.recording import Recording
 
 _BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", ".txt": "terminal"}
@@ -30,12 +31,18 @@ _BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json
 @click.option(
     "--format", "format_name", metavar="NAME", help="html, markdown, json or terminal, whatever the suffix says."
 )
+@click.option(
+    "--against",
+    metavar="published[:BOARD]",
+    help="Published results beside the recording (html, markdown): published:pi5. rtassay published lists them.",
+)
 @requirement_options
 @json_option
 def command(
     recording: str,
     output: str | None,
     format_name: str | None,
+    against: str | None,
     deadline_ns: int | None,
     p_target: float,
     confidence: float,
@@ -49,7 +56,7 @@ def command(
     findings = judge(opened, stated or own_requirement(opened.manifest))
     name = format_name or _format_of(output)
     target = output or f"{findings.id}{rooms.load('reports', name)().suffix}"
-    write_report(name, target, findings, opened)
+    write_report(name, target, findings, opened, _beside(against, name, findings))
     if as_json:
         print_json(
             {"schema": "rtassay/report/1", "id": findings.id, "recording": str(path), "path": target, "format": name}
@@ -70,9 +77,35 @@ def _format_of(output: str | None) -> str:
     return _BY_SUFFIX[suffix]
 
 
-def write_report(name: str, target: str, findings: Findings, recording: Recording) -> None:
-    """Render by the room's member `name` and write to a file or `-` (stdout)."""
-    write_bytes(target, rooms.load("reports", name)().render(findings, recording))
+def _beside(text: str | None, name: str, findings: Findings) -> Against | None:
+    """What --against asks for. Raises UsageError for another form, a board nobody published, a format without such a table."""
+    if text is None:
+        return None
+    kind, _, board = text.partition(":")
+    if kind != "published":
+        raise UsageError(
+            f"--against '{text}' is not of the form published:BOARD", hint="against recordings: rtassay compare"
+        )
+    if name not in ("html", "markdown"):
+        raise UsageError(f"--against has no place in {name}", hint="write .html or .md")
+    from rtassay.analysis.against import against
+    from rtassay.analysis.published import check, choose
+    from rtassay.published import load
+
+    every = load()
+    rows = choose(every, board=board or None)
+    if not rows:
+        raise UsageError(f"nobody published results of '{board}'", hint="rtassay published lists the boards")
+    return against(findings, rows, check(every), text)
+
+
+def write_report(
+    name: str, target: str, findings: Findings, recording: Recording, against: Against | None = None
+) -> None:
+    """Render by the room's member `name` and write to a file or `-` (stdout); `against` where that member has a place for it."""
+    member = rooms.load("reports", name)
+    report = member() if against is None else member(against=against)
+    write_bytes(target, report.render(findings, recording))
 
 
 def write_bytes(target: str, data: bytes) -> None:

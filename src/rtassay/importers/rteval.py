@@ -188,7 +188,7 @@ class _Parser:
         except expat.ExpatError as error:
             why = f"not well-formed XML: {expat.ErrorString(error.code)}"
             raise bad(self.path, why, line=error.lineno, column=error.offset + 1) from error
-        except (UnicodeError, LookupError) as error:
+        except (ValueError, LookupError) as error:
             raise self._bad(f"its encoding cannot be read: {error}") from error
         report = self.report
         if report.module is None:

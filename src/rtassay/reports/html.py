@@ -13,8 +13,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from rtassay.model.findings import Findings, Verdict
+from rtassay.model.published import Against
 from rtassay.model.recording import Recording
 from rtassay.model.units import format_time
+from rtassay.reports import against as beside
 from rtassay.reports import details, series, svg, view
 
 
@@ -40,6 +42,10 @@ class HtmlReport:
     suffix = ".html"
     summary = "self-contained page with plots"
 
+    def __init__(self, against: Against | None = None) -> None:
+        """`against`: published results to show beside the recording."""
+        self.against = against
+
     def render(self, findings: Findings, recording: Recording) -> bytes:
         style = asset("uPlot.min.css") + asset("report.css")
         uplot, script = asset("uPlot.iife.min.js"), asset("report.js")
@@ -49,6 +55,9 @@ class HtmlReport:
             script=Markup(script),
             csp=content_policy(style, uplot, script),
             line=view.one_line,
+            against=None if self.against is None else Rows(beside.COLUMNS, beside.rows(self.against)),
+            against_title="" if self.against is None else beside.title(self.against),
+            against_caveat=beside.CAVEAT,
             **_words(findings, recording),
             **_plots(findings, recording),
         )

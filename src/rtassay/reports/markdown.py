@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 
 from rtassay.model.findings import Findings
+from rtassay.model.published import Against
 from rtassay.model.recording import Recording
 from rtassay.model.units import format_time
+from rtassay.reports import against as beside
 from rtassay.reports import details, view
 
 # What GitHub would read as markup, a mention or a table border in text that came from elsewhere.
@@ -21,10 +23,15 @@ class MarkdownReport:
     suffix = ".md"
     summary = "tables for an issue or a mail"
 
+    def __init__(self, against: Against | None = None) -> None:
+        """`against`: published results to show beside the recording."""
+        self.against = against
+
     def render(self, findings: Findings, recording: Recording) -> bytes:
         parts = [
             *_head(findings, recording),
             *_lanes(findings, recording),
+            *(_against(self.against) if self.against is not None else ()),
             *_checks(findings),
             *_conditions(findings, recording),
         ]
@@ -122,6 +129,11 @@ def _lane_table(findings: Findings, *, due: bool) -> str:
     table = view.lane_table(findings, due=due)
     rows = [[escape(row[0].text), *(f"{c.text} {c.detail}".strip() for c in row[1:])] for row in table.rows]
     return pipe_table(table.columns, rows, numbers=True)
+
+
+def _against(against: Against) -> list[str]:
+    rows = [tuple(escape(cell) for cell in row) for row in beside.rows(against)]
+    return [f"### {escape(beside.title(against))}", pipe_table(beside.COLUMNS, rows), beside.CAVEAT]
 
 
 def _checks(findings: Findings) -> list[str]:
