@@ -222,7 +222,7 @@ def skip_lane(
         interval_ns=interval,
         n=rows.total,
         over=over,
-        max_ns=None if over is None else max(counts_us) * US,
+        max_ns=None if over is None or not counts_us else max(counts_us) * US,
     )
     return Lane(replace(entry, **changes), rows)
 

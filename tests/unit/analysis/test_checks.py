@@ -17,6 +17,7 @@ from rtassay.model.manifest import Damage, LoadEntry, Manifest, Obtained, Plan, 
 from rtassay.model.recording import Lane, Recording, Series, SpillRow
 
 from .build import MS, SECOND, US, block_lane, counted_lane, cyclictest, facts, inventory, recording, seconds, skip_lane
+from .imported_cases import IMPORTED
 
 DAY_S = 60
 
@@ -408,6 +409,9 @@ CASES: list[tuple[str, Callable[[], Recording], str, str | None, str]] = [
 ]
 
 
+CASES += IMPORTED
+
+
 @pytest.mark.parametrize(
     ("name", "made", "severity", "kind", "words"),
     CASES,
@@ -444,7 +448,8 @@ def test_too_few_activations_warn_once_something_is_required() -> None:
 def test_the_table_is_whole() -> None:
     asked = """CO-MISSED COUNT-MISMATCH NOT-RT-POLICY NOT-PINNED SELF-INTERFERENCE MAIN-ON-MEASURED RT-THROTTLE-ON NOT-MLOCKED
     PAGE-FAULTS KERNEL-NOT-RT GOVERNOR CLOCK-RES VM-STEAL NO-LOAD LOAD-WINDOW SINGLE-RUN N-TOO-SMALL PERCENTILE-UNSUPPORTED
-    RECORD-LATE STARTUP-MAX SIMULTANEOUS OBSERVER-LOAD HIST-TRUNCATED TRAILER-STRIPPED MIXED-MEASURES"""
+    RECORD-LATE STARTUP-MAX SIMULTANEOUS OBSERVER-LOAD HIST-TRUNCATED TRAILER-STRIPPED MIXED-MEASURES
+    INTERVAL-SPREAD LOOPS-FIRST-WINS VERBOSE-RING QUANTISED NEGATIVE-OR-ZERO LESS-EQUAL-EDGE TOOL-VERSION-UNKNOWN SUMMARY-INCONSISTENT"""
     assert sorted(asked.split()) == sorted(check.id for check in CHECKS)
     page = reference_markdown()
     for check in CHECKS:

@@ -22,6 +22,7 @@ from rtassay.analysis.checks.base import (
     passed,
     unknown,
 )
+from rtassay.analysis.measures import imported
 from rtassay.analysis.missed import due_view
 from rtassay.model.findings import lane_words
 from rtassay.model.units import NS_PER_MS, NS_PER_S, NS_PER_US, format_time
@@ -250,12 +251,20 @@ def hist_truncated(context: Context) -> Outcome:
         text = (
             f"{named(lanes)}: {over or 'some'} samples lie above the histogram's last bin, {format_time(limit)} or more"
         )
-        if context.deadline_ns is not None and context.deadline_ns >= limit:
+        if imported(context.manifest).get("kind") == "summary":
+            text = f"only minimum, average and maximum of {over} samples were kept"
+        if context.deadline_ns is not None and any(_uncountable(lane, context.deadline_ns) for lane in lanes):
             return Outcome(INVALID, f"{text}, and the deadline does too: exceedances cannot be counted", facts)
         return Outcome(WARNING, f"{text}: quantiles that reach there are lower bounds", facts)
     if any(_stripped(lane) for lane in context.accounts):
         return unknown("the totals were stripped from the file, so samples above the last bin cannot be excluded")
     return passed("every sample is in a bin")
+
+
+def _uncountable(lane: Account, deadline_ns: int) -> bool:
+    """Whether samples above the last bin may have met the deadline or not. A maximum below it leaves no doubt."""
+    top = lane.max_ns
+    return deadline_ns >= lane.limit_ns and (top is None or top + lane.bin_width_ns > deadline_ns)
 
 
 def _beyond(lane: Account) -> bool:

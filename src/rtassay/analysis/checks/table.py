@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rtassay.analysis.checks import integrity, load, measures, placement, platform, statistics
+from rtassay.analysis.checks import imported, integrity, load, measures, placement, platform, statistics
 from rtassay.analysis.checks.base import INTEGRITY, INVALID, NOTE, OPTIMISM, WARNING, Check
 
 CHECKS: Final[tuple[Check, ...]] = (
@@ -34,6 +34,36 @@ CHECKS: Final[tuple[Check, ...]] = (
         function=integrity.count_mismatch,
     ),
     Check(
+        id="INTERVAL-SPREAD",
+        condition="lanes sampled at different intervals",
+        kind=INTEGRITY,
+        severity=WARNING,
+        required=False,
+        explanation="cyclictest -t without -S, -h or -d0 makes each thread 500 us slower than the one before it. Pooled percentiles are then mostly those of the fastest thread.",
+        remedy="Read lane by lane; measure with -S, or with -d0.",
+        function=imported.interval_spread,
+    ),
+    Check(
+        id="LOOPS-FIRST-WINS",
+        condition="cyclictest ended by -l (or by nobody knows what) with lanes of sample counts that differ by more than 0.1 %",
+        kind=INTEGRITY,
+        severity=WARNING,
+        required=False,
+        explanation="With -l the thread that is done first stops all others, so that -l1000000 -t16 gives 4.9 million samples and not 16. The slow threads have the fewest.",
+        remedy="Count the samples of each lane; end the run by time (-D).",
+        function=imported.loops_first_wins,
+    ),
+    Check(
+        id="VERBOSE-RING",
+        condition="cycle numbers of a stream repeat, run backwards or leave gaps, only the largest of several samples was printed, or the summary's maximum is not in the stream",
+        kind=INTEGRITY,
+        severity=INVALID,
+        required=False,
+        explanation="cyclictest -v passes samples through a ring of 16384 entries that an ordinary thread empties: under load old samples are overwritten without a word, with the right number of lines. A warning where there is no summary to compare with, or where samples were still in the ring at the end.",
+        remedy="Use -h instead of -v, or rtprobe, which counts what it drops.",
+        function=imported.verbose_ring,
+    ),
+    Check(
         id="HIST-TRUNCATED",
         condition="samples lie above the last bin, or the maximum does",
         kind=OPTIMISM,
@@ -53,6 +83,16 @@ CHECKS: Final[tuple[Check, ...]] = (
         explanation="Without them nobody can tell whether samples lay above the last bin; HIST-TRUNCATED stays unknown.",
         remedy="Import the original output of the tool.",
         function=integrity.trailer_stripped,
+    ),
+    Check(
+        id="QUANTISED",
+        condition="a lane of 100 samples or more fills fewer than 5 bins, or its deviation is below one bin",
+        kind=INTEGRITY,
+        severity=WARNING,
+        required=False,
+        explanation="Whole microseconds hide everything below them: a maximum of 3 us means up to 4 us, and means or deviations of such lanes say little.",
+        remedy="Measure in nanoseconds (rtprobe, cyclictest -N).",
+        function=imported.quantised,
     ),
     Check(
         id="MIXED-MEASURES",
@@ -76,6 +116,36 @@ CHECKS: Final[tuple[Check, ...]] = (
         "only moves in steps above 1 us with a resolution as coarse; a note for a step of the wall clock, which the measurement does not use.",
         remedy="Use a kernel with high-resolution timers and the CPU's own counter (tsc, arch_sys_counter).",
         function=integrity.clock_res,
+    ),
+    Check(
+        id="NEGATIVE-OR-ZERO",
+        condition="a latency is zero or negative",
+        kind=INTEGRITY,
+        severity=WARNING,
+        required=False,
+        explanation="Nothing wakes up before it is due: the timer was programmed early, its calibration subtracts too much, or the clock was stepped.",
+        remedy="Look at the clock source and at the tool's calibration; measure with CLOCK_MONOTONIC.",
+        function=imported.negative_or_zero,
+    ),
+    Check(
+        id="LESS-EQUAL-EDGE",
+        condition="samples lie in the bin that holds the deadline",
+        kind=INTEGRITY,
+        severity=WARNING,
+        required=False,
+        explanation="A bin of whole microseconds that begins at the deadline holds samples that reached it, and cyclictest may be one bin off. They are counted as exceedances; a limit checked with > instead of >= would let them pass.",
+        remedy="State a deadline between two bins, or measure in nanoseconds.",
+        function=imported.less_equal_edge,
+    ),
+    Check(
+        id="TOOL-VERSION-UNKNOWN",
+        condition="the file does not tell the version of its tool, or whether its values are us or ns",
+        kind=INTEGRITY,
+        severity=WARNING,
+        required=False,
+        explanation="cyclictest before 0.92 runs late activations one after the other, later ones skip them without a count: the same stall gives other percentiles. A note where every version does the same.",
+        remedy="Say it with --tool-version (and --unit) on import.",
+        function=imported.tool_version_unknown,
     ),
     Check(
         id="OBSERVER-LOAD",
@@ -268,5 +338,15 @@ CHECKS: Final[tuple[Check, ...]] = (
         explanation="A cause common to all CPUs: firmware (SMI), the hypervisor, heat, stop_machine. CPUs are then not independent.",
         remedy="Look at hwlat, SMI counters and temperature at those moments.",
         function=statistics.simultaneous,
+    ),
+    Check(
+        id="SUMMARY-INCONSISTENT",
+        condition="minimum, average, maximum and deviation contradict each other (minimum <= average <= maximum, Samuelson, Bhatia-Davis), or the bins",
+        kind=INTEGRITY,
+        severity=INVALID,
+        required=False,
+        explanation="Such numbers cannot be of one set of samples: something was pasted, cut, or mixed.",
+        remedy="Import the original output of the tool.",
+        function=imported.summary_inconsistent,
     ),
 )
