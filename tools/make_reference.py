@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from rtassay.analysis.checks import reference_markdown
+from rtassay.analysis.compare.checks import reference_markdown as comparison_markdown
 from rtassay.boards.binaries import probe_path
 from rtassay.cli.main import VERBS, cli
 
@@ -42,7 +43,12 @@ def probe_page() -> str:
 
 
 def main() -> int:
-    pages = {"cli.md": cli_page(), "checks.md": reference_markdown(), "rtprobe.md": probe_page()}
+    pages = {
+        "cli.md": cli_page(),
+        "checks.md": reference_markdown(),
+        "comparison-checks.md": comparison_markdown(),
+        "rtprobe.md": probe_page(),
+    }
     stale = []
     for name, text in pages.items():
         path = ROOT / "docs" / "reference" / name

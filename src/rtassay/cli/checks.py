@@ -14,10 +14,13 @@ from rtassay.model.errors import UsageError
 @click.argument("check_id", required=False, metavar="[ID]")
 @json_option
 def command(check_id: str | None, as_json: bool) -> int:
-    """The validity checks that run on every recording; with an ID, what it means and what to do."""
+    """The validity checks that run on every recording; with an ID (also of a check of `compare`), what it means and what to do."""
     from rtassay.analysis.checks import CHECKS
+    from rtassay.analysis.compare.checks import PAIR_CHECKS
 
     chosen = [c for c in CHECKS if check_id is None or c.id == check_id.upper()]
+    if check_id is not None and not chosen:
+        chosen = [c.as_check() for c in PAIR_CHECKS if c.id == check_id.upper()]
     if not chosen:
         raise UsageError(f"there is no check '{check_id}'", hint="rtassay checks lists them")
     if as_json:

@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from rtassay.analysis.checks.base import INTEGRITY, INVALID, NOTE, PASS, WARNING, Outcome, passed, unknown
+from rtassay.analysis.checks.base import (
+    INTEGRITY,
+    INVALID,
+    NOTE,
+    PASS,
+    WARNING,
+    Check,
+    Context,
+    Outcome,
+    passed,
+    unknown,
+)
 from rtassay.analysis.compare import conditions, inference, refusal
 from rtassay.analysis.compare.conditions import CONFOUND, FACTOR, VARIES
 from rtassay.analysis.compare.run import Run
@@ -56,6 +67,14 @@ class PairCheck:
     explanation: str
     remedy: str
     function: Callable[[Pair], Outcome]
+
+    def as_check(self) -> Check:
+        """What it says of itself, in the shape of a recording's check; it cannot be run on one."""
+
+        def of_groups(context: Context) -> Outcome:
+            return unknown("a check of groups, not of a recording")
+
+        return Check(self.id, self.condition, self.kind, self.severity, False, self.explanation, self.remedy, of_groups)
 
     def run(self, pair: Pair) -> CheckResult:
         """The result, always."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from rtassay.model.comparison import (
     A_BETTER,
@@ -29,6 +30,7 @@ METHODS = {
     RUNS_BOOTSTRAP: "scatter of runs, studentised bootstrap of boots and runs on logarithms",
     WITHIN_RUN: "order statistics within the runs; the scatter between runs is not in it",
 }
+_HASH = re.compile(r"[0-9a-f]{40,}")
 RUN_STEPS = (0.5, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
 
 
@@ -216,7 +218,8 @@ def condition_rows(comparison: Comparison) -> list[tuple[str, str, str, str]]:
 
 
 def _side(values: tuple[str, ...]) -> str:
-    return view.one_line(" | ".join(values), 300) if values else "not known"
+    short = [f"{value[:12]}…" if _HASH.fullmatch(value) else value for value in values]
+    return view.one_line(" | ".join(short), 300) if values else "not known"
 
 
 def _remark(row: Difference) -> str:

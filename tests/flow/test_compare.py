@@ -1,0 +1,195 @@
+"""rtassay compare as a user meets it: files in, the known story out; groups by every kind of name; exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RTASSAY = ROOT / ".venv" / "bin" / "rtassay"
+DATA = ROOT / "tests" / "data" / "histograms"
+CHROMIUM = Path("/usr/bin/chromium")
+
+
+def rtassay(*args: str | Path, home: Path) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "RTASSAY_HOME": str(home)}
+    return subprocess.run([str(RTASSAY), *map(str, args)], capture_output=True, text=True, env=env, timeout=90)
+
+
+def as_json(*args: str | Path, home: Path, code: int = 0) -> Any:
+    done = rtassay(*args, "--json", home=home)
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def ids(home: Path) -> dict[str, str]:
+    """The two files of a Raspberry Pi 3B, imported as anybody would."""
+    made = {}
+    for kernel in ("std", "rt"):
+        told = as_json("import", DATA / f"rpi3b-4.14.27-{kernel}.hist.csv", "--label", f"kernel={kernel}", home=home)
+        made[kernel] = told["recordings"][0]["id"]
+    return made
+
+
+def test_the_riva_story(home: Path, ids: dict[str, str]) -> None:
+    data = as_json("compare", ids["std"], "--with", ids["rt"], home=home)
+    assert (data["schema"], data["conclusion"]) == ("rtassay/compare/1", "crosses")
+    turn = data["crossover"]
+    assert turn["value_ns"] == 95_000 and 1 - turn["q"] == pytest.approx(1.2e-6, rel=0.05)
+    assert (turn["worse_below"], turn["worse_above"]) == ("b", "a")
+    checks = {c["id"]: c["severity"] for c in data["checks"]}
+    assert checks["MEAN-SD-MISLEADS"] == "note" and checks["SINGLE-RUN"] == "warning"
+
+
+@pytest.mark.parametrize("how", ["label", "prefix", "path", "directory"])
+def test_every_way_to_name_a_recording(home: Path, ids: dict[str, str], how: str, tmp_path: Path) -> None:
+    def name(kernel: str) -> str:
+        where = home / "recordings" / f"{ids[kernel]}.rta"
+        if how == "directory":
+            (tmp_path / kernel).mkdir()
+            (tmp_path / kernel / where.name).symlink_to(where)
+        return {
+            "label": f"kernel={kernel}",
+            "prefix": ids[kernel][:-1],
+            "path": str(where),
+            "directory": str(tmp_path / kernel),
+        }[how]
+
+    data = as_json("compare", name("std"), "--with", name("rt"), home=home)
+    assert [r["id"] for r in data["a"]["runs"]] == [ids["std"]]
+    assert [r["id"] for r in data["b"]["runs"]] == [ids["rt"]]
+
+
+def test_a_recording_named_twice_counts_once_and_with_takes_all_that_follows(home: Path, ids: dict[str, str]) -> None:
+    data = as_json("compare", ids["std"], "kernel=std", "--with", ids["rt"], "kernel=rt", home=home)
+    assert [len(data[side]["runs"]) for side in ("a", "b")] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "condition", "code"),
+    [
+        ("std", "rt", "regression", 1),  # stock to RT: later up to p99.999
+        ("std", "rt", "regression=150", 1),  # p99 is 3 times as late
+        ("std", "rt", "regression=250", 0),
+        ("rt", "std", "regression=20", 1),  # back: p99.99999 is later, by 26 % to 53 %
+        ("rt", "std", "regression=60%", 0),
+        ("std", "std", "regression", 0),
+    ],
+)
+def test_a_build_server_fails_on_a_regression(
+    home: Path, ids: dict[str, str], a: str, b: str, condition: str, code: int
+) -> None:
+    done = rtassay("compare", ids[a], "--with", ids[b], "--fail-on", condition, home=home)
+    assert done.returncode == code, done.stderr
+    assert ("regression: B is later" in done.stderr) == (code == 1)
+
+
+def test_the_same_recording_on_both_sides_shows_nothing(home: Path, ids: dict[str, str]) -> None:
+    data = as_json("compare", ids["rt"], "--with", ids["rt"], home=home)
+    assert data["conclusion"] == "no_difference_shown"
+    assert {c["id"]: c["severity"] for c in data["checks"]}["DUPLICATE-RESULT"] == "warning"
+
+
+@pytest.mark.parametrize("suffix", ["html", "md", "json", "txt"])
+def test_reports(home: Path, ids: dict[str, str], suffix: str, tmp_path: Path) -> None:
+    out = tmp_path / f"page.{suffix}"
+    done = rtassay("compare", ids["std"], "--with", ids["rt"], "-o", out, home=home)
+    assert done.returncode == 0, done.stderr
+    assert str(out) in done.stdout
+    text = out.read_text()
+    assert "MEAN-SD-MISLEADS" in text and "95" in text
+
+
+def test_terminal_has_no_colour_in_a_pipe(home: Path, ids: dict[str, str]) -> None:
+    done = rtassay("compare", ids["std"], "--with", ids["rt"], home=home)
+    assert "\x1b" not in done.stdout and "B better" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("{std}",), "--with"),
+        (("{std}", "--with"), "--with"),
+        (("{std}", "--with", "kernel=xyz"), "kernel is one of rt, std"),
+        (("{std}", "--with", "colour=red"), "no recording has a label colour"),
+        (("{std}", "--with", "nosuch"), "there is no recording 'nosuch'"),
+        (("{std}", "--with", "{rt}", "--fail-on", "progress"), "regression=PERCENT"),
+        (("{std}", "--with", "{rt}", "--factor", "weather"), "there is no factor 'weather'"),
+        (("{std}", "--with", "{rt}", "-o", "page.pdf"), "does not tell a format"),
+        (("{std}", "--with", "{rt}", "--json", "-o", "-"), "both want stdout"),
+    ],
+)
+def test_usage_errors_exit_2_and_say_how_to_mend(
+    home: Path, ids: dict[str, str], args: tuple[str, ...], said: str
+) -> None:
+    done = rtassay("compare", *(a.format(**ids) for a in args), home=home)
+    assert done.returncode == 2 and said in done.stderr, done.stderr
+
+
+def test_an_empty_directory_is_no_group(home: Path, ids: dict[str, str], tmp_path: Path) -> None:
+    done = rtassay("compare", ids["std"], "--with", tmp_path, home=home)
+    assert done.returncode == 2 and "holds no recordings" in done.stderr
+
+
+def test_what_cannot_be_compared_is_refused_and_fails_a_build(home: Path, ids: dict[str, str]) -> None:
+    """Our own nanoseconds against a histogram of whole microseconds."""
+    run = as_run(home)
+    data = as_json("compare", ids["std"], "--with", run, home=home)
+    assert data["conclusion"] == "refused" and data["crossover"] is None
+    assert all(step["ratio"] is None for step in data["quantiles"])
+    done = rtassay("compare", ids["std"], "--with", run, "--fail-on", "regression", home=home)
+    assert done.returncode == 5 and "NOT COMPARED" in done.stdout
+
+
+def as_run(home: Path) -> str:
+    """The id of a real run of a second."""
+    env = {**os.environ, "RTASSAY_HOME": str(home)}
+    argv = [str(RTASSAY), "run", "--duration", "1s", "--interval", "1ms", "--load", "none", "--json"]
+    done = subprocess.run(argv, capture_output=True, text=True, env=env, timeout=90)
+    return str(json.loads(done.stdout)["id"])
+
+
+def test_the_page_draws_in_a_browser_and_asks_nothing_of_anybody(
+    home: Path, ids: dict[str, str], tmp_path: Path
+) -> None:
+    if not CHROMIUM.exists():
+        pytest.fail(f"{CHROMIUM} is missing: the page has to be opened in a browser; run: apt-get install -y chromium")
+    from playwright.sync_api import sync_playwright
+
+    out = tmp_path / "page.html"
+    assert rtassay("compare", ids["std"], "--with", ids["rt"], "-o", out, home=home).returncode == 0
+    complaints: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
+        try:
+            page = browser.new_page(viewport={"width": 1280, "height": 900})
+            page.on("console", lambda message: complaints.append(message.text))
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.on("request", lambda r: complaints.append(r.url) if r.url not in (out.as_uri(), "data:,") else None)
+            page.goto(out.as_uri())
+            page.wait_for_selector("#fig-exceedance canvas")
+            assert len(page.query_selector_all(".chart canvas")) == 2
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            dots = page.query_selector_all("svg.ladder .dot")
+            assert len(dots) == 8
+            plain = browser.new_context(java_script_enabled=False).new_page()
+            plain.goto(out.as_uri())
+            assert "95us" in plain.inner_text("body")
+            assert (
+                plain.query_selector("noscript svg") is not None
+                or plain.query_selector("svg.plot:not(.ladder)") is not None
+            )
+        finally:
+            browser.close()
+    assert complaints == []
