@@ -67,7 +67,11 @@ class HgrmImporter:
             "values above its highest trackable one are refused and not counted in the file",
             "whether latencies were corrected for coordinated omission is not in the file",
         ]
-        imported: dict[str, Any] = {"format": self.name, "caveats": caveats, "unit": self.unit}
+        imported: dict[str, Any] = {"format": self.name, "caveats": caveats, "unit": self.unit, "unit_from": "option"}
+        if (
+            table.mean is not None
+        ):  # of the values themselves, so below that of the bins: no summary to hold against them
+            imported["mean_ns"] = table.mean * UNITS[self.unit]
         inconsistent = contradictions([column], step_ns)
         if column.n is not None and column.n != column.binned:
             inconsistent.append(f"TotalCount of its end is {column.n}, the last row's {column.binned}")
@@ -156,6 +160,5 @@ class _Table:
         top = max(column.bins, default=0)
         if 0 < top - (column.max_ns or 0) <= step_ns:
             column.max_ns = top  # rounding of the print
-        column.avg_ns = None if self.mean is None else self.mean * unit_ns
         column.limit_ns = round(self.rows[-1][0] * unit_ns) + 1
         return column, step_ns, widest

@@ -185,7 +185,10 @@ class _Text:
         for i, cpu in enumerate(self.cpus):
             column = Column(name=f"cpu{cpu}", cpu=cpu, bins={edge: row[i] for edge, row in self.rows if row[i]})
             column.n = column.binned
-            column.min_ns, column.max_ns = (self._ns(key, i) for key in ("Minimum", "Maximum"))
+            column.max_ns = self._ns("Maximum", i)
+            column.min_ns = (
+                None if self.bias_us else self._ns("Minimum", i)
+            )  # it does not have the bias that the labels have
             column.avg_ns = self.values["Average"][i] * NS_PER_US
             if self.overflow_row is not None:
                 _settle(column, self.overflow_row, width_ns)
@@ -197,7 +200,9 @@ class _Text:
             found.caveats.append("no row says (including overflows): printed with -z, the last bucket was empty")
         if self.bias_us:
             found.more["bias_us"] = self.bias_us
-            found.caveats.append(f"oslat ran with -B: the labels of its buckets are shifted by a bias of {self.bias_us} us")
+            found.caveats.append(
+                f"oslat ran with -B: the labels of its buckets are shifted by a bias of {self.bias_us} us"
+            )
         return found
 
     def _ns(self, key: str, i: int) -> int:

@@ -40,6 +40,7 @@ _MIXED = (
     "rteval's timerlat module adds IRQ, thread and user latencies into one histogram: three quantities, three samples per activation",
     "rteval skips rtla's row over: samples beyond the last bucket are absent, the maximum included",
 )
+_PLAIN = ("rteval keeps neither cyclictest's count of overflows nor its version; the maximum is cyclictest's own",)
 _OF_STATISTICS = ("samples", "minimum", "maximum", "mean")
 
 
@@ -120,7 +121,7 @@ def _settle(column: Column, limit_us: int | None, mixed: bool) -> None:
 
 
 def _imported(report: _Report, mixed: bool) -> dict[str, Any]:
-    caveats = list(_MIXED) if mixed else []
+    caveats = list(_MIXED if mixed else _PLAIN)
     found: dict[str, Any] = {
         "format": "rteval",
         "caveats": caveats,
