@@ -84,18 +84,27 @@ def _resampled(arm: Arm) -> tuple[Floats, Floats]:
     size = arm.values.size
     names = sorted(set(arm.boots))
     if 1 < len(names) < size:
-        members = [np.array([i for i, boot in enumerate(arm.boots) if boot == name]) for name in names]
-        chosen = random.integers(len(names), size=(BOOTSTRAPS, len(names)))
-        rows = []
-        for row in chosen:
-            picks = np.concatenate([members[j][random.integers(members[j].size, size=members[j].size)] for j in row])
-            values = arm.redrawn[picks, random.integers(arm.redrawn.shape[1], size=picks.size)]
-            rows.append((values.mean(), values.var(ddof=1) / values.size if values.size > 1 else 0.0))
-        table = np.array(rows)
-        return table[:, 0], table[:, 1]
+        return _of_boots(arm, names, random)
     picks = random.integers(size, size=(BOOTSTRAPS, size))
     values = arm.redrawn[picks, random.integers(arm.redrawn.shape[1], size=picks.shape)]
     return values.mean(axis=1), values.var(axis=1, ddof=1) / size
+
+
+def _of_boots(arm: Arm, names: list[str], random: np.random.Generator) -> tuple[Floats, Floats]:
+    """Resamples of boots, and of the runs within each; boots may hold different numbers of runs, so places are masked."""
+    members = [[i for i, boot in enumerate(arm.boots) if boot == name] for name in names]
+    sizes = np.array([len(runs) for runs in members])
+    table = np.array([runs + [0] * (int(sizes.max()) - len(runs)) for runs in members])
+    boots = random.integers(len(names), size=(BOOTSTRAPS, len(names)))
+    shape = (*boots.shape, table.shape[1])
+    within = np.minimum((random.random(shape) * sizes[boots][..., None]).astype(np.int64), sizes[boots][..., None] - 1)
+    picks = table[boots[..., None], within]
+    used = np.arange(table.shape[1]) < sizes[boots][..., None]
+    values = np.where(used, arm.redrawn[picks, random.integers(arm.redrawn.shape[1], size=shape)], 0.0)
+    count = used.sum(axis=(1, 2))
+    mean = values.sum(axis=(1, 2)) / count
+    squares = (np.where(used, values - mean[:, None, None], 0.0) ** 2).sum(axis=(1, 2))
+    return mean, squares / np.maximum(count - 1, 1) / count
 
 
 def smallest_p(a_runs: int, b_runs: int) -> float:

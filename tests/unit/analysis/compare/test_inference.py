@@ -125,6 +125,18 @@ def test_boots_are_drawn_before_runs():
     assert width(by_boot) > 1.5 * width(own)
 
 
+def test_boots_may_hold_different_numbers_of_runs():
+    """The mean of resamples of 7 + 2 + 1 runs stays the mean of boots weighted as they come up."""
+    values = np.array([0.0] * 7 + [1.0] * 2 + [4.0])
+    means, errors = inference._resampled(Arm(values, values[:, None], tuple("xxxxxxxyyz")))
+    assert means.min() == 0 and means.max() == 4
+    assert (errors >= 0).all() and (errors[(means > 0) & (means < 4)] > 0).mean() > 0.9
+    # three boots drawn: 27 combinations, each weighing its runs
+    boots = [(7, 0.0), (2, 2.0), (1, 4.0)]
+    wanted = np.mean([(a[1] + b[1] + c[1]) / (a[0] + b[0] + c[0]) for a in boots for b in boots for c in boots])
+    assert means.mean() == pytest.approx(wanted, abs=0.05)
+
+
 def test_values_without_scatter_have_no_bootstrap():
     same = np.zeros(8)
     assert inference.bootstrap_t(*(Arm(same, same[:, None], tuple("abcdefgh")) for _ in range(2))) is None
