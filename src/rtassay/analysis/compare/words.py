@@ -93,11 +93,12 @@ def _seen(result: Comparison) -> str:
     if not known:
         return ", and the data could not show one"
     steps = [row for row in known if row.q in (0.5, 0.999, 0.99999)] or known[-1:]
-    return (
-        "; "
-        + ", ".join(f"{(row.detectable or 1) * 100 - 100:.2g} % at {percentile(row.q)}" for row in steps)
-        + (" would have been seen")
-    )
+    said = ", ".join(f"{_change(row.detectable or 1.0)} at {percentile(row.q)}" for row in steps)
+    return f"; {said} would have been seen"
+
+
+def _change(factor: float) -> str:
+    return f"{(factor - 1) * 100:.2g} %" if factor < 1.995 else f"a factor of {factor:.2g}"
 
 
 def not_covered(result: Comparison) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ def sample(counts, width=1, **more):
 small = st.dictionaries(st.integers(1, 12), st.integers(1, 5), min_size=1, max_size=8)
 
 
+@settings(max_examples=60, deadline=None)
 @given(small, small)
 def test_flips_are_the_changes_of_sign_of_the_exceedance(a, b):
     x, y = sample(a), sample(b)
@@ -96,6 +97,7 @@ def test_overflow_is_compared_up_to_its_limit_only():
     assert curves.flips(sample({10: 90}, over=10, limit_ns=100), beyond[1]) == []
 
 
+@settings(max_examples=60, deadline=None)
 @given(small, st.integers(1, 40))
 def test_the_chance_that_all_drawn_lie_below_is_exact(counts, m):
     one = sample(counts)
@@ -117,7 +119,7 @@ def test_it_keeps_its_digits_for_large_n(n):
         assert float(curves.log_all_below(np.array([n - k]), n, m)[0]) == pytest.approx(math.log(exact), rel=1e-6)
 
 
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.integers(1, 50), min_size=20, max_size=60), st.integers(0, 2**32))
 def test_quantiles_of_the_maximum_agree_with_drawing(values, seed):
     one = sample(dict(Counter(values)))

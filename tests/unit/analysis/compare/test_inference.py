@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -46,6 +46,7 @@ def test_many_runs_are_sampled_and_say_so():
     assert inference.permutation_p(a, b) == (p, exact), "not deterministic"
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.integers(0, 30))
 def test_holm(ps, more):
     adjusted = inference.holm(ps, len(ps) + more)
@@ -65,6 +66,7 @@ def test_holm_of_the_textbook_and_unknowns():
     ]
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=9), st.lists(st.integers(-5, 5), min_size=1, max_size=9))
 def test_a12_is_u_over_mn(a, b):
     wanted = stats.mannwhitneyu(b, a).statistic / (len(a) * len(b))
