@@ -19,6 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+import import_cost  # noqa: E402
 import probe_cost  # noqa: E402
 import recording_cost  # noqa: E402
 from common import Row  # noqa: E402
@@ -41,6 +42,7 @@ PARTS = (
     Part("size", recording_cost.bytes_per_sample),
     Part("histogram", recording_cost.histogram_of_1e8),
     Part("start", recording_cost.start_up),
+    Part("import", import_cost.cost),
 )
 
 

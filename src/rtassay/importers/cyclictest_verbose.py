@@ -33,6 +33,8 @@ _LANES_MOST = 4096
 _JUMP_MOST = 10**10
 _VALUE_MOST = 10**15
 _ROW_LEAST = 15
+_MANY_ROWS = 1000
+_LINES_MOST = 1 << 16
 _ROW_BYTES = 26  # of %8d:%8d:%8d
 _LINE_MOST = 1 << 20
 _TOO_FAST_NS = 100
@@ -60,17 +62,26 @@ class CyclictestVerboseImporter:
 
     def read(self, path: Path) -> Iterator[Event]:
         """Samples as they come; FACTS, which needs the summary at the end of the file, last but one."""
+        from rtassay.importers import verbose_rows
+
         known = {None: None, "ns": (1, "option"), "us": (NS_PER_US, "option")}[self.unit]
         reader = _Reader(path, known or _unit_of(path))
         held, number = b"", 1
-        for block in blocks(path, progress=self.progress):
-            data = held + block
-            cut = data.rfind(b"\n") + 1
-            held = data[cut:]
+        for block in blocks(path, verbose_rows.CHUNK_ROWS * verbose_rows.ROW_BYTES, self.progress):
+            begin = block.find(b"\n") + 1
+            cut = block.rfind(b"\n") + 1
+            if held and begin:
+                # only the line that lies across two blocks is copied
+                yield from reader.take(held + block[:begin], number)
+                number, held = reader.next_line, b""
+            else:
+                begin = 0
+            if cut > begin:
+                yield from reader.take(block[:cut] if cut < len(block) else block, number, begin)
+                number = reader.next_line
+            held += block[cut:]
             if len(held) > _LINE_MOST:
                 refuse(path, Malformed(number, "a line of more than 1 MiB", ""))
-            yield from reader.take(data[:cut], number)
-            number = reader.next_line
         if held:
             if _ROW.search(held) and len(held.rstrip(b"\r")) < _ROW_BYTES:
                 refuse(
@@ -80,19 +91,19 @@ class CyclictestVerboseImporter:
         yield from reader.finish()
 
 
-def rows_of(data: bytes, number: int) -> Iterator[tuple[Any, int] | tuple[bytes, int]]:
+def rows_of(data: bytes, number: int, start: int = 0) -> Iterator[tuple[Any, int] | tuple[bytes, int]]:
     """The rows of whole lines as `Rows`, and every other line as bytes, each with the number of its (first) line."""
     from rtassay.importers import verbose_rows
 
-    at, patience = 0, 1
+    at, found, patience = start, 0, 1
     while at < len(data):
         rows = verbose_rows.parse(data, at)
         if rows.used:
             yield rows, number
-            at += rows.used
-            number += len(rows.lane)
+            at, number, found = at + rows.used, number + len(rows.lane), found + len(rows.lane)
+            continue
         # In a file where few lines are rows, looking for many rows at once after each line would cost too much.
-        patience = 1 if len(rows.lane) > patience else patience * 2
+        patience, found = 1 if found >= _MANY_ROWS else min(2 * patience, _LINES_MOST), 0
         for _ in range(patience):
             if at >= len(data):
                 break
@@ -109,6 +120,7 @@ class _Lane:
     n: int = 0
     next_k: int = 0
     last_cycle: int = -1
+    last_printed: int = -1
     first_cycle: int = -1
     dropped: int = 0
     gaps: int = 0
@@ -138,11 +150,11 @@ class _Reader:
         self._text = CyclictestText(whole=True)
         self._printed_us: dict[int, int] = {}
 
-    def take(self, data: bytes, number: int) -> Iterator[Samples]:
-        """Samples of whole lines, the first of which has this number."""
+    def take(self, data: bytes, number: int, start: int = 0) -> Iterator[Samples]:
+        """Samples of whole lines from `start` on, the first of which has this number."""
         import numpy as np
 
-        for found, line in rows_of(data, number):
+        for found, line in rows_of(data, number, start):
             if isinstance(found, bytes):
                 self.next_line = line + 1
                 row = self._other(found, line)
@@ -175,7 +187,7 @@ class _Reader:
         if wrong.any():
             self._refuse(int(lines[int(np.argmax(wrong))]), "a number that is too large")
         lane = self._lanes.setdefault(number, _Lane())
-        cycle = _of_zeros(lane.last_cycle, cycle, value)
+        printed, cycle = int(cycle[-1]), _of_zeros(lane, cycle, value)
         steps = np.diff(np.concatenate([[lane.last_cycle], cycle]))
         if int(steps.max()) > _JUMP_MOST:
             self._refuse(int(lines[int(np.argmax(steps))]), f"the cycles of thread {number} jump by {int(steps.max())}")
@@ -188,7 +200,7 @@ class _Reader:
         lane.gaps += int((lost > 0).sum())
         lane.duplicates += int((steps == 0).sum())
         lane.backwards += int((steps < 0).sum())
-        lane.last_cycle = int(cycle[-1])
+        lane.last_cycle, lane.last_printed = int(cycle[-1]), printed
         latency_ns = value * self._scale_ns
         low, high = int(latency_ns.min()), int(latency_ns.max())
         lane.min_ns = low if lane.min_ns is None else min(lane.min_ns, low)
@@ -297,17 +309,17 @@ class _Reader:
         refuse(self._path, Malformed(line, why, ""))
 
 
-def _of_zeros(last_cycle: int, cycle: Any, value: Any) -> Any:
+def _of_zeros(lane: _Lane, cycle: Any, value: Any) -> Any:
     """Cycles with those of zero latency put right: cyclictest repeats the number of the row before."""
     import numpy as np
 
-    before = np.concatenate([[last_cycle], cycle[:-1]])
+    before = np.concatenate([[lane.last_printed], cycle[:-1]])
     repeated = np.flatnonzero((cycle == before) & (value == 0))
     if not len(repeated):
         return cycle
     cycle = cycle.copy()
     for at in repeated.tolist():
-        cycle[at] = (cycle[at - 1] if at else last_cycle) + 1
+        cycle[at] = (cycle[at - 1] if at else lane.last_cycle) + 1
     return cycle
 
 

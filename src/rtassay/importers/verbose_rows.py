@@ -1,9 +1,9 @@
 """Rows `thread:cycle:value` of cyclictest -v, many at once: nearly as fast as counting them, and no byte believed unseen.
 
-A row is printed as `%8d:%8d:%8d`, so nearly all have 27 bytes at fixed places. The last four characters of cycle and value are
-checked and added up four at a time in 32-bit words; what stands before them (and the thread) is the same in long runs of rows, so
-one row of each run is enough (`_fixed`). Rows of other widths (nine digits, a carriage return, a minus) go through `_split`,
-which finds the separators first. Both stop in front of the first row they do not understand.
+A row is printed as `%8d:%8d:%8d`, so nearly all have 27 bytes at fixed places. The last four characters of cycle and value become
+numbers in 32-bit words, and each is then compared with how that number is written; what stands before them (and the thread) is the
+same in long runs of rows, so one row of each run is enough (`_fixed`). Rows of other widths (nine digits, a carriage return, a
+minus) go through `_split`, which finds the separators first. Both stop in front of the first row they do not understand.
 """
 
 from __future__ import annotations
@@ -22,17 +22,26 @@ _FIELDS = np.dtype(
         "itemsize": ROW_BYTES,
     }
 )
-_CHUNK_ROWS = 16384
+CHUNK_ROWS = 32768
+_SPLIT_BYTES = 1 << 18
 _SPLIT_DIGITS = 15
 _U = np.uint32
-_ZEROS = _U(0x30303030)
-_SPACES = _U(0x10101010)  # a space xor '0'
-_FIRST_SPACE, _LAST_SPACE = _U(0x10), _U(0x10000000)
-_SIX = _U(0x06060606)
-_NO_DIGIT = _U(0xF0F0F0F0)
+_NIBBLES = _U(0x0F0F0F0F)
 _EVENS = _U(0x00FF00FF)
 _HALF = _U(0xFFFF)
-_BLANK = _U(0x20202020)
+_NUMBERS = 15 * 1111 + 1  # as many values as four nibbles can make
+
+
+def _written() -> Any:
+    """How each number of four characters is written: alone (`  42`), and behind other digits (`0042`); 0 for what none is."""
+    table = np.zeros(2 * _NUMBERS, _U)
+    for at, form in ((0, "%4d"), (_NUMBERS, "%04d")):
+        text = "".join(form % number for number in range(10_000))
+        table[at : at + 10_000] = np.frombuffer(text.encode(), "<u4")
+    return table
+
+
+_WRITTEN = _written()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,146 +54,89 @@ class Rows:
     used: int
 
 
-def parse(data: bytes, start: int = 0) -> Rows:
-    """As many rows from `start` on as there are without anything else between them. `data` ends with a whole line."""
-    rows = _fixed(data, start)
-    if rows.used < len(data) - start and len(rows.lane) < _CHUNK_ROWS:
-        more = _split(data, start + rows.used)
-        if len(more.lane):
-            lane, cycle, value = (np.concatenate(pair) for pair in zip(_columns(rows), _columns(more), strict=True))
-            return Rows(lane, cycle, value, rows.used + more.used)
+def parse(data: bytes, start: int = 0, end: int | None = None) -> Rows:
+    """Rows from `start` on without anything else between them, at most 32768. `data` has a whole line before `end`."""
+    end = len(data) if end is None else end
+    rows = _fixed(data, start, end)
+    if rows.used == 0 and start < end:
+        return _split(data[start : min(end, start + _SPLIT_BYTES)])
     return rows
 
 
-def _columns(rows: Rows) -> tuple[Any, Any, Any]:
-    return rows.lane, rows.cycle, rows.value
-
-
-def _fixed(data: bytes, start: int) -> Rows:
+def _fixed(data: bytes, start: int, end: int) -> Rows:
     """Rows of exactly 27 bytes, up to the first other one."""
-    count = (len(data) - start) // ROW_BYTES
-    records = np.frombuffer(data, _FIELDS, count, start)
-    columns = tuple(np.empty(count, np.int64) for _ in range(3))
-    done = 0
-    while done < count:
-        some = records[done : done + _CHUNK_ROWS]
-        good = _numbers(some, *(column[done : done + len(some)] for column in columns))
-        done += good
-        if good < len(some):
-            break
-    lane, cycle, value = (column[:done] for column in columns)
-    return Rows(lane, cycle, value, done * ROW_BYTES)
+    n = min((end - start) // ROW_BYTES, CHUNK_ROWS)
+    if n == 0:
+        nothing = np.zeros(0, np.int64)
+        return Rows(nothing, nothing, nothing, 0)
+    records = np.frombuffer(data, _FIELDS, n, start)
+    highs = [records[name].copy() for name in ("lane", "cycle_high", "value_high")]
+    changes = highs[0][1:] != highs[0][:-1]
+    for high in highs[1:]:
+        changes |= high[1:] != high[:-1]
+    starts = np.concatenate([[0], np.flatnonzero(changes) + 1])
+    lengths = np.diff(np.append(starts, n))
+    lane, cycle_high, value_high = (_head(high[starts]) for high in highs)
+    good = (records["colon1"] == ord(":")) & (records["colon2"] == ord(":"))
+    good &= records["end"] == ord("\n")
+    cycle = _low(records["cycle"].copy(), cycle_high, lengths, good)
+    value = _low(records["value"].copy(), value_high, lengths, good)
+    wrong = lane.wrong | cycle_high.wrong | value_high.wrong | ~lane.ends
+    if wrong.any():
+        good &= ~np.repeat(wrong, lengths)
+    numbers = np.repeat(lane.number, lengths)
+    if good.all():
+        return Rows(numbers, cycle, value, n * ROW_BYTES)
+    few = int(np.argmin(good))
+    return Rows(numbers[:few], cycle[:few], value[:few], few * ROW_BYTES)
 
 
-def _numbers(records: Any, lane: Any, cycle: Any, value: Any) -> int:
-    """Fill the three columns; how many rows are good, counted up to the first bad one."""
-    n = len(records)
-    low = np.empty(2 * n, _U)
-    low[:n], low[n:] = records["cycle"], records["value"]
-    bad, blank = _number(low, ends=True)
-    lane_runs = _Runs(records["lane"].copy().view("<u4").reshape(-1, 2))
-    cycle_runs = _Runs(records["cycle_high"].copy().reshape(-1, 1))
-    value_runs = _Runs(records["value_high"].copy().reshape(-1, 1))
-    lane[:] = lane_runs.whole()
-    for out, low_part, runs in ((cycle, low[:n], cycle_runs), (value, low[n:], value_runs)):
-        if runs.zero:
-            out[:] = low_part
-        else:
-            np.add(low_part, runs.whole() * 10_000, out=out)
-    separators = (records["colon1"] == ord(":")) & (records["colon2"] == ord(":")) & (records["end"] == ord("\n"))
-    gaps = [
-        runs.filled() & (part != 0)
-        for runs, part in ((cycle_runs, blank[:n]), (value_runs, blank[n:]))
-        if not runs.zero
-    ]
-    wrong = [runs.wrong for runs in (lane_runs, cycle_runs, value_runs)]
-    if not bad.any() and separators.all() and not any(w.any() for w in wrong) and not any(gap.any() for gap in gaps):
-        return n
-    every = ~separators | (bad[:n] != 0) | (bad[n:] != 0)
-    for runs in (lane_runs, cycle_runs, value_runs):
-        every |= runs.spread(runs.wrong)
-    for gap in gaps:
-        every |= gap
-    return int(np.argmax(every))
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """Leading characters of a number, one per run of rows that have the same. `ends`: the last one is a digit."""
+
+    number: Any
+    blank: Any
+    ends: Any
+    wrong: Any
 
 
-class _Runs:
-    """Words that stay the same in many rows: one number per run. `words` has one row per row, with one or two 32-bit words."""
-
-    def __init__(self, words: Any) -> None:
-        self._rows = len(words)
-        wide = words.view("<u8").reshape(-1) if words.shape[1] == 2 else words.reshape(-1)
-        changes = wide[1:] != wide[:-1]
-        starts = np.flatnonzero(changes) + 1 if changes.any() else np.zeros(0, np.int64)
-        self._lengths = np.diff(np.concatenate([[0], starts, [self._rows]]))
-        heads = np.concatenate([words[:1], words[starts]])
-        self.blank = (heads == _BLANK).all(axis=1)
-        self.zero = bool(self.blank.all())
-        parts = heads.T.copy()
-        bad, blank = _number(parts.reshape(-1), ends=False)
-        bad, blank = bad.reshape(parts.shape), blank.reshape(parts.shape)
-        number = parts.astype(np.int64)
-        if words.shape[1] == 2:
-            # the thread: two words, which ends with a digit, and no space may stand behind a digit of the first word
-            last = (blank[1] & _LAST_SPACE) != 0
-            gap = (heads[:, 0] != _BLANK) & (blank[1] != 0)
-            self.wrong = (bad[0] != 0) | (bad[1] != 0) | last | gap
-            self._numbers = number[0] * 10_000 + number[1]
-        else:
-            # digits that go on behind: the last character is one, or all are spaces
-            self.wrong = (bad[0] != 0) | (((blank[0] & _LAST_SPACE) != 0) & ~self.blank)
-            self._numbers = number[0]
-        if words.shape[1] == 2:
-            self.wrong |= (heads[:, 0] != _BLANK) & ((blank[0] & _LAST_SPACE) != 0)
-
-    def whole(self) -> Any:
-        """The number of every row."""
-        return self.spread(self._numbers)
-
-    def filled(self) -> Any:
-        """Whether a row has digits here."""
-        return self.spread(~self.blank)
-
-    def spread(self, of_run: Any) -> Any:
-        return np.repeat(of_run, self._lengths)
+def _head(words: Any) -> _Head:
+    """Numbers of four or eight characters: spaces, then digits, perhaps none."""
+    number, started = np.zeros(len(words), np.int64), np.zeros(len(words), bool)
+    characters = words.view(np.uint8).reshape(len(words), -1)
+    wrong = np.zeros(len(words), bool)
+    for at in range(characters.shape[1]):
+        character = characters[:, at]
+        digit = (character - np.uint8(ord("0"))) <= 9
+        wrong |= ~digit & ((character != ord(" ")) | started)
+        started |= digit
+        number = np.where(digit, number * 10 + (character & 0x0F), number)
+    return _Head(number, ~started, digit, wrong)
 
 
-def _number(words: Any, *, ends: bool) -> tuple[Any, Any]:
-    """Four characters each, leading spaces and then digits, become numbers in place. The first character is the lowest byte.
-
-    Returns what is nonzero where a word is anything else, and the space bits; `ends`: the last character must be a digit.
-    """
-    words ^= _ZEROS  # a digit is 0 .. 9 now, a space 0x10
-    spaces = words & _SPACES
-    words ^= spaces
-    bad = words + _SIX
-    bad |= words
-    bad &= _NO_DIGIT  # other bits than a digit's, ten and more
-    scratch = spaces >> _U(4)
-    np.subtract(spaces, scratch, out=scratch)
-    scratch &= words
-    bad |= scratch  # something beside the space bit
-    np.right_shift(spaces, _U(8), out=scratch)
-    scratch &= ~spaces
-    scratch &= _SPACES
-    bad |= scratch  # a space behind a digit
-    if ends:
-        np.bitwise_and(spaces, _LAST_SPACE, out=scratch)
-        bad |= scratch
-    np.right_shift(words, _U(8), out=scratch)
-    words *= _U(10)
-    words += scratch
-    words &= _EVENS
-    np.right_shift(words, _U(16), out=scratch)
-    words *= _U(100)
-    words += scratch
-    words &= _HALF
-    return bad, spaces
+def _low(words: Any, head: _Head, lengths: Any, good: Any) -> Any:
+    """The last four characters as numbers, with what stands before them. `good` loses rows that are not written so."""
+    numbers = words & _NIBBLES
+    scratch = numbers >> _U(8)
+    numbers *= _U(10)
+    numbers += scratch
+    numbers &= _EVENS
+    np.right_shift(numbers, _U(16), out=scratch)
+    numbers *= _U(100)
+    numbers += scratch
+    numbers &= _HALF
+    if head.blank.all():
+        good &= _WRITTEN.take(numbers) == words
+        return numbers.astype(np.int64)
+    filled = np.repeat(~head.blank, lengths)
+    good &= _WRITTEN.take(numbers + filled * _U(_NUMBERS)) == words
+    return numbers + np.repeat(head.number * 10_000, lengths)
 
 
-def _split(data: bytes, start: int) -> Rows:
-    """Rows of any width, up to the first that is none."""
-    text = np.frombuffer(data, np.uint8, offset=start)
+def _split(data: bytes) -> Rows:
+    """Rows of any width, up to the first that is none. What follows the last newline is left."""
+    text = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(text == ord("\n"))
     colons = np.flatnonzero(text == ord(":"))
     begins = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends

@@ -166,6 +166,12 @@ def test_zero_latency_repeats_the_number_before_and_is_no_duplicate(tmp_path: Pa
     assert (found["n"], found["duplicates"], found["lost"]) == (5, 0, 0)
 
 
+def test_zero_latency_where_one_line_at_a_time_is_read(tmp_path: Path) -> None:
+    lines = rows((0, 0, 9), (0, 0, 0), (0, 0, 0), (0, 3, 9)).splitlines(keepends=True)
+    found = stream_of(tmp_path, "noise\n".join(f"[ 1.0] {line}" for line in lines))
+    assert (found["n"], found["duplicates"], found["backwards"], found["lost"]) == (4, 0, 0, 0)
+
+
 def test_what_stayed_in_the_ring_is_dropped(tmp_path: Path) -> None:
     text = rows(*((0, k, 10) for k in range(20)))
     found = stream_of(
@@ -315,8 +321,10 @@ def test_the_real_tool_today(arguments: list[str], name: str, tmp_path: Path) ->
     other = CyclictestJsonImporter()
     told = store.open_recording(store.import_events(tmp_path / "b", twin, other.source(twin), other.read(twin)))
     for lane, same in zip(made.lanes, told.lanes, strict=True):
-        assert lane.entry.n + (lane.entry.dropped or 0) == same.entry.n
-        assert lane.entry.max_ns == same.entry.max_ns
+        # the tool prints its two accounts one after the other, and a thread may take a sample in between
+        counted = lane.entry.n + (lane.entry.dropped or 0)
+        assert abs(counted - same.entry.n) <= 2
+        assert counted != same.entry.n or lane.entry.max_ns == same.entry.max_ns
         assert lane.entry.interval_ns in (None, same.entry.interval_ns)  # a histogram alone does not tell it
 
 
