@@ -75,7 +75,8 @@ class ParquetImporter:
         for batch in file.iter_batches(batch_size=_BATCH, columns=wanted):
             values = _latencies(path, name, batch.column(batch.schema.get_field_index(name)), scale, row)
             for lane, part in self._by_lane(path, batch, values, row):
-                yield from lanes.add_block(path, lane, part, None)
+                lanes.add_block(path, lane, part, None)
+            yield from lanes.flush()
             row += batch.num_rows
         yield from lanes.finish(path, decimals, {"column": name, "unit": self.unit or column_unit(name)})
 

@@ -64,9 +64,9 @@ class SampleLanes:
         """One latency; `line` for the message when there are too many lanes."""
         self._lane(path, name, line).waiting.append(latency_ns)
 
-    def add_block(self, path: Path, name: str, latency_ns: Any, line: int | None) -> Iterator[Event]:
-        """An int64 array of one lane, given on at once."""
-        yield from self._give(self._lane(path, name, line), latency_ns)
+    def add_block(self, path: Path, name: str, latency_ns: Any, line: int | None) -> None:
+        """An int64 array of one lane; `flush` gives it on."""
+        self._lane(path, name, line).waiting.frombytes(latency_ns.tobytes())
 
     def flush(self) -> Iterator[Event]:
         """Samples that wait, lane by lane."""

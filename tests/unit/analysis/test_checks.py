@@ -483,3 +483,11 @@ def test_nothing_known_is_never_a_pass_of_what_was_not_looked_at() -> None:
     severities = {check.id: check.severity for check in analysis.judge(empty).checks}
     looked_at = {"KERNEL-NOT-RT", "SINGLE-RUN", "SIMULTANEOUS"}
     assert {name for name, severity in severities.items() if severity != "unknown"} <= looked_at
+
+
+def test_what_an_importer_finds_in_its_file_invalidates_it() -> None:
+    made = cyclictest(
+        skip_lane({5: 10}), facts={"import": {"inconsistent": ["ALL: counts 3 of Thr, the columns add up to 4"]}}
+    )
+    found = result(made, "SUMMARY-INCONSISTENT")
+    assert found.severity == "invalid" and "ALL: counts 3" in found.message

@@ -197,6 +197,8 @@ def summary_inconsistent(context: Context) -> Outcome:
             continue
         looked += 1
         found += [f"lane {lane.entry.name}: {text}" for text in _contradictions(lane, row)]
+    itself = imported(context.manifest).get("inconsistent")
+    found += [str(text) for text in itself if str(text) not in found] if isinstance(itself, list) else []
     if found:
         return Outcome(INVALID, "; ".join(found[:3]), {"found": found})
     if not looked:
