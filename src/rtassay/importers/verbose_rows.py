@@ -22,13 +22,14 @@ _FIELDS = np.dtype(
         "itemsize": ROW_BYTES,
     }
 )
-CHUNK_ROWS = 32768
+CHUNK_ROWS = 16384
 _SPLIT_BYTES = 1 << 18
 _SPLIT_DIGITS = 15
 _U = np.uint32
 _NIBBLES = _U(0x0F0F0F0F)
 _EVENS = _U(0x00FF00FF)
 _HALF = _U(0xFFFF)
+_BLANK = _U(0x20202020)
 _NUMBERS = 15 * 1111 + 1  # as many values as four nibbles can make
 
 
@@ -55,7 +56,7 @@ class Rows:
 
 
 def parse(data: bytes, start: int = 0, end: int | None = None) -> Rows:
-    """Rows from `start` on without anything else between them, at most 32768. `data` has a whole line before `end`."""
+    """Rows from `start` on without anything else between them, at most CHUNK_ROWS. `data` has a whole line before `end`."""
     end = len(data) if end is None else end
     rows = _fixed(data, start, end)
     if rows.used == 0 and start < end:
@@ -72,51 +73,61 @@ def _fixed(data: bytes, start: int, end: int) -> Rows:
     records = np.frombuffer(data, _FIELDS, n, start)
     highs = [records[name].copy() for name in ("lane", "cycle_high", "value_high")]
     changes = highs[0][1:] != highs[0][:-1]
-    for high in highs[1:]:
-        changes |= high[1:] != high[:-1]
+    for words in highs[1:]:
+        changes |= words[1:] != words[:-1]
     starts = np.concatenate([[0], np.flatnonzero(changes) + 1])
     lengths = np.diff(np.append(starts, n))
-    lane, cycle_high, value_high = (_head(high[starts]) for high in highs)
+    lane_words = highs[0][starts].view(_U).reshape(-1, 2).T
+    lane_high, cycle_high, value_high = (_head(part) for part in (lane_words[0], highs[1][starts], highs[2][starts]))
+    lane, lane_good = _low(lane_words[1], lane_high)
     good = (records["colon1"] == ord(":")) & (records["colon2"] == ord(":"))
     good &= records["end"] == ord("\n")
-    cycle = _low(records["cycle"].copy(), cycle_high, lengths, good)
-    value = _low(records["value"].copy(), value_high, lengths, good)
-    wrong = lane.wrong | cycle_high.wrong | value_high.wrong | ~lane.ends
-    if wrong.any():
-        good &= ~np.repeat(wrong, lengths)
-    numbers = np.repeat(lane.number, lengths)
-    if good.all():
-        return Rows(numbers, cycle, value, n * ROW_BYTES)
-    few = int(np.argmin(good))
-    return Rows(numbers[:few], cycle[:few], value[:few], few * ROW_BYTES)
+    columns = []
+    for name, high in (("cycle", cycle_high), ("value", value_high)):
+        spread = (
+            _Head(*(np.repeat(part, lengths) for part in (high.number, high.blank, high.good))) if high.filled else None
+        )
+        numbers, as_written = _low(records[name].copy(), spread)
+        good &= as_written
+        columns.append(numbers)
+    heads_good = lane_good & lane_high.good & cycle_high.good & value_high.good
+    if not heads_good.all():
+        good &= np.repeat(heads_good, lengths)
+    few = n if good.all() else int(np.argmin(good))
+    return Rows(np.repeat(lane, lengths)[:few], columns[0][:few], columns[1][:few], few * ROW_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """Leading characters of a number, one per run of rows that have the same. `ends`: the last one is a digit."""
+    """Four characters in front of the last four, one word per run of rows that have the same: a number, or all spaces."""
 
     number: Any
     blank: Any
-    ends: Any
-    wrong: Any
+    good: Any
+
+    @property
+    def filled(self) -> bool:
+        """Whether there is a digit anywhere."""
+        return not bool(self.blank.all())
 
 
 def _head(words: Any) -> _Head:
-    """Numbers of four or eight characters: spaces, then digits, perhaps none."""
-    number, started = np.zeros(len(words), np.int64), np.zeros(len(words), bool)
-    characters = words.view(np.uint8).reshape(len(words), -1)
-    wrong = np.zeros(len(words), bool)
-    for at in range(characters.shape[1]):
-        character = characters[:, at]
-        digit = (character - np.uint8(ord("0"))) <= 9
-        wrong |= ~digit & ((character != ord(" ")) | started)
-        started |= digit
-        number = np.where(digit, number * 10 + (character & 0x0F), number)
-    return _Head(number, ~started, digit, wrong)
+    numbers = _value(words)
+    blank = words == _BLANK
+    return _Head(numbers, blank, blank | (_WRITTEN.take(numbers) == words))
 
 
-def _low(words: Any, head: _Head, lengths: Any, good: Any) -> Any:
-    """The last four characters as numbers, with what stands before them. `good` loses rows that are not written so."""
+def _low(words: Any, head: _Head | None) -> tuple[Any, Any]:
+    """The last four characters, with what stands before them, as numbers; and which of them are written as such numbers are."""
+    numbers = _value(words)
+    if head is None or not head.filled:
+        return numbers, _WRITTEN.take(numbers) == words
+    good = _WRITTEN.take(np.where(head.blank, numbers, numbers + _NUMBERS)) == words
+    return numbers + head.number * 10_000, good
+
+
+def _value(words: Any) -> Any:
+    """What the four low nibbles of each word make as decimal digits, the first character being the lowest byte."""
     numbers = words & _NIBBLES
     scratch = numbers >> _U(8)
     numbers *= _U(10)
@@ -126,12 +137,7 @@ def _low(words: Any, head: _Head, lengths: Any, good: Any) -> Any:
     numbers *= _U(100)
     numbers += scratch
     numbers &= _HALF
-    if head.blank.all():
-        good &= _WRITTEN.take(numbers) == words
-        return numbers.astype(np.int64)
-    filled = np.repeat(~head.blank, lengths)
-    good &= _WRITTEN.take(numbers + filled * _U(_NUMBERS)) == words
-    return numbers + np.repeat(head.number * 10_000, lengths)
+    return numbers.astype(np.int64)
 
 
 def _split(data: bytes) -> Rows:
