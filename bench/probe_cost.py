@@ -76,7 +76,7 @@ def cpu_per_activation(quick: bool) -> list[Row]:
 
         def run_jitterdebugger() -> None:
             with tempfile.TemporaryDirectory(dir=work) as out:
-                fixed = ["jitterdebugger", "-D", str(seconds), "-i", str(INTERVAL_US), "-p", str(PRIORITY)]
+                fixed = ["jitterdebugger", "-D", f"{seconds}s", "-i", str(INTERVAL_US), "-p", str(PRIORITY)]
                 used = use([*fixed, "-a", cpu_list(), "-o", out, "-s"])
                 samples = (Path(out) / "samples.raw").stat().st_size / 28
                 jitterdebugger.append(used.cpu_s * 1e9 / samples)
