@@ -26,6 +26,7 @@ ALLOWED: dict[str, tuple[str, ...] | None] = {
     "store": ("model", "wire"),
     "session": ("model", "wire", "store", "boards.base", "probes.base", "loads.base", "monitors.base"),
     "reports": ("model",),
+    "figures": ("model",),
     "cli": None,
 }
 MAX_LINES = 600
@@ -72,6 +73,27 @@ def test_nobody_imports_the_command_line() -> None:
             assert not {n for n in our_imports(path) if n.split(".")[0] == "cli"}, path
 
 
+def test_only_the_command_line_imports_the_python_api() -> None:
+    for path in modules():
+        if package_of(path) not in ("cli", "__init__.py", "api.py"):
+            assert "api" not in {n.split(".")[0] for n in our_imports(path)}, path
+
+
+def test_figures_never_touch_pyplot() -> None:
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+            assert not any("pyplot" in name for name in (*names, module)), path
+
+
+@pytest.mark.parametrize("used", ["", "rtassay.open", "import rtassay.api", "import rtassay.cli.figure, rtassay.cli.table"])
+def test_import_rtassay_loads_nothing_heavy(used: str) -> None:
+    code = f"import sys, rtassay; {used}; print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not (HEAVY - {"asyncio"}) & set(done.stderr.split())
+
+
 def test_the_model_imports_the_standard_library_only() -> None:
     for path in (SRC / "model").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -103,7 +125,7 @@ def test_no_file_is_too_long() -> None:
     assert not long
 
 
-HEAVY = {"numpy", "scipy", "pyarrow", "rich", "jinja2", "msgspec", "asyncio", "sqlite3"}
+HEAVY = {"numpy", "scipy", "pyarrow", "matplotlib", "rich", "jinja2", "msgspec", "asyncio", "sqlite3"}
 
 
 @pytest.mark.parametrize("argv", [["--help"], ["--version"]])
@@ -116,4 +138,4 @@ def test_help_loads_nothing_heavy(argv: list[str]) -> None:
 def test_run_help_loads_neither_numpy_nor_pyarrow() -> None:
     code = "import sys; from rtassay.cli.main import run; run(['run', '--help']); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"numpy", "scipy", "pyarrow"} & set(done.stderr.split())
+    assert not {"numpy", "scipy", "pyarrow", "matplotlib"} & set(done.stderr.split())

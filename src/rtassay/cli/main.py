@@ -21,6 +21,8 @@ VERBS: Final = {
     "show": ("rtassay.cli.show", "One recording: verdict, figures, checks."),
     "compare": ("rtassay.cli.compare", "Groups of recordings against each other, run by run."),
     "report": ("rtassay.cli.report", "A recording as an HTML, Markdown or JSON page."),
+    "figure": ("rtassay.cli.figure", "Figures for papers: PNG, SVG, PDF."),
+    "table": ("rtassay.cli.table", "Tables for papers: Markdown, CSV."),
     "export": ("rtassay.cli.export", "A recording's data as csv, json or cyclictest text."),
     "published": ("rtassay.cli.published", "What others published, to set beside your own."),
     "seal": ("rtassay.cli.seal", "Seal a recording whose host died."),

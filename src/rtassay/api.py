@@ -1,0 +1,289 @@
+"""Recordings from Python, for notebooks: `rtassay.open(path_or_id)` gives tables as Arrow and figures as matplotlib's.
+
+Importing this module costs milliseconds; numpy, pyarrow and matplotlib come with the first table or figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rtassay.model.errors import UsageError
+from rtassay.model.findings import lane_words
+from rtassay.model.units import format_us, parse_duration_ns
+
+if TYPE_CHECKING:
+    from rtassay.figures.data import Envelope, Options, Shot
+    from rtassay.figures.paper import PaperFigure
+    from rtassay.model.comparison import Comparison
+    from rtassay.model.findings import Findings
+    from rtassay.model.manifest import LaneEntry, Manifest
+    from rtassay.model.recording import Recording
+    from rtassay.probes.base import Parser
+
+
+class OpenRecording:
+    """One recording. Tables are `pyarrow.Table` (`.to_pandas()`, `polars.from_arrow`); all times in them are integer ns."""
+
+    def __init__(self, path: Path) -> None:
+        from rtassay import store
+
+        self.path = path
+        self.recording: Recording = store.open_recording(path, parser_for=parser_for)
+
+    @property
+    def id(self) -> str:
+        """The recording's id."""
+        return self.manifest.id
+
+    @property
+    def manifest(self) -> Manifest:
+        """Plan, facts, inventory, lanes table, labels (wire/RECORDING.md)."""
+        return self.recording.manifest
+
+    @property
+    def lanes(self) -> tuple[LaneEntry, ...]:
+        """The account of every lane: due = n + missed + dropped + truncated."""
+        return self.manifest.lanes
+
+    def findings(
+        self, deadline: str | int | None = None, p: float | None = None, confidence: float | None = None
+    ) -> Findings:
+        """What `rtassay show` says: `deadline` as text (`"100us"`) or in ns; without one the run's own requirement."""
+        from rtassay import analysis
+
+        return analysis.judge(self.recording, deadline_ns=_ns(deadline), p_target=p, confidence=confidence)
+
+    @cached_property
+    def _findings(self) -> Findings:
+        return self.findings()
+
+    def histogram(self) -> Any:
+        """pyarrow.Table lane, lower_ns, width_ns, count: all samples that lie in bins (`over` stands in `lanes`)."""
+        import numpy as np
+        import pyarrow as pa
+
+        rows = [(lane.entry.index, lane.histogram) for lane in self.recording.lanes]
+        index = np.repeat([i for i, _ in rows], [len(h.lower_ns) for _, h in rows]) if rows else np.zeros(0, np.int64)
+        columns = [np.concatenate([getattr(h, name) for _, h in rows] or [np.zeros(0, np.int64)]) for name in _BINS]
+        schema = pa.schema(
+            [("lane", pa.int16()), ("lower_ns", pa.int64()), ("width_ns", pa.int64()), ("count", pa.int64())]
+        )
+        return pa.table(
+            [pa.array(index, pa.int16()), *(pa.array(column, pa.int64()) for column in columns)], schema=schema
+        )
+
+    def samples(self, lane: int | str | None = None) -> Any:
+        """pyarrow.Table lane, latency_ns, missed, dropped, every lane in order of time; one lane by index or name.
+
+        Raises UsageError where the source kept no samples.
+        """
+        import pyarrow as pa
+
+        from rtassay import store
+
+        if not self.manifest.has_samples:
+            raise UsageError(
+                f"{self.id} keeps no samples",
+                f"{self.manifest.source.tool} as {self.manifest.source.format} holds a histogram only"
+                if self.manifest.source.tool != "rtprobe"
+                else "it was recorded without them",
+                "histogram() has every latency, without its moment",
+            )
+        chosen = [entry.index for entry in self.lanes] if lane is None else [self._lane(lane)]
+        schema = pa.schema(
+            [("lane", pa.int16()), ("latency_ns", pa.int64()), ("missed", pa.int64()), ("dropped", pa.int64())]
+        )
+        batches = []
+        for index in chosen:
+            for columns in store.iter_samples(self.path, index, parser_for=parser_for):
+                arrays = [pa.array([index] * len(columns[0]), pa.int16()), *(pa.array(c, pa.int64()) for c in columns)]
+                batches.append(pa.record_batch(arrays, schema=schema))
+        return pa.Table.from_batches(batches, schema=schema)
+
+    def seconds(self) -> Any:
+        """pyarrow.Table of the one-second rollups (wire/RECORDING.md). Raises UsageError where the source has none."""
+        import numpy as np
+        import pyarrow as pa
+
+        rows = [(lane.entry.index, lane.seconds) for lane in self.recording.lanes if lane.seconds is not None]
+        if not rows:
+            raise UsageError(f"{self.id} has no rollups per second", "its source tells no time")
+        index = np.repeat([i for i, _ in rows], [len(s.second) for _, s in rows])
+        columns = {name: np.concatenate([getattr(s, name) for _, s in rows]) for name in _SECONDS}
+        return pa.table(
+            {"lane": pa.array(index, pa.int16())} | {k: pa.array(v, pa.int64()) for k, v in columns.items()}
+        )
+
+    def plot_latency(self, **options: Any) -> PaperFigure:
+        """The OSADL latency plot. `options`: width ("column", "page"), scale ("auto", "linear", "log"), title, deadline."""
+        return plot("latency", [self], **options)
+
+    def plot_ccdf(self, **options: Any) -> PaperFigure:
+        """Share of samples at or above a latency, log-log."""
+        return plot("ccdf", [self], **options)
+
+    def plot_time(self, **options: Any) -> PaperFigure:
+        """Latency over the time of the run. Raises UsageError where the source keeps no order."""
+        return plot("time", [self], **options)
+
+    def plot_tail(self, **options: Any) -> PaperFigure:
+        """Bars of average, 99 ... 99.99999 % and maximum with 95 % intervals."""
+        return plot("tail", [self], **options)
+
+    def _lane(self, lane: int | str) -> int:
+        for entry in self.lanes:
+            if lane in (entry.index, entry.name):
+                return entry.index
+        names = ", ".join(f"{entry.index} ({entry.name})" for entry in self.lanes)
+        raise UsageError(f"{self.id} has no lane {lane!r}", hint=f"lanes: {names}")
+
+    def _envelopes(self) -> tuple[Envelope, ...]:
+        """Extremes over time: from rollups, else from samples; none where there is no order."""
+        from rtassay import store
+        from rtassay.figures.data import envelope_of_samples, envelope_of_seconds
+
+        first = [lane.entry.first_due_ns for lane in self.recording.lanes if lane.entry.first_due_ns is not None]
+        told = self.manifest.facts.get("origin_ns")
+        origin = told if isinstance(told, int) else min(first, default=None)
+        found = [envelope_of_seconds(i, lane, origin) for i, lane in enumerate(self.recording.lanes)]
+        if not any(found) and self.manifest.has_samples:
+            entries = [lane.entry for lane in self.recording.lanes]
+            clocked = all(entry.interval_ns for entry in entries)
+            for i, entry in enumerate(entries):
+                blocks = store.iter_samples(self.path, entry.index, parser_for=parser_for)
+                found[i] = envelope_of_samples(i, blocks, entry.interval_ns if clocked else None, entry.n)
+        return tuple(envelope for envelope in found if envelope is not None)
+
+    def __repr__(self) -> str:
+        source = self.manifest.source
+        return (
+            f"<recording {self.id}: {source.tool}, {len(self.lanes)} lanes, {sum(e.n for e in self.lanes):,} samples>"
+        )
+
+    def _repr_html_(self) -> str:
+        findings = self._findings
+        heads = "".join(f"<th>{h}</th>" for h in ("", "n", "min", "avg", "p99", "p99.999", "max [us]", "missed"))
+        rows = "".join(_html_row(found) for found in (*findings.lanes, findings.pooled))
+        verdict = findings.verdict
+        said = (
+            escape(verdict.sentence or verdict.state)
+            if verdict
+            else "No deadline was stated: findings(deadline='100us')."
+        )
+        bad = [check for check in findings.checks if check.severity in ("invalid", "warning")]
+        checks = "".join(
+            f"<li>{escape(check.severity)} {escape(check.id)}: {escape(check.message)}</li>" for check in bad
+        )
+        title = escape(
+            " · ".join(str(part) for part in (findings.id, findings.board, findings.kernel, findings.load) if part)
+        )
+        return f"<div><b>{title}</b><p>{said}</p><table><tr>{heads}</tr>{rows}</table><ul>{checks}</ul></div>"
+
+
+_BINS = ("lower_ns", "width_ns", "counts")
+_SECONDS = ("second", "n", "missed", "dropped", "exceedances", "min_ns", "max_ns", "sum_ns", "wall_offset_ns")
+
+
+def _html_row(found: Any) -> str:
+    quantiles = {q.q: q for q in found.quantiles}
+    cells = [f"{found.n:,}", format_us(found.min_ns), format_us(found.mean_ns)]
+    for q in (0.99, 0.99999):
+        quantile = quantiles.get(q)
+        mark = "≥ " if quantile is not None and quantile.bound == "at_least" else ""
+        cells.append("-" if quantile is None else mark + format_us(quantile.value_ns))
+    cells += [format_us(found.max_ns), "-" if found.missed is None else f"{found.missed:,}"]
+    return (
+        f"<tr><th>{escape(lane_words(found.name, found.cpu))}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+    )
+
+
+def parser_for(manifest: Manifest) -> Parser:
+    """The parser of the probe that wrote an unsealed recording's stream."""
+    from rtassay.model import rooms
+
+    parser: Parser = rooms.load("probes", manifest.plan.probe)().parser(manifest.plan)
+    return parser
+
+
+def open(path_or_id: str | Path) -> OpenRecording:
+    """A recording by path, id or unique prefix. Raises UsageError, CorruptRecording."""
+    from rtassay import store
+
+    return OpenRecording(store.find(str(path_or_id)))
+
+
+def compare(
+    a: Sequence[OpenRecording | str | Path], b: Sequence[OpenRecording | str | Path], factor: Sequence[str] = ()
+) -> Comparison:
+    """Group A against group B, run by run (`rtassay compare`): ladder of ratios B / A, crossover, checks, conclusion."""
+    from rtassay.analysis.compare import compare as run
+
+    sides = [[_opened(one).recording for one in side] for side in (a, b)]
+    return run(sides[0], sides[1], factor=tuple(factor))
+
+
+def plot(
+    kind: str,
+    recordings: Sequence[OpenRecording | str | Path],
+    *,
+    width: str = "page",
+    scale: str = "auto",
+    title: str | None = None,
+    deadline: str | int | None = None,
+    by: str | None = None,
+    panels: str | None = None,
+) -> PaperFigure:
+    """A figure of one or several recordings; `kind` as in `rtassay figure`."""
+    from rtassay.figures import draw
+    from rtassay.figures.data import Options
+
+    options: Options = Options(width, scale, title, _ns(deadline))
+    return draw(
+        kind, shots([_opened(one) for one in recordings], by=by, panels=panels, over_time=kind == "time"), options
+    )
+
+
+def shots(
+    recordings: Sequence[OpenRecording], *, by: str | None = None, panels: str | None = None, over_time: bool = False
+) -> list[Shot]:
+    """Recordings as figures and tables take them. Raises UsageError for a key that no recording has."""
+    from rtassay.analysis.measures import of_one_measure
+    from rtassay.figures import naming
+    from rtassay.figures.data import Shot
+
+    findings = [one._findings for one in recordings]
+    for key in (by, panels):
+        known = naming.keys(findings)
+        if key is not None and key not in known:
+            raise UsageError(f"no recording has '{key}'", hint=f"known: {', '.join(known)}")
+    titles, colours, places = naming.names(findings), naming.groups(findings, by), naming.panels(findings, panels)
+    made = []
+    for one, found, name, group, panel in zip(recordings, findings, titles, colours, places, strict=True):
+        alike = of_one_measure(one.manifest, [entry.name for entry in one.lanes], range(len(one.lanes)))
+        when = one.manifest.labels.get("date") or one.manifest.wall_start
+        made.append(
+            Shot(
+                recording=one.recording,
+                findings=found,
+                name=name,
+                group=group,
+                panel=panel,
+                alike=tuple(alike),
+                envelopes=one._envelopes() if over_time else (),
+                when=when or one.manifest.created,
+                when_known=when is not None or one.manifest.source.tool == "rtprobe",
+            )
+        )
+    return made
+
+
+def _opened(one: OpenRecording | str | Path) -> OpenRecording:
+    return one if isinstance(one, OpenRecording) else open(one)
+
+
+def _ns(deadline: str | int | None) -> int | None:
+    return parse_duration_ns(deadline, bare="us") if isinstance(deadline, str) else deadline

@@ -1,0 +1,56 @@
+"""What recordings are called in a figure: by what tells them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rtassay.figures.data import words
+from rtassay.model.findings import Findings
+
+UNKNOWN = "unknown"
+
+
+def value(findings: Findings, key: str) -> str | None:
+    """A label, or one of kernel, load, board, tool, id; None where the recording does not tell."""
+    if key in findings.labels:
+        return findings.labels[key]
+    board = findings.board if findings.board != "imported" else None
+    known = {
+        "kernel": findings.kernel,
+        "load": findings.load,
+        "board": board,
+        "tool": findings.source["tool"],
+        "id": findings.id,
+    }
+    found = known.get(key)
+    return str(found) if found else None
+
+
+def keys(findings: Sequence[Findings]) -> list[str]:
+    """What recordings can be grouped by: kernel, load, board, tool, id and every label."""
+    labels = dict.fromkeys(key for one in findings for key in one.labels)
+    return list(dict.fromkeys(("kernel", "load", "board", "tool", *labels, "id")))
+
+
+def names(findings: Sequence[Findings]) -> list[str]:
+    """A name per recording, all different: the first key of which all have one and all another; else the kernel with the id."""
+    for key in keys(findings):
+        found = [value(one, key) for one in findings]
+        if None not in found and len(set(found)) == len(found):
+            return [words(str(name)) for name in found]
+    return [words(" ".join(part for part in (value(one, "kernel"), one.id) if part)) for one in findings]
+
+
+def groups(findings: Sequence[Findings], key: str | None) -> list[str]:
+    """The group of each: the value of `key`; without one the kernel where recordings differ by it, else its name."""
+    if key is not None:
+        return [words(value(one, key) or f"{key} {UNKNOWN}") for one in findings]
+    kernels = [value(one, "kernel") for one in findings]
+    if None not in kernels and len(set(kernels)) > 1:
+        return [words(str(kernel)) for kernel in kernels]
+    return names(findings)
+
+
+def panels(findings: Sequence[Findings], key: str | None) -> list[str]:
+    """The panel of each: `key = value`; without a key one panel for all."""
+    return ["" if key is None else words(value(one, key) or f"{key} {UNKNOWN}") for one in findings]
