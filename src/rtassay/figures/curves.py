@@ -9,6 +9,7 @@ import numpy as np
 
 from rtassay.figures import data, paper
 from rtassay.figures.data import Options, Shot
+from rtassay.model.recording import Histogram
 from rtassay.model.units import NS_PER_US
 
 
@@ -33,7 +34,7 @@ def draw_ccdf(shots: list[Shot], options: Options) -> paper.PaperFigure:
         low, high = _span(shots)
         paper.latency_axis(one.xaxis, options.scale != "linear", low, high)
         paper.deadline_line(one, options, vertical=True)
-        paper.foot(figure, options, handles, names, _notes(shots))
+        paper.foot(figure, options, handles, names, data.missing_words(shots))
     return figure  # type: ignore[no-any-return]
 
 
@@ -54,6 +55,8 @@ def draw_cdf(shots: list[Shot], options: Options) -> paper.PaperFigure:
             top = shot.findings.pooled.max_ns
             if len(x) and top is not None and not histogram.over:
                 one.plot([held_x[-1] / NS_PER_US, top / NS_PER_US], [1, 1], **style)
+            if histogram.over:
+                _overflow(one, histogram, 1 - histogram.over / n, (top, 1.0), style["color"])
             if top is not None:
                 one.plot([top / NS_PER_US], [1.0], paper.marker(index), color=style["color"], clip_on=False, zorder=6)
             handles.append(line)
@@ -63,7 +66,7 @@ def draw_cdf(shots: list[Shot], options: Options) -> paper.PaperFigure:
         low, high = _span(shots)
         paper.latency_axis(one.xaxis, options.scale == "log" or (options.scale == "auto" and high > 8 * low), low, high)
         paper.deadline_line(one, options, vertical=True)
-        paper.foot(figure, options, handles, names, _notes(shots))
+        paper.foot(figure, options, handles, names, data.missing_words(shots))
     return figure  # type: ignore[no-any-return]
 
 
@@ -87,23 +90,32 @@ def _ccdf(axes: Any, shot: Shot, index: int, of: int) -> Any:
     n = max(pooled.n, 1)
     x, k = data.thinned(*data.exceedances(histogram))
     style = paper.look(index)
+    limit = histogram.limit_ns or (int(x[-1]) if len(x) else 0)
+    if histogram.over:
+        x, k = np.append(x, limit), np.append(k, histogram.over)
     share = k / n
     # k samples are >= x: the curve stands at k / n until x, and falls behind it.
     axes.step(x / NS_PER_US, share, where="pre", **style)
     colour, shape = style["color"], paper.marker(index)
     if of <= 8:
         _quantiles(axes, shot, colour, shape, n)
-    if histogram.over and len(x):
-        limit = (histogram.limit_ns or int(x[-1])) / NS_PER_US
-        axes.plot([x[-1] / NS_PER_US, limit], [histogram.over / n] * 2, **style)
-        axes.plot([limit], [histogram.over / n], ">", color=colour, markersize=5, zorder=6)
-        if pooled.max_ns is not None:
-            axes.plot([limit, pooled.max_ns / NS_PER_US], [histogram.over / n, 1 / n], ":", color=colour, linewidth=0.7)
+    if histogram.over:
+        _overflow(axes, histogram, histogram.over / n, (pooled.max_ns, 1 / n), colour)
     if pooled.max_ns is not None:
         axes.plot(
             [pooled.max_ns / NS_PER_US], [1 / n], shape, color=colour, markersize=5, markerfacecolor="white", zorder=7
         )
     return _handle(style, shape)
+
+
+def _overflow(axes: Any, histogram: Histogram, share: float, top: tuple[int | None, float], colour: str) -> None:
+    """An arrow head where the histogram ends, dotted on to the maximum: in between the source tells nothing."""
+    if histogram.limit_ns is None:
+        return
+    edge = histogram.limit_ns / NS_PER_US
+    axes.plot([edge], [share], ">", color=colour, markersize=5, zorder=6)
+    if top[0] is not None:
+        axes.plot([edge, top[0] / NS_PER_US], [share, top[1]], ":", color=colour, linewidth=0.7)
 
 
 def _quantiles(axes: Any, shot: Shot, colour: str, shape: str, n: int) -> None:
@@ -134,13 +146,5 @@ def _name(shot: Shot) -> str:
 
 
 def _span(shots: Sequence[Shot]) -> tuple[float, float]:
-    lows = [int(h.lower_ns[0]) for h in (shot.pooled for shot in shots) if len(h.lower_ns)]
-    tops = [
-        max(shot.findings.pooled.max_ns or 0, shot.pooled.limit_ns or 0 if shot.findings.pooled.over else 0)
-        for shot in shots
-    ]
-    return max(min(lows, default=1000), 100), max(max(tops, default=1000), 1000)
-
-
-def _notes(shots: Sequence[Shot]) -> list[str]:
-    return data.missing_words(shots)
+    histograms = [shot.pooled for shot in shots]
+    return data.lowest_ns(histograms), data.highest_ns(shots, histograms)

@@ -103,6 +103,11 @@ def count(n: int) -> str:
     return f"{mantissa.rstrip('0').rstrip('.')}·10{superscript(int(exponent))}"
 
 
+def counted(n: int, what: str) -> str:
+    """`1 sample`, `25 samples`."""
+    return f"{count(n)} {what}{'' if n == 1 else 's'}"
+
+
 def superscript(exponent: int) -> str:
     """An exponent in raised digits."""
     return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
@@ -127,6 +132,21 @@ def pool(histograms: Sequence[Histogram]) -> Histogram:
         sum(h.under for h in histograms),
         min(limits, default=None),
     )
+
+
+def lowest_ns(histograms: Sequence[Histogram]) -> float:
+    """Where a logarithmic axis begins: the lowest bin, or half the width of a bin that begins at 0."""
+    lows = [max(float(h.lower_ns[0]), float(h.width_ns[0]) / 2) for h in histograms if len(h.lower_ns)]
+    return min(lows, default=1000.0)
+
+
+def highest_ns(shots: Sequence[Shot], histograms: Sequence[Histogram]) -> float:
+    """Where the axis ends: the largest maximum, or the limit of a histogram that samples lie beyond."""
+    tops = [
+        max(shot.findings.pooled.max_ns or 0, histogram.limit_ns or 0 if histogram.over else 0)
+        for shot, histogram in zip(shots, histograms, strict=True)
+    ]
+    return max([*tops, 1000])
 
 
 def is_log(shots: Sequence[Shot], options: Options) -> bool:
@@ -214,15 +234,17 @@ def envelope_of_seconds(index: int, lane: Lane, origin_ns: int | None) -> Envelo
 def envelope_of_samples(
     index: int, blocks: Iterable[tuple[Any, Any, Any]], interval_ns: int | None, n: int
 ) -> Envelope | None:
-    """Extremes of a lane's samples in order: per second where the interval is known, else in 600 buckets of activations.
+    """Extremes of a lane's samples in order, in 300 buckets of at most a second; of activations where no interval is known.
 
     `blocks`: (latency_ns, missed, dropped) in order. Missed and dropped activations take their time too.
     """
-    per_bucket = NS_PER_S // interval_ns if interval_ns else max(n // 600, 1)
+    per_bucket = max(n // 300, 1)
+    if interval_ns:
+        per_bucket = max(min(per_bucket, NS_PER_S // interval_ns), 1)
     lows: dict[int, int] = {}
     highs: dict[int, int] = {}
     for latency, k in _numbered(blocks):
-        bucket = k // max(per_bucket, 1)
+        bucket = k // per_bucket
         starts = np.flatnonzero(np.diff(bucket, prepend=bucket[:1] - 1))
         for b, low, high in zip(
             bucket[starts].tolist(),
@@ -235,7 +257,7 @@ def envelope_of_samples(
     if not lows:
         return None
     at = np.array(sorted(lows), np.float64)
-    step = 1.0 if interval_ns else float(max(per_bucket, 1))
+    step = per_bucket * interval_ns / NS_PER_S if interval_ns else float(per_bucket)
     return Envelope(
         index,
         "s" if interval_ns else "activation",
@@ -272,10 +294,10 @@ def _missing(shot: Shot) -> Iterator[str]:
     pooled = shot.findings.pooled
     if pooled.over:
         limit = shot.pooled.limit_ns
-        yield f"{count(pooled.over)} samples {f'above {us(limit)}' if limit is not None else 'beyond the histogram'} (overflow)"
+        yield f"{counted(pooled.over, 'sample')} {f'above {us(limit)}' if limit is not None else 'beyond the histogram'} (overflow)"
     elif any(lane.over is None for lane in shot.findings.lanes):
         yield "overflow unknown (the source has no totals)"
     if pooled.missed:
-        yield f"{count(pooled.missed)} activations missed"
+        yield f"{counted(pooled.missed, 'activation')} missed"
     if pooled.dropped:
-        yield f"{count(pooled.dropped)} samples dropped"
+        yield f"{counted(pooled.dropped, 'sample')} dropped"

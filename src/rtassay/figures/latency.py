@@ -31,7 +31,7 @@ def draw(shots: list[Shot], options: Options) -> paper.PaperFigure:
         for shot, one in zip(shots, flat, strict=False):
             _panel(one, shot, edges, small)
             if len(shots) > 1:
-                one.set_title(_title(shot, small), loc="left", fontsize=7.5)
+                one.set_title(_title(shot, small, columns), loc="left", fontsize=7.5)
             paper.deadline_line(one, options, vertical=True)
         for unused in flat[len(shots) :]:
             unused.remove()
@@ -54,9 +54,9 @@ def draw(shots: list[Shot], options: Options) -> paper.PaperFigure:
 
 def _span(shots: list[Shot]) -> tuple[float, float]:
     """Lowest and highest latency of all lanes, the maxima of overflow and its limit included."""
-    lows = [int(lane.histogram.lower_ns[0]) for shot in shots for lane, _ in shot.lanes if len(lane.histogram.lower_ns)]
+    low = data.lowest_ns([lane.histogram for shot in shots for lane, _ in shot.lanes])
     tops = [_top(lane.histogram, found) for shot in shots for lane, found in shot.lanes]
-    return min(lows, default=1000), max(tops, default=1000)
+    return low, max(tops, default=1000)
 
 
 def _top(histogram: Histogram, found: LaneFindings) -> int:
@@ -107,10 +107,14 @@ def _name(found: LaneFindings) -> str:
     return f"{text}, {data.count(found.over)} over" if found.over else text
 
 
-def _title(shot: Shot, small: bool) -> str:
+def _title(shot: Shot, small: bool, columns: int) -> str:
+    """Name and samples; where panels have no legend of their own, the maximum too."""
     pooled = shot.findings.pooled
-    top = f", max {data.us(pooled.max_ns)}" if small else ""
-    return f"{shot.name}: {data.count(pooled.n)} samples{top}"
+    letters = {1: 60, 2: 44, 3: 30}[columns]
+    name = shot.name if len(shot.name) <= letters else shot.name[: letters - 1] + "…"
+    if not small:
+        return f"{name}: {data.counted(pooled.n, 'sample')}"
+    return f"{name}\n{data.counted(pooled.n, 'sample')}, max {data.us(pooled.max_ns)}"
 
 
 def _lanes_legend(shots: list[Shot]) -> tuple[list[Any], list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 from rtassay.figures.data import words
 from rtassay.model.findings import Findings
@@ -33,11 +34,13 @@ def keys(findings: Sequence[Findings]) -> list[str]:
 
 
 def names(findings: Sequence[Findings]) -> list[str]:
-    """A name per recording, all different: the first key of which all have one and all another; else the kernel with the id."""
-    for key in keys(findings):
-        found = [value(one, key) for one in findings]
-        if None not in found and len(set(found)) == len(found):
-            return [words(str(name)) for name in found]
+    """A name per recording, all different: the first key, else pair of keys, that all have and
+    none shares; else the kernel with the id."""
+    known = keys(findings)
+    for chosen in (*((key,) for key in known[:-1]), *combinations(known[:-1], 2)):
+        found = [tuple(value(one, key) for key in chosen) for one in findings]
+        if all(None not in name for name in found) and len(set(found)) == len(found):
+            return [words(", ".join(str(part) for part in name)) for name in found]
     return [words(" ".join(part for part in (value(one, "kernel"), one.id) if part)) for one in findings]
 
 

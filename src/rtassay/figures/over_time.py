@@ -92,13 +92,14 @@ def _band(axes: Any, envelopes: list[Envelope], end: float, per: float) -> tuple
         np.minimum.at(low, place, envelope.min_ns / NS_PER_US)
         np.maximum.at(high, place, envelope.max_ns / NS_PER_US)
     held = np.isfinite(low)
-    # steps "post" need the end of the last bucket
+    # two points a bucket, so that the last one before a gap has its width too
     x = np.minimum(np.arange(size + 1) * step, end) / per
-    floor, roof = (np.append(np.where(held, y, np.nan), y[-1] if held[-1] else np.nan) for y in (low, high))
+    ends = np.column_stack((x[:-1], x[1:])).ravel()
+    floor, roof = (np.repeat(np.where(held, y, np.nan), 2) for y in (low, high))
     colour = paper.COLOURS[0]
-    axes.fill_between(x, floor, roof, step="post", color=colour, alpha=0.28, linewidth=0)
-    axes.step(x, roof, where="post", color=colour, linewidth=0.7)
-    axes.step(x, floor, where="post", color=colour, linewidth=0.5)
+    axes.fill_between(ends, floor, roof, color=colour, alpha=0.28, linewidth=0)
+    axes.plot(ends, roof, color=colour, linewidth=0.7)
+    axes.plot(ends, floor, color=colour, linewidth=0.5)
     usual = float(np.median(high[held])) if held.any() else 0.0
     marks = [(t / per, v / NS_PER_US) for e in envelopes for t, v in e.marks if v / NS_PER_US > 1.5 * usual and t >= 0]
     if marks:
@@ -113,8 +114,16 @@ def _band(axes: Any, envelopes: list[Envelope], end: float, per: float) -> tuple
 
 
 def _notes(shots: list[Shot], panels: list[tuple[str, Shot, list[Envelope]]]) -> list[str]:
-    seconds = all(e.unit == "s" for shot in shots for e in shot.envelopes)
-    notes = [f"band: lowest and highest latency of each {'second' if seconds else 'bucket'}; diamond: the maximum"]
+    steps = {(e.step, e.unit) for shot in shots for e in shot.envelopes}
+    step, unit = max(steps)
+    each = (
+        "second"
+        if unit == "s" and step == 1
+        else f"{step * 1000:.3g} ms"
+        if unit == "s"
+        else f"{step:,.0f} activations"
+    )
+    notes = [f"band: lowest and highest latency of each {each}; diamond: the maximum"]
     if any(e.marks for shot in shots for e in shot.envelopes):
         notes.append("dots: outliers kept one by one")
     return [*notes, *data.missing_words(shots)]

@@ -29,12 +29,7 @@ def draw(shots: list[Shot], options: Options) -> paper.PaperFigure:
         one.set_ylim(bottom=floor)
         paper.power_axis(one.yaxis)
         one.set_ylabel("Share of samples per µs")
-        lows = [int(h.lower_ns[0]) for h in pooled if len(h.lower_ns)]
-        tops = [
-            max(s.findings.pooled.max_ns or 0, h.limit_ns or 0 if h.over else 0)
-            for s, h in zip(shots, pooled, strict=True)
-        ]
-        paper.latency_axis(one.xaxis, log, min(lows, default=1000), max(tops, default=1000))
+        paper.latency_axis(one.xaxis, log, data.lowest_ns(pooled), data.highest_ns(shots, pooled))
         paper.deadline_line(one, options, vertical=True)
         paper.foot(figure, options, handles, names, data.missing_words(shots))
     return figure  # type: ignore[no-any-return]

@@ -126,13 +126,13 @@ def sheet(
 
 def foot(figure: Any, options: Options, handles: Sequence[Any], names: Sequence[str], notes: Sequence[str]) -> None:
     """The legend and the notes below the axes; the figure grows by what they need, so the axes keep their size."""
-    letters = 62 if options.width == "column" else 132
+    letters = 72 if options.width == "column" else 150
     shown = [*notes[:8], *([f"and {len(notes) - 8} more of this kind"] if len(notes) > 8 else [])]
     lines = textwrap.wrap("; ".join(shown) + ".", letters) if shown else []
     noted = 0.112 * len(lines) + 0.05 if lines else 0.0
     columns, legend = 1, 0.0
     if handles:
-        columns = max(1, min(len(names), int(letters * 0.93 // (max(map(len, names)) + 7)), 6))
+        columns = max(1, min(len(names), int(letters * 0.8 // (max(map(len, names)) + 7)), 6))
         legend = 0.152 * -(-len(names) // columns) + 0.06
     height = figure.get_figheight() + noted + legend
     figure.set_figheight(height)
@@ -169,7 +169,7 @@ def latency_axis(axis: Any, log: bool, low_ns: float, high_ns: float, label: str
     scaler = axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale
     low, high = low_ns / NS_PER_US, max(high_ns, 1) / NS_PER_US
     if not log:
-        setter(0, high * 1.04)
+        setter(0, high * 1.05)
         axis.set_major_formatter(FuncFormatter(lambda value, _: _number(value)))
         return
     scaler("log")
@@ -207,11 +207,11 @@ def deadline_line(axes: Any, options: Options, *, vertical: bool) -> None:
     else:
         axes.axhline(at, **style)
         axes.text(
-            0.995,
+            0.005,
             at,
             f"D = {us(options.deadline_ns)}",
             transform=axes.get_yaxis_transform(),
-            ha="right",
+            ha="left",
             va="bottom",
             **text,
         )

@@ -75,7 +75,7 @@ def draw(shots: list[Shot], options: Options) -> paper.PaperFigure:
                 if members:
                     several |= len(members) > 1
                     found = bars(members)
-                    _draw_group(one, found, place, len(groups))
+                    _draw_group(one, found, place, len(groups), 1 if narrow else 3 // columns)
                     every += [v for bar in found for v in (bar.value_ns, bar.lo_ns, bar.hi_ns) if v]
             one.set_xticks(
                 range(len(NAMES)),
@@ -83,6 +83,7 @@ def draw(shots: list[Shot], options: Options) -> paper.PaperFigure:
                 rotation=40 if narrow or columns > 1 else 0,
                 ha="right" if narrow or columns > 1 else "center",
             )
+            one.set_xlim(-0.6, len(NAMES) - 0.4)
             one.grid(False, axis="x")
             if panel:
                 one.set_title(panel, loc="left", fontsize=7.5)
@@ -100,7 +101,7 @@ def draw(shots: list[Shot], options: Options) -> paper.PaperFigure:
     return figure  # type: ignore[no-any-return]
 
 
-def _draw_group(axes: Any, found: list[Bar], place: int, of: int) -> None:
+def _draw_group(axes: Any, found: list[Bar], place: int, of: int, most_labels: int) -> None:
     width = 0.82 / of
     colour, hatch = paper.COLOURS[place % len(paper.COLOURS)], paper.HATCHES[place % len(paper.HATCHES)]
     for step, bar in enumerate(found):
@@ -135,7 +136,7 @@ def _draw_group(axes: Any, found: list[Bar], place: int, of: int) -> None:
                 markersize=2.2,
                 zorder=4,
             )
-        if of <= 3 and step in (0, len(found) - 1):
+        if of <= most_labels and step in (0, len(found) - 1):
             top = max(value, (bar.hi_ns or 0) / NS_PER_US)
             axes.annotate(
                 _short(bar.value_ns),
