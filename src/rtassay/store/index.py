@@ -92,7 +92,7 @@ def describe(path: Path) -> IndexEntry:
         board=manifest.board,
         kernel=kernel if isinstance(kernel, str) else None,
         tool=manifest.source.tool,
-        load=manifest.plan.load,
+        load=findings.get("load") or manifest.plan.load,
         labels=manifest.labels,
         note=manifest.note,
         duration_s=None if span_ns is None else span_ns / 1e9,
