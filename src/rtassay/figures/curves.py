@@ -32,7 +32,7 @@ def draw_ccdf(shots: list[Shot], options: Options) -> paper.PaperFigure:
         paper.power_axis(one.yaxis)
         one.set_ylabel("Share of samples ≥ latency")
         low, high = _span(shots)
-        paper.latency_axis(one.xaxis, options.scale != "linear", low, high)
+        paper.latency_axis(one.xaxis, options.scale != "linear", low, high, options)
         paper.deadline_line(one, options, vertical=True)
         paper.foot(figure, options, handles, names, data.missing_words(shots))
     return figure  # type: ignore[no-any-return]
@@ -64,7 +64,9 @@ def draw_cdf(shots: list[Shot], options: Options) -> paper.PaperFigure:
         one.set_ylim(0, 1.03)
         one.set_ylabel("Share of samples ≤ latency")
         low, high = _span(shots)
-        paper.latency_axis(one.xaxis, options.scale == "log" or (options.scale == "auto" and high > 8 * low), low, high)
+        paper.latency_axis(
+            one.xaxis, options.scale == "log" or (options.scale == "auto" and high > 8 * low), low, high, options
+        )
         paper.deadline_line(one, options, vertical=True)
         paper.foot(figure, options, handles, names, data.missing_words(shots))
     return figure  # type: ignore[no-any-return]

@@ -38,7 +38,7 @@ def draw(shots: list[Shot], options: Options) -> paper.PaperFigure:
         for one in flat[: len(shots)]:
             one.set_yscale("log")
             paper.power_axis(one.yaxis)
-            paper.latency_axis(one.xaxis, log, low, high, "")
+            paper.latency_axis(one.xaxis, log, low, high, options, "")
         flat[0].set_ylim(bottom=_BOTTOM)
         for index in range(len(shots)):
             if index + columns >= len(shots):

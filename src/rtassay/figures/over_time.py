@@ -49,7 +49,7 @@ def draw(shots: list[Shot], options: Options) -> paper.PaperFigure:
             one.set_title(f"{name}: max {data.us(_maximum(shot, envelopes))}", loc="left", fontsize=7, pad=2)
             paper.deadline_line(one, options, vertical=False)
         for index in range(len(panels)):
-            paper.latency_axis(axes[index, 0].yaxis, log, max(min(lows), 100), max(tops), "")
+            paper.latency_axis(axes[index, 0].yaxis, log, max(min(lows), 100), max(tops), options, "")
         axes[0, 0].set_xlim(0, end / per)
         axes[-1, 0].set_xlabel(f"Time [{word}]" if unit == "s" else "Activations")
         figure.supylabel("Latency [µs]", fontsize=8)

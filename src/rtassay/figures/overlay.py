@@ -29,7 +29,7 @@ def draw(shots: list[Shot], options: Options) -> paper.PaperFigure:
         one.set_ylim(bottom=floor)
         paper.power_axis(one.yaxis)
         one.set_ylabel("Share of samples per µs")
-        paper.latency_axis(one.xaxis, log, data.lowest_ns(pooled), data.highest_ns(shots, pooled))
+        paper.latency_axis(one.xaxis, log, data.lowest_ns(pooled), data.highest_ns(shots, pooled), options)
         paper.deadline_line(one, options, vertical=True)
         paper.foot(figure, options, handles, names, data.missing_words(shots))
     return figure  # type: ignore[no-any-return]

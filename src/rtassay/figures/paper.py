@@ -145,6 +145,9 @@ def foot(figure: Any, options: Options, handles: Sequence[Any], names: Sequence[
             handles, [_plain(name) for name in names], loc="lower center", bbox_to_anchor=(0.5, noted / height), ncols=columns,
             columnspacing=1.2, borderaxespad=0.15, borderpad=0.1,
         )  # fmt: skip
+    # The layout is settled here once: settled again at every rendering it would creep by fractions of a point.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
 
 
 def _plain(name: str) -> str:
@@ -162,8 +165,12 @@ def marker(index: int) -> str:
     return MARKERS[index % len(MARKERS)]
 
 
-def latency_axis(axis: Any, log: bool, low_ns: float, high_ns: float, label: str = "Latency [µs]") -> None:
-    """An axis of latencies, drawn in us: plain numbers, also where it is logarithmic."""
+def latency_axis(
+    axis: Any, log: bool, low_ns: float, high_ns: float, options: Options, label: str = "Latency [µs]"
+) -> None:
+    """An axis of latencies, drawn in us: plain numbers, also where it is logarithmic. The deadline is always on it."""
+    if options.deadline_ns is not None:
+        low_ns, high_ns = min(low_ns, options.deadline_ns), max(high_ns, options.deadline_ns)
     axis.set_label_text(label)
     setter = axis.axes.set_xlim if axis.axis_name == "x" else axis.axes.set_ylim
     scaler = axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale
@@ -200,7 +207,7 @@ def deadline_line(axes: Any, options: Options, *, vertical: bool) -> None:
         return
     at = options.deadline_ns / NS_PER_US
     style: dict[str, Any] = {"color": "#444444", "linewidth": 0.9, "linestyle": (0, (7, 2, 1, 2)), "zorder": 4}
-    text: dict[str, Any] = {"fontsize": 6.5, "color": "#444444"}
+    text: dict[str, Any] = {"fontsize": 6.5, "color": "#444444", "in_layout": False}
     if vertical:
         axes.axvline(at, **style)
         axes.text(at, 0.99, f" D = {us(options.deadline_ns)}", transform=axes.get_xaxis_transform(), va="top", **text)

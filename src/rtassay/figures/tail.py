@@ -90,11 +90,9 @@ def draw(shots: list[Shot], options: Options) -> paper.PaperFigure:
             paper.deadline_line(one, options, vertical=False)
         for unused in flat[len(panels) :]:
             unused.remove()
-        low, high = min(every, default=1000.0), max(every, default=1000.0)
+        low, high = min(every, default=1000.0) * 0.6, max(every, default=1000.0) * 1.5
         for one in flat[: len(panels)]:
-            paper.latency_axis(one.yaxis, options.scale != "linear", low * 0.6, high * 1.3, "")
-            if options.scale != "linear":
-                one.set_ylim(low / NS_PER_US * 0.5, high / NS_PER_US * 1.9)
+            paper.latency_axis(one.yaxis, options.scale != "linear", low, high, options, "")
         for row in axes[:, 0]:
             row.set_ylabel("Latency [µs]")
         paper.foot(figure, options, _handles(len(groups)), [_name(g, shots) for g in groups], _notes(shots, several))

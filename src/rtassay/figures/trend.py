@@ -51,7 +51,7 @@ def draw(shots: list[Shot], options: Options) -> paper.PaperFigure:
         one.set_xlabel("Date of the run (UTC)")
         every = [shot.findings.pooled.max_ns or 0 for _, shot in drawn]
         log = options.scale == "log" or (options.scale == "auto" and max(every) > 5 * max(min(every), 1))
-        paper.latency_axis(one.yaxis, log, min(every), max(every), "Maximum latency [µs]")
+        paper.latency_axis(one.yaxis, log, min(every), max(every), options, "Maximum latency [µs]")
         paper.deadline_line(one, options, vertical=False)
         paper.foot(figure, options, handles, names, _notes(shots, drawn))
     return figure  # type: ignore[no-any-return]
