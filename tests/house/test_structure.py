@@ -87,7 +87,9 @@ def test_figures_never_touch_pyplot() -> None:
             assert not any("pyplot" in name for name in (*names, module)), path
 
 
-@pytest.mark.parametrize("used", ["", "rtassay.open", "import rtassay.api", "import rtassay.cli.figure, rtassay.cli.table"])
+@pytest.mark.parametrize(
+    "used", ["pass", "rtassay.open", "import rtassay.api", "import rtassay.cli.figure, rtassay.cli.table"]
+)
 def test_import_rtassay_loads_nothing_heavy(used: str) -> None:
     code = f"import sys, rtassay; {used}; print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rtassay.api import parser_for as parser_for
 from rtassay.model.findings import Findings
 from rtassay.model.manifest import Manifest
 from rtassay.model.recording import Recording
-
-if TYPE_CHECKING:
-    from rtassay.probes.base import Parser
 
 DEFAULT_P = 1e-6
 DEFAULT_CONFIDENCE = 0.95
@@ -24,14 +22,6 @@ class Requirement:
     deadline_ns: int | None = None
     p_target: float = DEFAULT_P
     confidence: float = DEFAULT_CONFIDENCE
-
-
-def parser_for(manifest: Manifest) -> Parser:
-    """The parser of the probe that wrote an unsealed recording's stream."""
-    from rtassay.model import rooms
-
-    parser: Parser = rooms.load("probes", manifest.plan.probe)().parser(manifest.plan)
-    return parser
 
 
 def open_by_name(name: str) -> tuple[Path, Recording]:

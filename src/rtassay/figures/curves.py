@@ -51,7 +51,7 @@ def draw_cdf(shots: list[Shot], options: Options) -> paper.PaperFigure:
             share = 1 - ends / n
             style = paper.look(index)
             held_x, held = _cdf_thinned(x, share)
-            (line,) = one.step(held_x / NS_PER_US, held, where="post", marker=None, **style)
+            one.step(held_x / NS_PER_US, held, where="post", marker=None, **style)
             top = shot.findings.pooled.max_ns
             if len(x) and top is not None and not histogram.over:
                 one.plot([held_x[-1] / NS_PER_US, top / NS_PER_US], [1, 1], **style)
@@ -59,7 +59,7 @@ def draw_cdf(shots: list[Shot], options: Options) -> paper.PaperFigure:
                 _overflow(one, histogram, 1 - histogram.over / n, (top, 1.0), style["color"])
             if top is not None:
                 one.plot([top / NS_PER_US], [1.0], paper.marker(index), color=style["color"], clip_on=False, zorder=6)
-            handles.append(line)
+            handles.append(_handle(style, paper.marker(index)))
             names.append(_name(shot))
         one.set_ylim(0, 1.03)
         one.set_ylabel("Share of samples ≤ latency")
@@ -67,7 +67,7 @@ def draw_cdf(shots: list[Shot], options: Options) -> paper.PaperFigure:
         paper.latency_axis(
             one.xaxis, options.scale == "log" or (options.scale == "auto" and high > 8 * low), low, high, options
         )
-        paper.deadline_line(one, options, vertical=True)
+        paper.deadline_line(one, options, vertical=True, height=0.5)
         paper.foot(figure, options, handles, names, data.missing_words(shots))
     return figure  # type: ignore[no-any-return]
 

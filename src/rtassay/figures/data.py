@@ -287,7 +287,10 @@ def missing_words(shots: Sequence[Shot]) -> list[str]:
         for note in _missing(shot):
             told.setdefault(note, []).append(shot.name)
     every = len(shots)
-    return [note if len(names) == every else f"{', '.join(names)}: {note}" for note, names in told.items()]
+    return [
+        f"{'' if len(names) == every else ', '.join(names) + ': '}{note}{' each' if len(names) > 1 and note[0].isdigit() else ''}"
+        for note, names in told.items()
+    ]
 
 
 def _missing(shot: Shot) -> Iterator[str]:

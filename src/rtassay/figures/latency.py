@@ -79,7 +79,17 @@ def _panel(axes: Any, shot: Shot, edges: Any, small: bool) -> None:
         handles.append(line)
         names.append(_name(found))
     if not small:
-        axes.legend(handles, names, loc="upper right", handlelength=2.2, labelspacing=0.25)
+        axes.legend(
+            handles,
+            names,
+            loc="upper right",
+            handlelength=2.2,
+            labelspacing=0.25,
+            frameon=True,
+            framealpha=0.85,
+            edgecolor="none",
+            borderpad=0.15,
+        )
 
 
 def _filled(counts: Any) -> tuple[int, int]:

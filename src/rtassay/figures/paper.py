@@ -24,7 +24,7 @@ from rtassay.model.units import NS_PER_US
 WIDTHS_IN: Final = {"column": 3.5, "page": 7.16}
 FORMATS: Final = ("png", "svg", "pdf")
 _DPI = 300
-# Okabe and Ito's colours, ordered so that neighbours differ in lightness too; each also has its own dash and marker.
+# Okabe and Ito's colours; in grey some are alike, so neighbours also differ in dash, marker and hatch.
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#000000", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES: Final = ("-", (0, (4.5, 1.4)), (0, (1.2, 1.1)), (0, (6, 1.2, 1.2, 1.2)))
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*", "<")
@@ -201,7 +201,7 @@ def power_axis(axis: Any) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: _power(value)))
 
 
-def deadline_line(axes: Any, options: Options, *, vertical: bool) -> None:
+def deadline_line(axes: Any, options: Options, *, vertical: bool, height: float = 0.99) -> None:
     """The deadline as a dash-dotted line with its value."""
     if options.deadline_ns is None:
         return
@@ -210,7 +210,7 @@ def deadline_line(axes: Any, options: Options, *, vertical: bool) -> None:
     text: dict[str, Any] = {"fontsize": 6.5, "color": "#444444", "in_layout": False}
     if vertical:
         axes.axvline(at, **style)
-        axes.text(at, 0.99, f" D = {us(options.deadline_ns)}", transform=axes.get_xaxis_transform(), va="top", **text)
+        axes.text(at, height, f" D = {us(options.deadline_ns)}", transform=axes.get_xaxis_transform(), va="top", **text)
     else:
         axes.axhline(at, **style)
         axes.text(

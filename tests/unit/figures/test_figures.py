@@ -231,8 +231,8 @@ def test_foreign_names_are_drawn_as_they_are() -> None:
         figure.to_bytes("pdf")
 
 
-def test_colours_differ_in_grey_or_in_dash() -> None:
-    """Neighbours of the palette differ in lightness by enough to be told apart in print, or have another dash and marker."""
+def test_lines_are_told_apart_without_colour() -> None:
+    """In grey the palette is not enough: neighbours have another dash and another marker, and 20 lines have 20 looks."""
     from rtassay.figures.paper import look, marker
 
     assert len(set(COLOURS)) == len(COLOURS)
