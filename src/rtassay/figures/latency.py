@@ -101,8 +101,8 @@ def _extremes(axes: Any, lane: Lane, found: LaneFindings, index: int, colour: st
     """A marker on the axis at the maximum; where samples are beyond the histogram, an arrow head at its edge, as high as they are many."""
     if found.max_ns is not None:
         axes.plot(
-            [found.max_ns / NS_PER_US], [_BOTTOM * 1.35], paper.marker(index), color=colour, markersize=4.2, clip_on=False,
-            markeredgecolor="white", markeredgewidth=0.4, zorder=5,
+            [found.max_ns / NS_PER_US], [_BOTTOM * 1.35], paper.marker(index), color=colour, markersize=4.8, clip_on=False,
+            markeredgecolor="white", markeredgewidth=0.25, zorder=5,
         )  # fmt: skip
     if lane.histogram.over and lane.histogram.limit_ns:
         limit = lane.histogram.limit_ns / NS_PER_US

@@ -27,7 +27,7 @@ _DPI = 300
 # Okabe and Ito's colours; in grey some are alike, so neighbours also differ in dash, marker and hatch.
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#000000", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES: Final = ("-", (0, (4.5, 1.4)), (0, (1.2, 1.1)), (0, (6, 1.2, 1.2, 1.2)))
-MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*", "<")
+MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "p", "<")
 HATCHES: Final = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oooo")
 _FIXED = {"png": {"Software": "rtassay"}, "svg": {"Date": None, "Creator": "rtassay"}}
 _PDF = {"CreationDate": None, "Creator": "rtassay", "Producer": "matplotlib"}
