@@ -96,8 +96,8 @@ static void hit_break(struct lane *lane, uint64_t k, int64_t late_ns, int64_t no
 	char mark[96];
 	int length;
 
-	if (atomic_load_explicit(&run->stop_claim, memory_order_relaxed))
-		return; /* one hit ends the run */
+	if (atomic_load_explicit(&run->stop_claim, memory_order_relaxed) || atomic_exchange(&run->break_claim, 1))
+		return; /* one hit ends the run, and the mark in the trace is its own */
 	if (run->marker_fd >= 0) {
 		length = snprintf(mark, sizeof mark, "rtprobe: cpu %d late %lld ns\n", lane->cpu, (long long)late_ns);
 		if (write(run->marker_fd, mark, (size_t)length) < 0 || write(run->tracing_fd, "0", 1) < 0)

@@ -69,6 +69,7 @@ struct run {
 
 	/* close_ns and stop_reason are good once `stop` is 1 */
 	_Atomic int stop_claim, stop;
+	_Atomic int break_claim; /* 1 once a lane has hit --break-above */
 	int64_t close_ns;
 	enum stop_reason stop_reason;
 	int wake_fd; /* eventfd of the supervisor */
