@@ -23,7 +23,7 @@ from flow_support import Marked, assert_account_is_exact
 from rtassay import store
 from rtassay.model.errors import BoardError, NewerFormat
 from rtassay.session.control import RunResult, StopRequest
-from rtassay.session.telemetry import recorded_rows
+from rtassay.session.telemetry import recorded
 
 Measure = Callable[..., RunResult]
 DRIVER = Path(__file__).parent / "driver.py"
@@ -128,10 +128,11 @@ def test_a_killed_host_leaves_no_process_and_a_readable_recording(load: str, mar
     if load != "none":
         assert recording.manifest.loads[0].started_ns is not None
         assert recording.manifest.loads[0].ended_ns is None
-    rows = recorded_rows(path)
-    assert rows is not None
+    seen = recorded(path)
+    assert seen is not None
+    rows = seen.rows()
     assert {row[0] for row in rows} >= {"cpu"}
-    sealed = store.seal(path, telemetry_rows=recorded_rows(path))
+    sealed = store.seal(path, telemetry_rows=seen.rows(), messages=seen.messages)
     assert sealed.sealed and sealed.damage.cut
 
 

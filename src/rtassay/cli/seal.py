@@ -14,12 +14,18 @@ from rtassay.cli.options import json_option, print_json
 def command(recording: str, as_json: bool) -> int:
     """Seal an unsealed RECORDING: what its stream holds becomes Parquet, and says that the stream was cut."""
     from rtassay import store
-    from rtassay.session.telemetry import recorded_rows
+    from rtassay.session.telemetry import recorded
 
     path = store.find(recording)
     already = store.load_manifest(path).sealed
     if not already:
-        store.seal(path, parser_for=parser_for, telemetry_rows=recorded_rows(path))
+        seen = recorded(path)
+        store.seal(
+            path,
+            parser_for=parser_for,
+            telemetry_rows=None if seen is None else seen.rows(),
+            messages=() if seen is None else seen.messages,
+        )
         opened = store.open_recording(path)
         cache_findings(path, judge(opened, own_requirement(opened.manifest)))
     manifest = store.load_manifest(path)

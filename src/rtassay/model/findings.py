@@ -56,13 +56,17 @@ class LaneFindings:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One validity check. severity: see SEVERITIES; kind: integrity or optimism; message has no newline."""
+    """One validity check. severity: see SEVERITIES; kind: integrity or optimism; message has no newline.
+
+    `waived` is the reason a person gave (`--waive ID --because "..."`) why this check does not decide here; it is shown all the same.
+    """
 
     id: str
     severity: str
     kind: str
     message: str
     facts: dict[str, Any] = field(default_factory=dict)
+    waived: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What was asked for. `argv` is the command of `rtassay` that repeats it, `command` the probe's on the board."""
+    """What was asked for. `argv` is the command of `rtassay` that repeats it, `command` the probe's on the board.
+
+    `loads` names every load as NAME[:ARGS][@CPUS], `load` is the same in one text for people (recordings made before several
+    loads were possible have only that). `waivers` maps the id of a check to the reason why it does not decide here.
+    """
 
     probe: str = "rtprobe"
     interval_ns: int | None = None
@@ -35,6 +39,7 @@ class Plan:
     cpus: tuple[int, ...] | None = None
     load_cpus: tuple[int, ...] | None = None
     load: str = "none"
+    loads: tuple[str, ...] = ()
     deadline_ns: int | None = None
     p_target: float | None = None
     confidence: float = 0.95
@@ -46,6 +51,8 @@ class Plan:
     argv: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     cyclictest_equivalent: str | None = None
+    strict: bool = False
+    waivers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +113,29 @@ class LaneEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkPart:
+    """Work of one part of a load (a stressor, a direction of a connection). `skipped`: asked for, but it did not run here.
+
+    `seconds` is the time it worked, `instances` how many processes or streams did; None where the tool does not tell.
+    """
+
+    name: str
+    operations: float | None = None
+    unit: str | None = None
+    seconds: float | None = None
+    instances: int | None = None
+    skipped: bool = False
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LoadEntry:
-    """One load as it ran under the guard, on the probe's clock. `exit_code` None: ended by a signal or never started."""
+    """One load as it ran under the guard, on the probe's clock. `exit_code` None: ended by a signal or never started.
+
+    `spec` is the load as asked for, NAME[:ARGS][@CPUS]; `classes` what it stresses (cpu, cache, memory, vm, io, hdd, fork, timer,
+    network, scheduler), empty where that is not known; `policy` the scheduling class of its processes where one was seen that is
+    real-time (LOAD-RT). Its use of CPU time and its work per second are telemetry of the monitor `load`.
+    """
 
     name: str
     argv: tuple[str, ...]
@@ -124,6 +152,21 @@ class LoadEntry:
     operations_unit: str | None = None
     log: str | None = None
     error: str | None = None
+    spec: str | None = None
+    classes: tuple[str, ...] = ()
+    parts: tuple[WorkPart, ...] = ()
+    policy: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorEntry:
+    """What became of one monitor. `state`: `watched`, `not available` (the board has no such files) or `refused` (no permission,
+    unreadable); `readings` and `messages` count what it gave; `why` names the first path and its error."""
+
+    state: str
+    readings: int = 0
+    messages: int = 0
+    why: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +216,7 @@ class Manifest:
     inventory: dict[str, Any] = field(default_factory=dict)
     inventory_end: dict[str, Any] = field(default_factory=dict)
     loads: tuple[LoadEntry, ...] = ()
+    monitors: dict[str, MonitorEntry] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     note: str | None = None
     damage: Damage = field(default_factory=Damage)

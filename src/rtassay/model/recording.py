@@ -77,6 +77,15 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
+class Message:
+    """A line of text that a monitor saw (a line of the kernel's log), at its own moment on the probe's clock."""
+
+    monitor: str
+    mono_ns: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Lane:
     """One lane with its tables. `spills` hold every sample at or above the run's deadline or with missed activations, up to a limit."""
 
@@ -94,4 +103,5 @@ class Recording:
     lanes: tuple[Lane, ...]
     events: tuple[EventRow, ...] = ()
     telemetry: tuple[Series, ...] = ()
+    messages: tuple[Message, ...] = ()
     path: str | None = None

@@ -15,12 +15,21 @@ class Reading:
     unit: str
 
 
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A line of text with its own moment on the board's CLOCK_MONOTONIC."""
+
+    mono_ns: int
+    text: str
+
+
 class Monitor(Protocol):
-    """`paths` may hold shell globs, expanded on the board when the watch starts. All are read by one `rtprobe watch`."""
+    """`paths` may hold shell globs, expanded on the board when the watch starts, and `@sources` (STREAM.md, FILE): the kernel's
+    log, real-time threads, a model-specific register, a program's output. All are read by one `rtprobe watch`."""
 
     name: str
     paths: tuple[str, ...]
 
-    def parse(self, mono_ns: int, path: str, content: bytes) -> list[Reading]:
-        """Readings from one file at one moment; may keep state (differences). Content it does not understand gives []."""
+    def parse(self, mono_ns: int, path: str, content: bytes) -> list[Reading | Message]:
+        """What one file says at one moment; may keep state (differences). Content it does not understand gives []."""
         ...

@@ -253,6 +253,7 @@ class _Run:
             writer.path,
             parser_for=lambda manifest: probe.parser(manifest.plan),
             telemetry_rows=None if self._seen is None else self._seen.rows(),
+            messages=() if self._seen is None else self._seen.messages,
         )
         return RunResult(writer.path, manifest.id, manifest.end_reason or "unknown", self._stop.asked.is_set())
 

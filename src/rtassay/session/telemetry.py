@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from rtassay.boards.base import Board, BoardProcess
-from rtassay.model import rooms
+from rtassay.model import recording, rooms
 from rtassay.model.errors import BoardError
 from rtassay.model.events import Event, FileContent
-from rtassay.monitors.base import Monitor
+from rtassay.monitors.base import Message, Monitor
 from rtassay.session.board_files import said
 from rtassay.wire.stream import StreamParser, read_events
 
@@ -26,6 +26,7 @@ class SeriesKeeper:
         self._monitors = monitors
         self._columns: dict[tuple[str, str, str], tuple[array[int], array[float]]] = {}
         self._contents: dict[str, bytes] = {}
+        self.messages: list[recording.Message] = []
 
     @property
     def paths(self) -> list[str]:
@@ -47,6 +48,9 @@ class SeriesKeeper:
             if not any(path == wanted or fnmatch.fnmatch(path, wanted) for wanted in monitor.paths):
                 continue
             for reading in monitor.parse(mono_ns, path, content):
+                if isinstance(reading, Message):
+                    self.messages.append(recording.Message(monitor.name, reading.mono_ns, reading.text))
+                    continue
                 key = (monitor.name, reading.name, reading.unit)
                 times, values = self._columns.setdefault(key, (array("q"), array("d")))
                 times.append(mono_ns)
@@ -64,14 +68,14 @@ def all_monitors() -> list[Monitor]:
     return [rooms.load("monitors", name)() for name in rooms.table("monitors")]
 
 
-def recorded_rows(path: Path) -> Iterator[TelemetryRow] | None:
+def recorded(path: Path) -> SeriesKeeper | None:
     """Telemetry of an unsealed recording, from its `telemetry.rtw`; None where it has none. For sealing what a dead host left."""
     stream = path / "telemetry.rtw"
     if not stream.is_file():
         return None
     keeper = SeriesKeeper(all_monitors())
     keeper.take(read_events(stream, StreamParser()))
-    return keeper.rows()
+    return keeper
 
 
 class Telemetry:

@@ -13,6 +13,7 @@ from rtassay.store.disk import explain
 
 SUFFIX = ".rta"
 MANIFEST = "manifest.json"
+MESSAGES = "messages.jsonl"
 _SHOWN = 6
 
 

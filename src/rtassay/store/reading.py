@@ -14,11 +14,12 @@ import numpy as np
 from rtassay.model.errors import CorruptRecording, UsageError
 from rtassay.model.events import Samples, Second
 from rtassay.model.manifest import Manifest
-from rtassay.model.recording import EventRow, Histogram, Lane, Recording, Seconds, Series, SpillRow
+from rtassay.model.recording import EventRow, Histogram, Lane, Message, Recording, Seconds, Series, SpillRow
 from rtassay.store.account import summarise
 from rtassay.store.collect import Collector, EventTuple
 from rtassay.store.counts import Counts
 from rtassay.store.manifests import check_hashes, check_sizes, load_manifest
+from rtassay.store.paths import MESSAGES
 from rtassay.store.stitch import Block, Stitcher
 from rtassay.store.streams import Parser, ParserFor, damage_of, events_of, parser_of, stream_of
 
@@ -159,7 +160,8 @@ def _open_sealed(path: Path, manifest: Manifest) -> Recording:
         rollups = Seconds(*(seconds[column][at] for column in _SECOND_COLUMNS)) if at.any() else None
         lanes.append(Lane(entry, bins, rollups, tuple(spills.get(entry.index, ()))))
     series = _telemetry(path) if tables.TELEMETRY in manifest.seals else ()
-    return Recording(manifest, tuple(lanes), tuple(events), series, str(path))
+    messages = _messages(path) if MESSAGES in manifest.seals else ()
+    return Recording(manifest, tuple(lanes), tuple(events), series, messages, str(path))
 
 
 def _numpy(table: Any) -> dict[str, Any]:
@@ -192,6 +194,11 @@ def _telemetry(path: Path) -> tuple[Series, ...]:
     return tuple(Series(monitor, name, unit, mono_ns[at], values[at]) for (monitor, name, unit), at in rows.items())
 
 
+def _messages(path: Path) -> tuple[Message, ...]:
+    with _damage_of(path / MESSAGES):
+        return tuple(Message(**json.loads(line)) for line in (path / MESSAGES).read_text("utf-8").splitlines())
+
+
 def _unsealed_parser(path: Path, manifest: Manifest, parser_for: ParserFor | None) -> tuple[Path, Parser]:
     stream = stream_of(path)
     if stream is None:
@@ -217,7 +224,7 @@ def _open_unsealed(path: Path, manifest: Manifest, parser_for: ParserFor | None)
         limit_ns = tally.limit_ns if tally else None
         histogram = Histogram(lower, width, counts, entry.over or 0, entry.under or 0, limit_ns)
         lanes.append(Lane(entry, histogram, _columns(seconds.get(entry.index)), tuple(spills.get(entry.index, ()))))
-    return Recording(replace(manifest, sealed=False), tuple(lanes), tuple(events), (), str(path))
+    return Recording(replace(manifest, sealed=False), tuple(lanes), tuple(events), path=str(path))
 
 
 def _columns(rows: list[Second] | None) -> Seconds | None:

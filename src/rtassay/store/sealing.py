@@ -6,18 +6,19 @@ import contextlib
 import json
 import shutil
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from rtassay.model.errors import CorruptRecording
 from rtassay.model.events import End, Event, Facts, Note, Output, Second
 from rtassay.model.manifest import Damage, Manifest, Seal
+from rtassay.model.recording import Message
 from rtassay.store import tables
 from rtassay.store.account import summarise
 from rtassay.store.collect import Collector
 from rtassay.store.disk import disk_error, sha256_of, sync_directory, sync_file
 from rtassay.store.manifests import FINDINGS, load_manifest, save_manifest
-from rtassay.store.paths import MANIFEST
+from rtassay.store.paths import MANIFEST, MESSAGES
 from rtassay.store.streams import ParserFor, Progress, damage_of, events_of, parser_of, stream_of
 from rtassay.store.writer import LOCK, Lock
 from rtassay.wire.stream import MAGIC, StreamParser
@@ -35,12 +36,14 @@ def seal(
     *,
     parser_for: ParserFor | None = None,
     telemetry_rows: Iterable[TelemetryRow] | None = None,
+    messages: Iterable[Message] = (),
     finish: Finish | None = None,
     progress: Progress | None = None,
 ) -> Manifest:
     """Seal a recording (again after a crash, or a sealed one: no change) and return its manifest.
 
-    `telemetry_rows`: (monitor, name, mono_ns, value, unit) in any order; without them `telemetry.rtw` stays as it is. `finish`
+    `telemetry_rows`: (monitor, name, mono_ns, value, unit) in any order; without them `telemetry.rtw` stays as it is. `messages`:
+    what monitors saw as text. `finish`
     gets the manifest with its results and the path, may write into `logs/`, and returns the manifest to seal. `progress` gets
     bytes decoded and bytes in all. Raises CorruptRecording, NewerFormat, UsageError while it is being written, and BoardError
     when the disk does not take it: then the recording is unsealed as before.
@@ -51,7 +54,7 @@ def seal(
         if manifest.sealed:
             _remove_leftovers(path, manifest)
         else:
-            manifest = _seal(path, manifest, parser_for, telemetry_rows, finish, progress)
+            manifest = _seal(path, manifest, parser_for, telemetry_rows, messages, finish, progress)
     except BaseException:
         lock.release()
         raise
@@ -68,6 +71,7 @@ def _seal(
     manifest: Manifest,
     parser_for: ParserFor | None,
     telemetry_rows: Iterable[TelemetryRow] | None,
+    messages: Iterable[Message],
     finish: Finish | None,
     progress: Progress | None,
 ) -> Manifest:
@@ -83,6 +87,7 @@ def _seal(
         manifest, made = write_tables(aside, manifest, events_of(stream, parser, progress), lambda: damage_of(parser))
         if telemetry_rows is not None:
             made.append(_write_telemetry(aside, telemetry_rows))
+        made += _write_messages(aside, messages)
         reached("written")
         for name in made:
             (aside / name).replace(path / name)
@@ -110,7 +115,7 @@ def _seal(
 def _undo(path: Path) -> None:
     """Remove what a failed sealing made: on a full disk it is in the way."""
     shutil.rmtree(path / _ASIDE, ignore_errors=True)
-    for name in (*tables.SCHEMAS, tables.SAMPLES):
+    for name in (*tables.SCHEMAS, tables.SAMPLES, MESSAGES):
         with contextlib.suppress(OSError):
             (path / name).unlink(missing_ok=True)
 
@@ -190,6 +195,16 @@ def _write_telemetry(directory: Path, rows: Iterable[TelemetryRow]) -> str:
         writer.close()
     sync_file(writer.path)
     return tables.TELEMETRY
+
+
+def _write_messages(directory: Path, messages: Iterable[Message]) -> list[str]:
+    ordered = sorted(messages, key=lambda message: message.mono_ns)
+    if not ordered:
+        return []
+    with (directory / MESSAGES).open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(asdict(message)) + "\n" for message in ordered)
+    sync_file(directory / MESSAGES)
+    return [MESSAGES]
 
 
 def _write_logs(path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from rtassay.model.events import Facts, FileContent
 from rtassay.monitors.frequency import FrequencyMonitor
 from rtassay.monitors.temperature import TemperatureMonitor
-from rtassay.session.telemetry import SeriesKeeper, recorded_rows
+from rtassay.session.telemetry import SeriesKeeper, recorded
 from rtassay.wire.encode import StreamEncoder
 
 FREQUENCY = "/sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq"
@@ -39,7 +38,7 @@ def test_every_path_is_watched_once_and_goes_to_who_asked() -> None:
 
 
 def test_telemetry_of_a_dead_host_is_read_from_its_stream(tmp_path: Path) -> None:
-    assert recorded_rows(tmp_path) is None
+    assert recorded(tmp_path) is None
     encoder = StreamEncoder()
     events = [
         Facts({"stream": 1, "paths": [FREQUENCY]}),
@@ -48,8 +47,9 @@ def test_telemetry_of_a_dead_host_is_read_from_its_stream(tmp_path: Path) -> Non
     ]
     data = encoder.encode_all(events)
     (tmp_path / "telemetry.rtw").write_bytes(data[:-3])
-    rows = recorded_rows(tmp_path)
-    assert isinstance(rows, Iterator)
+    seen = recorded(tmp_path)
+    assert seen is not None
+    rows = seen.rows()
     assert [row[3] for row in rows] == [6e8]
 
 
