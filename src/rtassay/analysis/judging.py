@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from rtassay.analysis.account import Account, accounts
 from rtassay.analysis.checks import Context, run_all
+from rtassay.analysis.coincidence import outliers
 from rtassay.analysis.measures import imported, of_one_measure
 from rtassay.analysis.sentence import sentence
 from rtassay.analysis.summary import lane_findings, pooled_findings
@@ -67,6 +68,7 @@ def judge(
         command=shlex.join(manifest.plan.argv) if manifest.plan.argv else None,
         cyclictest_equivalent=manifest.plan.cyclictest_equivalent,
         new_record=new_record(context.duration_s, lanes),
+        outliers=outliers(recording, lanes, rows, deadline_ns),
         analysis_version=ANALYSIS_VERSION,
     )
     if deadline_ns is None:

@@ -70,6 +70,37 @@ class CheckResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Coincidence:
+    """A monitor's reading that was unusual while an outlier happened: `as_far` of the `of` other readings of the run are as far
+    from the `usual` one (their median) on the same side."""
+
+    monitor: str
+    name: str
+    unit: str
+    value: float
+    usual: float
+    as_far: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outlier:
+    """One of the worst wake-ups, `at_s` seconds after the run's origin, and what coincided with it. A coincidence is no proof.
+
+    `also`: names of other lanes that were late within a second of it. `messages`: the kernel's log of that moment.
+    """
+
+    lane: str | None
+    cpu: int | None
+    at_s: float
+    latency_ns: int
+    missed: int
+    also: tuple[str, ...]
+    coincidences: tuple[Coincidence, ...]
+    messages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Needed:
     """What a clean run would have to last to demonstrate the requirement."""
 
@@ -125,6 +156,7 @@ class Findings:
     command: str | None = None
     cyclictest_equivalent: str | None = None
     new_record: tuple[dict[str, float], ...] = ()
+    outliers: tuple[Outlier, ...] = ()
     analysis_version: int = ANALYSIS_VERSION
 
 

@@ -17,7 +17,7 @@ from rtassay.model.published import Against
 from rtassay.model.recording import Recording
 from rtassay.model.units import format_time
 from rtassay.reports import against as beside
-from rtassay.reports import details, series, svg, view
+from rtassay.reports import details, outliers, series, svg, view
 
 
 class Tile(NamedTuple):
@@ -118,6 +118,9 @@ def _words(findings: Findings, recording: Recording) -> dict[str, Any]:
         "check_summary": view.check_summary(findings),
         "checks_shown": [check for check in ordered if check.severity != "pass"],
         "checks_passed": [check for check in ordered if check.severity == "pass"],
+        "outliers": outliers.rows(findings, watched=bool(recording.telemetry)),
+        "outlier_columns": outliers.COLUMNS,
+        "outlier_caveat": outliers.CAVEAT,
         "conditions": details.conditions(findings, recording),
         "labels": view.pairs(findings.labels.items()),
         "note": view.clean(findings.note) if findings.note else None,
@@ -253,6 +256,7 @@ def _plots(findings: Findings, recording: Recording) -> dict[str, Any]:
         "time": envelope,
         "marks": spots,
         "telemetry": series.telemetry(recording) if envelope else [],
+        "worst": [[round(outlier.at_s, 3), format_time(outlier.latency_ns)] for outlier in findings.outliers],
     }
     suppressed = sum(lane.entry.suppressed or 0 for lane in recording.lanes)
     return {

@@ -10,7 +10,7 @@ from rtassay.model.published import Against
 from rtassay.model.recording import Recording
 from rtassay.model.units import format_time
 from rtassay.reports import against as beside
-from rtassay.reports import details, view
+from rtassay.reports import details, outliers, view
 
 # What GitHub would read as markup, a mention or a table border in text that came from elsewhere.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&@])")
@@ -32,6 +32,7 @@ class MarkdownReport:
             *_head(findings, recording),
             *_lanes(findings, recording),
             *(_against(self.against) if self.against is not None else ()),
+            *_outliers(findings, recording),
             *_checks(findings),
             *_conditions(findings, recording),
         ]
@@ -134,6 +135,14 @@ def _lane_table(findings: Findings, *, due: bool) -> str:
 def _against(against: Against) -> list[str]:
     rows = [tuple(escape(cell) for cell in row) for row in beside.rows(against)]
     return [f"### {escape(beside.title(against))}", pipe_table(beside.COLUMNS, rows), beside.CAVEAT]
+
+
+def _outliers(findings: Findings, recording: Recording) -> list[str]:
+    found = outliers.rows(findings, watched=bool(recording.telemetry))
+    if not found:
+        return []
+    cells = [(*(escape(cell) for cell in row[:4]), "<br>".join(escape(text) for text in row[4])) for row in found]
+    return ["### The worst wake-ups and what coincided with them", pipe_table(outliers.COLUMNS, cells), outliers.CAVEAT]
 
 
 def _checks(findings: Findings) -> list[str]:

@@ -21,8 +21,15 @@ _ENVELOPE_POINTS = 4000
 _MARKS = 600
 _TELEMETRY_POINTS = 4800
 _SERIES_PER_CHART = 16
-_CHARTS = 6
-_FOR_PEOPLE = {"ratio": ("%", 100.0), "Hz": ("MHz", 1e-6), "B": ("MB", 1e-6), "1": ("", 1.0)}
+_CHARTS = 14
+# What a reader looks for first stands first; a monitor that is not named here follows.
+_ORDER = (
+    "load", "cpu", "threads", "interrupts", "softirqs", "switches", "temperature", "raspberry", "frequency", "cooling", "pressure",
+    "memory", "firmware", "clock",
+)  # fmt: skip
+_FOR_PEOPLE = {"ratio": ("%", 100.0), "Hz": ("MHz", 1e-6), "B": ("MB", 1e-6), "bytes": ("MB", 1e-6), "1": ("", 1.0)}
+# Facts about a thread or a file, not quantities that a curve would show.
+_NOT_DRAWN = {("threads", "priority"), ("threads", "cpu")}
 
 
 def coalesce(histogram: Histogram, unit_ns: int) -> tuple[Any, Any, Any]:
@@ -200,9 +207,10 @@ def telemetry(recording: Recording) -> list[dict[str, Any]]:
         return []
     groups: dict[tuple[str, str], list[Series]] = {}
     for series in recording.telemetry:
-        if len(series.mono_ns):
+        if len(series.mono_ns) and (series.monitor, series.name.rpartition(".")[2]) not in _NOT_DRAWN:
             groups.setdefault((series.monitor, series.unit), []).append(series)
-    chosen = list(groups.items())[:_CHARTS]
+    rank = {monitor: place for place, monitor in enumerate(_ORDER)}
+    chosen = sorted(groups.items(), key=lambda item: rank.get(item[0][0], len(rank)))[:_CHARTS]
     shown = sum(min(len(group), _SERIES_PER_CHART) for _, group in chosen)
     points = min(max(_TELEMETRY_POINTS // max(shown, 1), 60), 600)
     end = max((int(s.mono_ns[-1]) for _, group in chosen for s in group), default=origin)

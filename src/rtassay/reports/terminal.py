@@ -7,7 +7,7 @@ import textwrap
 from rtassay.model.findings import CheckResult, Findings, LaneFindings
 from rtassay.model.recording import Recording
 from rtassay.model.units import format_time
-from rtassay.reports import view
+from rtassay.reports import outliers, view
 
 _STEPS = (0.5, 0.99, 0.999, 0.9999, 0.99999)
 _STATE_COLOURS = {"VIOLATED": "1;31", "HOLDS": "1;32", "NOT DEMONSTRATED": "1;33", "INVALID MEASUREMENT": "1;35"}
@@ -29,6 +29,8 @@ class TerminalReport:
 
     def render(self, findings: Findings, recording: Recording) -> bytes:
         top = [*self._head(findings, recording), "", *self._table(findings), ""]
+        if (worst := outliers.in_words(findings)) is not None:
+            top[-1:] = [*self._wrap(f"Worst: {worst}", 2, indent="       "), ""]
         end = self._wrap(f"Next: {view.next_step(findings)}", 2, indent="      ")
         room = _SCREEN - len(top) - len(end) - 1
         lines = [*top, *self._checks(findings, room), *end]

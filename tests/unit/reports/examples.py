@@ -127,9 +127,8 @@ def _build(
         has_samples=True,
     )
     events = (EventRow("signal", None, end, {"number": 15}),)
-    recording = Recording(
-        manifest, lanes, events, _telemetry(length, 3.0 if load == "none" else 88.0), f"/var/rta/{ident}.rta"
-    )
+    watched = _telemetry(length, 3.0 if load == "none" else 88.0)
+    recording = Recording(manifest, lanes, events, watched, path=f"/var/rta/{ident}.rta")
     found = tuple(lane_findings(lane, lane.histogram, lane.entry, p) for lane in lanes)
     findings = Findings(
         id=ident,

@@ -256,7 +256,7 @@
         paths: path, show: shown[i >> 1] }))),
       bands: rows.map((_, lane) => ({ series: [2 * lane + 1, 2 * lane + 2], fill: colour(lane) + "12" })),
       visible: (lane) => [2 * lane + 1, 2 * lane + 2],
-      hooks: timeHooks({ draw: [dots, (u) => rule(u, "y", data.deadline_ns == null ? null : us(data.deadline_ns), data.deadline_ns == null ? "" : deadlineText(), css("--bad"), 0)] }),
+      hooks: timeHooks({ draw: [worst, dots, (u) => rule(u, "y", data.deadline_ns == null ? null : us(data.deadline_ns), data.deadline_ns == null ? "" : deadlineText(), css("--bad"), 0)] }),
       say: (u, i) => clock(t[i]) + ": " + rows.map((r, lane) => [lane, r.min[i], r.max[i]]).filter(([lane, , v]) => shown[lane] && v != null)
         .map(([lane, a, b]) => `${data.labels[lane]} ${number(us(a))} to ${micro(us(b))}`).join(" · "),
     }), [t, ...series], readout));
@@ -285,6 +285,19 @@
     return svg;
   }
 
+  /* The worst wake-ups as thin upright lines through every strip: what happened at that moment stands under the latency. */
+  function worst(u) {
+    const ctx = u.ctx, px = uPlot.pxRatio, box = u.bbox;
+    ctx.save();
+    ctx.strokeStyle = css("--bad"); ctx.globalAlpha = 0.55; ctx.lineWidth = px; ctx.setLineDash([3 * px, 3 * px]);
+    for (const [at] of data.worst) {
+      const x = u.valToPos(at, "x", true);
+      if (x < box.left || x > box.left + box.width) continue;
+      ctx.beginPath(); ctx.moveTo(x, box.top); ctx.lineTo(x, box.top + box.height); ctx.stroke();
+    }
+    ctx.restore();
+  }
+
   function strip(parent, title, unit, t, lines, names, labelled) {
     const box = make("div"); box.className = "strip";
     const host = make("div"); host.className = "chart"; host.tabIndex = 0; host.setAttribute("role", "img"); host.setAttribute("aria-label", title);
@@ -302,7 +315,7 @@
       scales: { x: xScale(false), y: { range: [low >= 0 ? Math.max(low - pad, 0) : low - pad, high + pad] } },
       axes: [timeAxis(labelled), axis(unit, { size: 58, values: (u, splits) => splits.map((v) => number(v)) })],
       series: [{}].concat(lines.map((_, i) => ({ stroke: css(looks[i][0]), width: 1.3, dash: looks[i][1], points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }))),
-      hooks: timeHooks({}),
+      hooks: timeHooks({ draw: [worst] }),
       say: (u, i) => clock(t[i]) + ": " + names.map((name, k) => [name, lines[k][i]]).filter(([, v]) => v != null).map(([name, v]) => `${name} ${number(v)} ${unit}`).join(" · "),
     }), [t, ...lines], readout);
     timePlots.push(entry);

@@ -164,6 +164,7 @@ def _plots(comparison: Comparison) -> dict[str, Any]:
         "time": None,
         "marks": [],
         "telemetry": [],
+        "worst": [],
         "rules": rules,
     }
     return {

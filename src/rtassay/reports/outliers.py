@@ -1,0 +1,68 @@
+"""The worst wake-ups and what coincided with them, as rows of text for every report."""
+
+from __future__ import annotations
+
+from rtassay.model.findings import Coincidence, Findings, Outlier
+from rtassay.model.units import format_time
+from rtassay.reports import view
+
+COLUMNS = ("At", "Lane", "Latency", "Missed", "Unusual at that moment")
+CAVEAT = (
+    "A reading stands here if at most one in twenty other readings of the run lies as far from the usual one. A coincidence is no proof of a "
+    "cause: measure again without the suspect, or with --break-above and a kernel trace."
+)
+NOTHING = "no reading of the monitors stood out"
+UNWATCHED = "nothing was watched"
+_FOR_PEOPLE = {
+    "ratio": ("%", 100.0),
+    "Hz": (" MHz", 1e-6),
+    "B": (" MB", 1e-6),
+    "bytes": (" MB", 1e-6),
+    "1/s": ("/s", 1.0),
+}
+
+
+def rows(findings: Findings, *, watched: bool) -> list[tuple[str, str, str, str, tuple[str, ...]]]:
+    """One row an outlier: COLUMNS, the last of them as several texts. `watched`: there were monitors at all."""
+    return [
+        (
+            f"{outlier.at_s:.3f} s",
+            _lanes(findings, outlier),
+            format_time(outlier.latency_ns),
+            view.count(outlier.missed),
+            _why(outlier) or (NOTHING if watched else UNWATCHED,),
+        )
+        for outlier in findings.outliers
+    ]
+
+
+def in_words(findings: Findings) -> str | None:
+    """The worst one in a sentence; None where nothing coincided with any."""
+    for outlier in findings.outliers:
+        if why := _why(outlier):
+            name = view.label_of(findings, outlier.lane)
+            return f"{format_time(outlier.latency_ns)} on {name} at {outlier.at_s:.1f} s, with {why[0]}"
+    return None
+
+
+def _lanes(findings: Findings, outlier: Outlier) -> str:
+    label = view.label_of(findings, outlier.lane)
+    others = ", ".join(view.label_of(findings, name) for name in outlier.also)
+    return f"{label}, with {others}" if others else label
+
+
+def _why(outlier: Outlier) -> tuple[str, ...]:
+    said = tuple(f"kernel log: {view.one_line(text, 160)}" for text in outlier.messages)
+    return tuple(_coincidence(hit) for hit in outlier.coincidences) + said
+
+
+def _coincidence(hit: Coincidence) -> str:
+    unit, factor = _FOR_PEOPLE.get(hit.unit, (f" {hit.unit}", 1.0))
+    how = "high" if hit.value >= hit.usual else "low"
+    often = f"as {how} in {hit.as_far} of {hit.of} other readings" if hit.as_far else f"never else as {how}"
+    name = f"{hit.monitor} {view.one_line(hit.name, 80)}"
+    return f"{name} {_number(hit.value * factor)}{unit}, usually {_number(hit.usual * factor)}{unit} ({often})"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

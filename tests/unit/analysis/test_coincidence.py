@@ -1,0 +1,112 @@
+"""What coincided with the worst wake-ups: by rank, away from other stalls, and never from nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rtassay.analysis import judge
+from rtassay.model.findings import Outlier
+from rtassay.model.recording import Lane, Message, Recording, Series
+
+from .build import MS, US, counted_lane, published, recording
+from .build import SECOND as S
+
+ORIGIN = 5 * S
+LENGTH = 60
+PER_S = 100
+INTERVAL = S // PER_S
+
+
+def a_minute(stalls: dict[int, int], index: int = 0) -> Lane:
+    """A lane at 10 ms for a minute with latencies of 10 us, and at activation k a stall of so many ns (below 10 ms: nothing missed)."""
+    latencies = [10 * US] * (LENGTH * PER_S)
+    for k, latency in stalls.items():
+        latencies[k] = latency
+    return counted_lane(latencies, INTERVAL, index=index, spill_from=20 * US)
+
+
+def every_second(name: str, values: list[float], monitor: str = "interrupts", unit: str = "1/s") -> Series:
+    """A reading at 0.5 s, 1.5 s ... after the origin: each speaks of the second before it."""
+    times = np.array([ORIGIN + i * S + S // 2 for i in range(len(values))], dtype=np.int64)
+    return Series(monitor, name, unit, times, np.array(values))
+
+
+def noisy(level: float, size: int = LENGTH, seed: int = 1) -> list[float]:
+    return list(np.random.default_rng(seed).normal(level, level / 50, size))
+
+
+def found(run: Recording) -> tuple[Outlier, ...]:
+    return judge(run).outliers
+
+
+def test_a_timer_storm_at_the_moment_of_the_stall_is_named() -> None:
+    storm, calm = noisy(1000, seed=2), noisy(500, seed=3)
+    storm[21] = 90_000  # the reading at 21.5 s speaks of 20.5 s to 21.5 s
+    lane = a_minute({2120: 600 * US})
+    series = (every_second("cpu0.LOC", storm), every_second("cpu0.39:dwc_otg", calm))
+    (outlier,) = found(recording(lane, telemetry=series))
+    assert (outlier.latency_ns, outlier.cpu, outlier.missed) == (600 * US, 0, 0)
+    assert outlier.at_s == pytest.approx(21.2006)
+    (hit,) = outlier.coincidences
+    assert (hit.name, hit.value, hit.as_far, hit.of) == ("cpu0.LOC", 90_000, 0, LENGTH - 1)
+    assert hit.usual == pytest.approx(1000, rel=0.05)
+
+
+def test_a_load_that_stopped_is_named_by_what_went_down() -> None:
+    cpus = [2.0] * LENGTH
+    cpus[40] = 0.1
+    lane = a_minute({4010: 700 * US})
+    series = (every_second("0.stress-ng.cpus", cpus, "load", "CPUs"),)
+    (outlier,) = found(recording(lane, telemetry=series))
+    assert [(hit.monitor, hit.value, hit.usual) for hit in outlier.coincidences] == [("load", 0.1, 2.0)]
+
+
+def test_a_reading_that_is_often_as_high_coincides_with_nothing() -> None:
+    often = noisy(100)
+    for i in range(0, LENGTH, 6):
+        often[i] = 5000
+    lane = a_minute({3020: 600 * US})  # second 30: one of the high ones
+    (outlier,) = found(recording(lane, telemetry=(every_second("cpu0.RES", often),)))
+    assert outlier.coincidences == ()
+
+
+def test_stalls_at_once_on_two_lanes_are_one_outlier_and_other_stalls_are_not_the_usual() -> None:
+    rate = noisy(1000)
+    for second in (10, 30, 50):
+        rate[second] = 50_000
+    lanes = [a_minute({1020: 600 * US, 3020: 500 * US, 5020: 400 * US}), a_minute({3021: 900 * US}, index=1)]
+    first, *rest = found(recording(*lanes, telemetry=(every_second("cpu1.LOC", rate),)))
+    assert (first.cpu, first.also) == (1, ("0",))
+    assert [outlier.latency_ns for outlier in rest] == [600 * US, 400 * US]
+    assert all(outlier.coincidences[0].as_far == 0 for outlier in (first, *rest))
+
+
+def test_the_kernels_words_of_that_moment_are_kept() -> None:
+    at = ORIGIN + 21 * S
+    messages = (Message("kernel-log", at + MS, "RT throttling activated"), Message("kernel-log", at + 9 * S, "later"))
+    judged = replace(recording(a_minute({2100: 600 * US})), messages=messages)
+    assert found(judged)[0].messages == ("RT throttling activated",)
+
+
+def test_a_quiet_run_and_one_without_moments_have_no_outliers() -> None:
+    assert found(recording(a_minute({}))) == ()
+    assert found(published("rt")) == ()
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=80),
+    st.dictionaries(st.integers(0, LENGTH * PER_S - 2), st.integers(100 * US, 900 * US), max_size=12),
+)
+def test_whatever_a_monitor_says_an_outlier_is_within_bounds(values: list[float], stalls: dict[int, int]) -> None:
+    seen = found(recording(a_minute(stalls), telemetry=(every_second("any", values, unit="strange"),)))
+    assert len(seen) <= 8
+    assert [outlier.latency_ns for outlier in seen] == sorted((o.latency_ns for o in seen), reverse=True)
+    for outlier in seen:
+        assert 0 <= outlier.at_s <= LENGTH + 1
+        assert all(0 <= hit.as_far <= 0.05 * hit.of and np.isfinite(hit.value) for hit in outlier.coincidences)
