@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static void append(struct names *found, const char *name)
+void names_add(struct names *found, const char *name)
 {
 	if (found->n == found->capacity) {
 		size_t capacity = found->capacity ? 2 * found->capacity : 64;
@@ -51,7 +51,7 @@ static void step(struct names *found, const char *done, const char *name, const 
 	if (*rest)
 		walk(found, path, rest);
 	else if (!lstat(path, &st))
-		append(found, path);
+		names_add(found, path);
 	free(path);
 }
 
@@ -92,45 +92,12 @@ void expand(struct names *found, const char *pattern)
 	size_t before = found->n;
 
 	if (!is_pattern(pattern)) {
-		append(found, pattern);
+		names_add(found, pattern);
 		return;
 	}
 	walk(found, "", pattern);
 	if (found->n > before)
 		qsort(found->list + before, found->n - before, sizeof *found->list, by_name);
-}
-
-static int by_name_then_place(const void *a, const void *b)
-{
-	char **const *x = a, **const *y = b;
-	int order = strcmp(**x, **y);
-
-	return order ? order : (*x > *y) - (*x < *y);
-}
-
-void names_unique(struct names *found)
-{
-	char ***order = malloc((found->n + 1) * sizeof *order);
-	size_t kept = 0, last = 0;
-
-	if (!order)
-		return;	/* a path read twice does no harm */
-	for (size_t i = 0; i < found->n; i++)
-		order[i] = &found->list[i];
-	qsort(order, found->n, sizeof *order, by_name_then_place);
-	for (size_t i = 1; i < found->n; i++) {
-		if (strcmp(*order[i], *order[last])) {
-			last = i;
-			continue;
-		}
-		free(*order[i]);
-		*order[i] = NULL;
-	}
-	for (size_t i = 0; i < found->n; i++)
-		if (found->list[i])
-			found->list[kept++] = found->list[i];
-	found->n = kept;
-	free(order);
 }
 
 void names_free(struct names *found)

@@ -14,8 +14,7 @@ struct names {
 bool is_pattern(const char *text);
 /* Appends what matches `pattern` (*, ?, [...]; a leading dot must be named), sorted; a text that is no pattern is appended as it is. */
 void expand(struct names *found, const char *pattern);
-/* Removes second appearances; the order of the first ones stays. */
-void names_unique(struct names *found);
+void names_add(struct names *found, const char *name);
 void names_free(struct names *found);
 
 #endif

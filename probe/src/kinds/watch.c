@@ -1,28 +1,34 @@
 /*
  * rtprobe watch: the contents of files as frames stamped with CLOCK_MONOTONIC, read again and again through descriptors kept open
- * (monitors), or once (inventory). It runs beside a measurement: default policy, one sleep a round, unchanged content is not sent.
+ * (monitors), or once (inventory), and of the sources in ../sources. It runs beside a measurement: default policy, one sleep a round,
+ * unchanged content is not sent, what is dear can be read less often, and what all that cost is said at the end.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "../expand.h"
 #include "../facts.h"
 #include "../loop.h"
+#include "../rt.h"
 #include "../say.h"
+#include "../targets.h"
 #include "kind.h"
 
-enum { FILE_HEAD = 24, FLAG_SAME = 1, FLAG_CUT = 2, SPARE_FDS = 16, NEVER_SENT = -1 };
+enum { FILE_HEAD = 24, FLAG_SAME = 1, FLAG_CUT = 2, NEVER_SENT = -1 };
+enum { SPARE_FDS = 16, SPARE_FDS_OF_SOURCES = 400 };
 #define MAX_CONTENT (FRAME_MAX - FILE_HEAD)
 
-
 struct watched {
-	int fd;     /* -1: not open */
+	int fd;      /* of a file; -1: not open */
+	void *state; /* of a source; NULL: not open */
+	int64_t next_ns; /* not to be read before */
 	int error;  /* the last one sent, 0 after content, NEVER_SENT */
 	bool cut;
 	size_t length;
@@ -32,8 +38,9 @@ struct watched {
 struct watch {
 	const struct plan *plan;
 	struct loop loop;
-	struct names paths, unmatched;
+	struct targets paths;
 	struct watched *files;
+	struct source_place place;
 	unsigned char *block; /* FILE_HEAD + max_bytes + 1 */
 	size_t max_bytes;
 	int64_t every_ns;
@@ -91,7 +98,7 @@ static ssize_t open_and_read(struct watch *w, size_t i)
 	struct watched *file = &w->files[i];
 	ssize_t n;
 
-	file->fd = open(w->paths.list[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	file->fd = open(w->paths.list[i].name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (file->fd < 0)
 		return -1;
 	n = read_content(w, file->fd);
@@ -114,25 +121,43 @@ static void send_file(struct watch *w, size_t i, int64_t at_ns, int error, unsig
 	outlet_frame(&w->loop.out, FRAME_FILE, w->block, FILE_HEAD + length);
 }
 
-static void read_one(struct watch *w, size_t i)
+static ssize_t read_file(struct watch *w, size_t i, int64_t *at_ns)
 {
 	struct watched *file = &w->files[i];
-	int64_t at_ns = mono_ns();
 	ssize_t n = -1;
-	uint64_t hash;
-	size_t length;
-	bool cut, same;
 
 	if (file->fd >= 0 && (deleted(file->fd) || (n = read_content(w, file->fd)) < 0))
 		forget(file);
 	if (file->fd < 0 && n < 0) {
-		at_ns = mono_ns();
+		*at_ns = mono_ns();
 		n = open_and_read(w, i);
 	}
+	return n;
+}
+
+static ssize_t read_source(struct watch *w, size_t i, bool *more)
+{
+	const struct target *target = &w->paths.list[i];
+	struct watched *file = &w->files[i];
+
+	if (!file->state)
+		file->state = target->kind->open(target->argument, &w->place);
+	return file->state ? target->kind->read(file->state, (char *)w->block + FILE_HEAD, w->max_bytes + 1, more) : -1;
+}
+
+/* Sends what a reading gave: `n` bytes in the block, or -1 and `error`. */
+static void send_reading(struct watch *w, size_t i, int64_t at_ns, ssize_t n, int error)
+{
+	struct watched *file = &w->files[i];
+	uint64_t hash;
+	size_t length;
+	bool cut, same;
+
 	if (n < 0) {
-		if (errno != file->error)
-			send_file(w, i, at_ns, errno, 0, 0);
-		file->error = errno;
+		/* A gap in the kernel's log is news each time; any other error is a state. */
+		if (error != file->error || error == EPIPE)
+			send_file(w, i, at_ns, error, 0, 0);
+		file->error = error;
 		return;
 	}
 	cut = (size_t)n > w->max_bytes;
@@ -146,29 +171,67 @@ static void read_one(struct watch *w, size_t i)
 	file->hash = hash;
 }
 
-/* All files once. A reader that is behind is waited for, not flooded; nothing is skipped for it. */
-static void read_all_files(struct watch *w)
+/* A reader that is behind is waited for, not flooded; nothing is skipped for it. False: told to end, or nobody reads. */
+static bool room_for_more(struct watch *w)
 {
-	for (size_t i = 0; i < w->paths.n && !w->loop.out.error; i++) {
-		read_one(w, i);
-		if (outlet_pending(&w->loop.out) > OUTLET_ROOM &&
-		    loop_drain(&w->loop, INT64_MAX, true, OUTLET_ROOM) > OUTLET_ROOM)
+	if (outlet_pending(&w->loop.out) > OUTLET_ROOM && loop_drain(&w->loop, INT64_MAX, true, OUTLET_ROOM) > OUTLET_ROOM)
+		return false;
+	return !w->loop.out.error;
+}
+
+/* One reading of one target. False: told to end, or nobody reads. */
+static bool read_one(struct watch *w, size_t i)
+{
+	bool more = false;
+
+	do {
+		int64_t at_ns = mono_ns();
+		ssize_t n;
+
+		more = false;
+		n = w->paths.list[i].kind ? read_source(w, i, &more) : read_file(w, i, &at_ns);
+		if (n >= 0 || errno != EAGAIN)
+			send_reading(w, i, at_ns, n, errno);
+		if (!room_for_more(w))
+			return false;
+	} while (more);
+	return true;
+}
+
+/* All whose turn it is in the round that was due at `due_ns`. */
+static void read_all(struct watch *w, int64_t due_ns)
+{
+	for (size_t i = 0; i < w->paths.n; i++) {
+		if (due_ns < w->files[i].next_ns)
+			continue;
+		w->files[i].next_ns = due_ns + w->paths.list[i].period_ns;
+		if (!read_one(w, i))
 			return;
 	}
 	w->rounds++;
 }
 
-static void json_names(struct json *j, const char *key, const struct names *names)
+static void json_paths(struct json *j, const struct targets *paths)
 {
-	json_array(j, key);
-	for (size_t i = 0; i < names->n; i++)
-		json_string(j, NULL, names->list[i]);
+	json_array(j, "paths");
+	for (size_t i = 0; i < paths->n; i++)
+		json_string(j, NULL, paths->list[i].name);
 	json_end_array(j);
+	json_array(j, "unmatched");
+	for (size_t i = 0; i < paths->unmatched.n; i++)
+		json_string(j, NULL, paths->unmatched.list[i]);
+	json_end_array(j);
+	json_object(j, "slower_ns");
+	for (size_t i = 0; i < paths->n; i++)
+		if (paths->list[i].period_ns)
+			json_int(j, paths->list[i].name, paths->list[i].period_ns);
+	json_end_object(j);
 }
 
 /* FACTS, or an exit code if the list of paths does not fit a frame. */
 static int send_facts(struct watch *w)
 {
+	struct obtained obtained = rt_look(0);
 	struct json j;
 
 	facts_begin(&j, w->plan);
@@ -178,8 +241,8 @@ static int send_facts(struct watch *w)
 		json_uint(&j, "count", w->count);
 	else
 		json_null(&j, "count");
-	json_names(&j, "paths", &w->paths);
-	json_names(&j, "unmatched", &w->unmatched);
+	json_paths(&j, &w->paths);
+	json_obtained(&j, "obtained", &obtained);
 	json_end_object(&j);
 	if (j.length > FRAME_MAX) {
 		json_close(&j);
@@ -189,58 +252,55 @@ static int send_facts(struct watch *w)
 	return 0;
 }
 
-static int expand_paths(struct watch *w)
+static int collect_paths(struct watch *w)
 {
-	for (int i = 0; i < w->plan->n_args; i++) {
-		size_t before = w->paths.n;
+	int code = 0;
 
-		expand(&w->paths, w->plan->args[i]);
-		if (w->paths.n == before) {
-			struct names *none = &w->unmatched;
-			char **bigger = realloc(none->list, (none->n + 1) * sizeof *bigger);
-			char *copy = strdup(w->plan->args[i]);
-
-			if (bigger)
-				none->list = bigger;
-			if (!bigger || !copy) {
-				free(copy);
-				return say_fail(EXIT_BOARD, "no memory for the list of paths");
-			}
-			none->list[none->n++] = copy;
-		}
-	}
-	names_unique(&w->paths);
-	if (w->paths.failed)
-		return say_fail(EXIT_BOARD, "no memory for the list of paths");
-	if (!w->paths.n)
+	for (int i = 0; i < w->plan->n_args && !code; i++)
+		code = targets_add(&w->paths, w->plan->args[i]);
+	if (!code)
+		code = targets_unique(&w->paths);
+	if (!code && !w->paths.n)
 		say_note("no path matches; there is nothing to watch");
-	return 0;
+	return code;
+}
+
+static bool has_source(const struct watch *w)
+{
+	for (size_t i = 0; i < w->paths.n; i++)
+		if (w->paths.list[i].kind)
+			return true;
+	return false;
 }
 
 /* Descriptors are kept only if there are enough for all; thousands of files of an inventory are read one by one. */
 static bool enough_descriptors(const struct watch *w)
 {
+	size_t spare = has_source(w) ? SPARE_FDS_OF_SOURCES : SPARE_FDS;
 	struct rlimit limit;
 
 	if (w->count == 1 || getrlimit(RLIMIT_NOFILE, &limit))
 		return false;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
-	return !getrlimit(RLIMIT_NOFILE, &limit) && w->paths.n + SPARE_FDS < limit.rlim_cur;
+	return !getrlimit(RLIMIT_NOFILE, &limit) && w->paths.n + spare < limit.rlim_cur;
 }
 
 static int prepare(struct watch *w)
 {
-	int code = expand_paths(w);
+	int code = collect_paths(w);
 
 	if (code)
 		return code;
+	w->place = (struct source_place){.loop = &w->loop, .events = epoll_create1(EPOLL_CLOEXEC)};
+	if (w->place.events < 0)
+		return say_fail(EXIT_BOARD, "cannot watch anything: %s", strerror(errno));
 	w->block = malloc(FILE_HEAD + w->max_bytes + 1);
 	w->files = calloc(w->paths.n + 1, sizeof *w->files);
 	if (!w->block || !w->files)
 		return say_fail(EXIT_BOARD, "no memory to read %zu files of %zu bytes; lower --max-bytes", w->paths.n, w->max_bytes);
 	for (size_t i = 0; i < w->paths.n; i++)
-		w->files[i] = (struct watched){.fd = -1, .error = NEVER_SENT};
+		w->files[i] = (struct watched){.fd = -1, .next_ns = INT64_MIN, .error = NEVER_SENT};
 	w->keep_open = enough_descriptors(w);
 	return send_facts(w);
 }
@@ -253,7 +313,7 @@ static const char *watch_rounds(struct watch *w)
 	for (;;) {
 		int64_t behind;
 
-		read_all_files(w);
+		read_all(w, due_ns);
 		if (w->loop.out.error)
 			return "error";
 		if (w->count && w->rounds >= w->count)
@@ -273,6 +333,18 @@ static const char *watch_rounds(struct watch *w)
 	}
 }
 
+/* Of this process and the programs it ran. */
+static int64_t cpu_ns(void)
+{
+	struct rusage children;
+	struct timespec own;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
+	getrusage(RUSAGE_CHILDREN, &children);
+	return (int64_t)(own.tv_sec + children.ru_utime.tv_sec + children.ru_stime.tv_sec) * 1000000000 + own.tv_nsec +
+	       (int64_t)(children.ru_utime.tv_usec + children.ru_stime.tv_usec) * 1000;
+}
+
 static void send_end(struct watch *w, const char *reason, int exit_code)
 {
 	struct json j;
@@ -280,18 +352,31 @@ static void send_end(struct watch *w, const char *reason, int exit_code)
 	end_begin(&j, reason, exit_code);
 	json_uint(&j, "rounds", w->rounds);
 	json_uint(&j, "late_rounds", w->late_rounds);
+	json_int(&j, "cpu_ns", cpu_ns());
 	json_end_object(&j);
 	outlet_json(&w->loop.out, FRAME_END, &j);
 }
 
 static void release(struct watch *w)
 {
-	for (size_t i = 0; w->files && i < w->paths.n; i++)
+	for (size_t i = 0; w->files && i < w->paths.n; i++) {
 		forget(&w->files[i]);
+		if (w->files[i].state)
+			w->paths.list[i].kind->close(w->files[i].state);
+	}
+	if (w->place.events >= 0)
+		close(w->place.events);
 	free(w->files);
 	free(w->block);
-	names_free(&w->paths);
-	names_free(&w->unmatched);
+	targets_free(&w->paths);
+}
+
+/* Away from the measured CPUs; what a source starts inherits it. */
+static int take_place(const struct cpus *cpus)
+{
+	int error = cpus ? rt_pin(0, cpus) : 0;
+
+	return error ? say_fail(EXIT_BOARD, "cannot run on the CPUs of --cpus: %s", strerror(error)) : 0;
 }
 
 static int watch_run(const struct plan *plan)
@@ -301,9 +386,12 @@ static int watch_run(const struct plan *plan)
 		.every_ns = plan_number(plan, "every"),
 		.count = (uint64_t)plan_number(plan, "count"),
 		.max_bytes = (size_t)plan_number(plan, "max-bytes"),
+		.place = {.events = -1},
 	};
 	int code = loop_open(&w.loop, plan_text(plan, "output"), true, plan_flag(plan, "attached"));
 
+	if (!code)
+		code = take_place(plan_cpus(plan, "cpus"));
 	if (!code)
 		code = prepare(&w);
 	if (!code)
@@ -319,6 +407,7 @@ static const struct option_spec watch_options[] = {
 	{.name = "count", .type = OPT_INTEGER, .unit = "readings", .min = 1, .max = INT32_MAX, .help = "end after this many readings"},
 	{.name = "max-bytes", .type = OPT_INTEGER, .unit = "bytes", .min = 1, .max = MAX_CONTENT, .standard = "65536",
 	 .help = "content beyond this is cut, and flagged"},
+	{.name = "cpus", .type = OPT_CPUS, .help = "run on these CPUs, away from the measured ones"},
 	{.name = "attached", .type = OPT_FLAG, .help = "end when stdin ends: its other end is the owner's"},
 	{.name = "output", .letter = 'o', .type = OPT_TEXT, .unit = "FILE", .help = "where the stream goes instead of stdout"},
 	{0},
@@ -327,7 +416,7 @@ static const struct option_spec watch_options[] = {
 const struct kind kind_watch = {
 	.name = "watch",
 	.summary = "contents of files as frames stamped with the board's clock",
-	.arguments = "PATH...",
+	.arguments = "[PERIOD:]PATH|@SOURCE...",
 	.min_arguments = 1,
 	.max_arguments = INT32_MAX,
 	.options = watch_options,

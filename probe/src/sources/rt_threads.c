@@ -1,0 +1,270 @@
+/*
+ * @rt-threads: every thread of a real-time class, with its CPU time, so that what runs above or beside a lane has a name.
+ * Looking through all of /proc is dear, so it is done every tenth reading. What was created since the last two readings is found
+ * without it: the kernel tells the last number it gave, and asking a number for its policy costs less than a microsecond.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../facts.h"
+#include "source.h"
+
+enum { SEARCH_EVERY = 10, NEW_AT_MOST = 1000, KEPT_OPEN = 100, RESET_ON_FORK = 0x40000000, POLICY_DEADLINE = 6 };
+
+struct thread {
+	pid_t tid, pid;
+	int stat, schedstat; /* -1: not open */
+};
+
+struct rt_threads {
+	struct thread *list; /* sorted by tid */
+	size_t n, capacity;
+	unsigned readings;
+	pid_t last, before_last; /* the newest number at the last reading and the one before */
+};
+
+static bool is_real_time(pid_t tid)
+{
+	long policy = syscall(SYS_sched_getscheduler, tid);
+
+	policy = policy < 0 ? SCHED_OTHER : policy & ~RESET_ON_FORK;
+	return policy == SCHED_FIFO || policy == SCHED_RR || policy == POLICY_DEADLINE;
+}
+
+static void forget(struct thread *t)
+{
+	if (t->stat >= 0)
+		close(t->stat);
+	if (t->schedstat >= 0)
+		close(t->schedstat);
+	t->stat = t->schedstat = -1;
+}
+
+/* The process a thread belongs to, 0 if it is gone. */
+static pid_t process_of(pid_t tid)
+{
+	char path[40], text[1024], *line;
+
+	snprintf(path, sizeof path, "/proc/%d/status", (int)tid);
+	line = read_small(path, text, sizeof text) > 0 ? strstr(text, "\nTgid:") : NULL;
+	return line ? (pid_t)atoi(line + 6) : 0;
+}
+
+/* Adds a thread at its place; known ones stay as they are. On lack of memory it is left out until the next search. */
+static void add(struct rt_threads *r, pid_t tid, pid_t pid)
+{
+	size_t at = r->n;
+
+	while (at && r->list[at - 1].tid > tid)
+		at--;
+	if (at && r->list[at - 1].tid == tid)
+		return;
+	if (r->n == r->capacity) {
+		size_t capacity = r->capacity ? 2 * r->capacity : 64;
+		struct thread *bigger = realloc(r->list, capacity * sizeof *bigger);
+
+		if (!bigger)
+			return;
+		r->list = bigger;
+		r->capacity = capacity;
+	}
+	memmove(&r->list[at + 1], &r->list[at], (r->n - at) * sizeof *r->list);
+	r->list[at] = (struct thread){.tid = tid, .pid = pid, .stat = -1, .schedstat = -1};
+	r->n++;
+}
+
+static void search_process(struct rt_threads *r, const char *name)
+{
+	char path[40];
+	struct dirent *entry;
+	DIR *dir;
+
+	snprintf(path, sizeof path, "/proc/%.16s/task", name);
+	dir = opendir(path);
+	if (!dir)
+		return;
+	while ((entry = readdir(dir)) != NULL) {
+		pid_t tid = (pid_t)atoi(entry->d_name);
+
+		if (tid > 0 && is_real_time(tid))
+			add(r, tid, (pid_t)atoi(name));
+	}
+	closedir(dir);
+}
+
+/* 0, or -1 and errno if /proc cannot be read. */
+static int search_all(struct rt_threads *r)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+
+	if (!dir)
+		return -1;
+	while ((entry = readdir(dir)) != NULL)
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+			search_process(r, entry->d_name);
+	closedir(dir);
+	return 0;
+}
+
+/* The number of the newest thread (the last field of loadavg), 0 where it is not told. */
+static pid_t newest(void)
+{
+	char text[128], *blank;
+
+	blank = read_small("/proc/loadavg", text, sizeof text) > 0 ? strrchr(text, ' ') : NULL;
+	return blank ? (pid_t)atoi(blank + 1) : 0;
+}
+
+/* A thread often becomes real-time only after it was created: so look back over two readings. */
+static void search_new(struct rt_threads *r, pid_t now)
+{
+	pid_t from = r->before_last;
+
+	if (now < from)
+		from = 0;	/* the numbers began anew */
+	if (now - from > NEW_AT_MOST)
+		from = now - NEW_AT_MOST;
+	for (pid_t tid = from + 1; tid <= now; tid++) {
+		pid_t pid = is_real_time(tid) ? process_of(tid) : 0;
+
+		if (pid)
+			add(r, tid, pid);
+	}
+}
+
+/* Reads /proc/PID/task/TID/NAME, keeping it open where `keep`. Bytes and a NUL, or -1. */
+static ssize_t read_of(const struct thread *t, const char *name, int *fd, bool keep, char *text, size_t size)
+{
+	char path[80];
+	ssize_t n;
+
+	if (*fd < 0) {
+		snprintf(path, sizeof path, "/proc/%d/task/%d/%s", (int)t->pid, (int)t->tid, name);
+		*fd = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	n = *fd < 0 ? -1 : pread(*fd, text, size - 1, 0);
+	if (*fd >= 0 && (n < 0 || !keep)) {
+		close(*fd);
+		*fd = -1;
+	}
+	text[n > 0 ? n : 0] = 0;
+	return n;
+}
+
+struct looked {
+	unsigned long long minor, major, user, system;
+	int cpu, priority, policy;
+	char name[64];
+};
+
+/* Field `number` of a stat line, numbered as in proc(5), where `after_name` is the text behind field 2. */
+static unsigned long long field(const char *after_name, int number)
+{
+	for (int at = 2; at < number; at++) {
+		after_name += strcspn(after_name, " ");
+		after_name += strspn(after_name, " ");
+	}
+	return strtoull(after_name, NULL, 10);
+}
+
+/* The name stands in brackets and may hold anything, brackets and line ends too. */
+static bool parse(char *text, struct looked *l)
+{
+	char *begin = strchr(text, '('), *end = strrchr(text, ')');
+
+	if (!begin || !end || end < begin)
+		return false;
+	l->minor = field(end + 1, 10);
+	l->major = field(end + 1, 12);
+	l->user = field(end + 1, 14);
+	l->system = field(end + 1, 15);
+	l->cpu = (int)field(end + 1, 39);
+	l->priority = (int)field(end + 1, 40);
+	l->policy = (int)field(end + 1, 41);
+	*end = 0;
+	snprintf(l->name, sizeof l->name, "%s", begin + 1);
+	for (char *c = l->name; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 127)
+			*c = '?';
+	return true;
+}
+
+static const char *policy_name(int policy)
+{
+	return policy == SCHED_FIFO ? "fifo" : policy == SCHED_RR ? "rr" : policy == POLICY_DEADLINE ? "deadline" : NULL;
+}
+
+/* One line. False: the thread is gone or is real-time no more. */
+static bool look(struct thread *t, bool keep, struct lines *out)
+{
+	char text[1024];
+	unsigned long long run_ns;
+	struct looked l;
+
+	if (read_of(t, "stat", &t->stat, keep, text, sizeof text) <= 0 || !parse(text, &l) || !policy_name(l.policy))
+		return false;
+	if (read_of(t, "schedstat", &t->schedstat, keep, text, sizeof text) <= 0 || sscanf(text, "%llu", &run_ns) != 1 || !run_ns)
+		run_ns = (l.user + l.system) * (1000000000ull / (unsigned long long)sysconf(_SC_CLK_TCK));
+	lines_add(out, "%d %d %s %d %d %llu %llu %llu %s\n", (int)t->tid, (int)t->pid, policy_name(l.policy), l.priority, l.cpu, run_ns,
+		  l.minor, l.major, l.name);
+	return true;
+}
+
+static void *rt_threads_open(const char *argument, const struct source_place *place)
+{
+	(void)argument;
+	(void)place;
+	return calloc(1, sizeof(struct rt_threads));
+}
+
+static ssize_t rt_threads_read(void *state, char *to, size_t size, bool *more)
+{
+	struct rt_threads *r = state;
+	struct lines out = {.at = to, .size = size};
+	pid_t now = newest();
+	size_t kept = 0;
+
+	(void)more;
+	if (r->readings++ % SEARCH_EVERY == 0) {
+		if (search_all(r))
+			return -1;
+	} else {
+		search_new(r, now);
+	}
+	r->before_last = r->readings == 1 ? now : r->last;
+	r->last = now;
+	for (size_t i = 0; i < r->n; i++) {
+		if (look(&r->list[i], kept < KEPT_OPEN, &out))
+			r->list[kept++] = r->list[i];
+		else
+			forget(&r->list[i]);
+	}
+	r->n = kept;
+	return (ssize_t)out.used;
+}
+
+static void rt_threads_close(void *state)
+{
+	struct rt_threads *r = state;
+
+	for (size_t i = 0; i < r->n; i++)
+		forget(&r->list[i]);
+	free(r->list);
+	free(r);
+}
+
+const struct source_kind source_rt_threads = {
+	.name = "@rt-threads",
+	.summary = "threads of a real-time class with their CPU time and page faults",
+	.open = rt_threads_open,
+	.read = rt_threads_read,
+	.close = rt_threads_close,
+};
