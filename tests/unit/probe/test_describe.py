@@ -36,7 +36,7 @@ def typed(option: dict[str, Any], value: int) -> str:
 
 def test_every_command_is_there() -> None:
     found = described()
-    assert [k["name"] for k in found["kinds"]] == ["cyclic", "guard", "load", "watch", "describe", "selftest"]
+    assert [k["name"] for k in found["kinds"]] == ["cyclic", "guard", "load", "repeat", "watch", "describe", "selftest"]
     assert [k["name"] for k in found["kinds"] if k["measures"]] == ["cyclic"]
     assert found["version"] in run("--version").stdout.decode()
 
