@@ -4,24 +4,52 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))  # pytest's importlib mode has no sibling imports
+
+from sshd import Server, serving
+
+from rtassay.boards.openssh import Target
 from rtassay.model import rooms
 from rtassay.model.errors import BoardError
 
-NAMES = list(rooms.table("boards"))
+# Each member as a test can reach it; ssh twice, for a board has the one server or the other.
+NAMES = ["local", "ssh", "ssh to dropbear"]
+_servers: dict[str, Server] = {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def servers() -> Iterator[None]:
+    with serving() as openssh, serving(kind="dropbear") as dropbear:
+        _servers.update({"ssh": openssh, "ssh to dropbear": dropbear})
+        yield
+
+
+def make(name: str) -> Any:
+    """A board of this machine, over the transport `name`."""
+    member = rooms.load("boards", name.split()[0])
+    if name not in _servers:
+        return member()
+    server = _servers[name]
+    return member("a board", Target(server.destination, None, server.options))
+
+
+def test_every_member_that_needs_no_machine_of_its_own_is_here() -> None:
+    assert set(rooms.table("boards")) - {"qemu"} == {name.split()[0] for name in NAMES}
 
 
 def on_board(name: str, work: Callable[[Any], Awaitable[None]]) -> None:
     """Run `work(board)` with the board open, and close it whatever happens."""
 
     async def main() -> None:
-        board = rooms.load("boards", name)()
+        board = make(name)
         await board.open()
         try:
             await work(board)
@@ -46,7 +74,7 @@ def alive(pid: int) -> bool:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_board_says_what_it_is(name: str) -> None:
-    board = rooms.load("boards", name)()
+    board = make(name)
     assert board.name
     assert isinstance(board.detaches, bool)
 
@@ -101,7 +129,9 @@ def test_end_of_stdin_is_seen_by_the_command(name: str) -> None:
 def test_signals_reach_the_pid_on_the_board(name: str) -> None:
     async def work(board: Any) -> None:
         process = await board.start(["sleep", "60"])
-        assert Path(f"/proc/{process.pid}/comm").read_text() == "sleep\n"
+        async with asyncio.timeout(10):  # a transport may tell the pid before its shell has become the command
+            while Path(f"/proc/{process.pid}/comm").read_text() != "sleep\n":
+                await asyncio.sleep(0.01)
         await process.signal(signal.SIGTERM)
         assert await process.wait(10) == 128 + signal.SIGTERM
         await process.signal(signal.SIGTERM)
@@ -156,7 +186,7 @@ def test_close_leaves_nothing_running_even_what_ignores_everything(name: str) ->
 @pytest.mark.parametrize("name", NAMES)
 def test_closing_twice_and_opening_again_does_no_harm(name: str) -> None:
     async def main() -> None:
-        board = rooms.load("boards", name)()
+        board = make(name)
         for _ in range(2):
             await board.open()
             process = await board.start(["true"])
@@ -182,7 +212,7 @@ def test_no_descriptor_is_left_behind(name: str) -> None:
     async def main() -> tuple[int, int]:
         counts = []
         for _ in range(3):
-            board = rooms.load("boards", name)()
+            board = make(name)
             await board.open()
             for _ in range(5):
                 process = await board.start(["sh", "-c", "echo x; sleep 0.01"])

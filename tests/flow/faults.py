@@ -121,6 +121,9 @@ class FaultyBoard:
                 return FaultyProcess(process, fault)
         return process
 
+    async def launch(self, argv: Sequence[str], name: str, *, ends: Sequence[str] = ()) -> LocalProcess | FaultyProcess:
+        return await self.start(argv)
+
     async def put(self, source: Path, target: str) -> None:
         await self._board.put(source, target)
 

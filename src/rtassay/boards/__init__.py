@@ -4,4 +4,5 @@ from typing import Final
 
 MEMBERS: Final = {
     "local": "rtassay.boards.local:LocalBoard",
+    "ssh": "rtassay.boards.ssh:SshBoard",
 }

@@ -54,6 +54,14 @@ class Board(Protocol):
         """Start a command with pipes on stdin, stdout and stderr."""
         ...
 
+    async def launch(self, argv: Sequence[str], name: str, *, ends: Sequence[str] = ()) -> BoardProcess:
+        """Start what must outlive a lost connection: a guard with `--attached`, whose owner then lives on the board itself.
+
+        `name` is unique among what was launched since `open`. Where the board detaches, the command and its output go on without
+        us; `chunks` is one unbroken stream all the same. When it has ended, those named by `ends` are let go, host or no host.
+        """
+        ...
+
     async def put(self, source: Path, target: str) -> None:
         """Copy a local file to the board, executable."""
         ...

@@ -37,7 +37,8 @@ def native_arch() -> str:
 def probe_path(arch: str | None = None) -> Path:
     """The rtprobe binary for `arch` (None: this machine).
 
-    Looked for in this order: $RTASSAY_PROBE, the one packaged with rtassay, the one `make` built in a checkout (native only).
+    Looked for in this order: $RTASSAY_PROBE, the one `make` built in a checkout (native only, always of the newest sources), the one
+    packaged with rtassay (`make probes` in a checkout).
     Raises BoardError when there is none, or when $RTASSAY_PROBE names no executable file.
     """
     wanted = native_arch() if arch is None else _ARCHES.get(arch.lower(), arch.lower())
@@ -51,11 +52,15 @@ def probe_path(arch: str | None = None) -> Path:
         return path
     candidates = [_PACKAGED / f"rtprobe-{wanted}"]
     if wanted == native_arch():
-        candidates.append(_BUILT)
+        candidates.insert(0, _BUILT)
     for path in candidates:
         if _executable(path):
             return path
-    hint = "run `make setup` in the checkout" if wanted == native_arch() else "build it with `make -C probe CC=...`"
+    hint = (
+        "run `make setup` in the checkout"
+        if wanted == native_arch()
+        else "run `make probes` in the checkout, or build it with `make -C probe CC=...`"
+    )
     raise BoardError(
         f"there is no rtprobe for {wanted}",
         "looked for " + " and ".join(str(path) for path in candidates),

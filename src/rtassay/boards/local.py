@@ -116,6 +116,10 @@ class LocalBoard:
         self._processes.append(started)
         return started
 
+    async def launch(self, argv: Sequence[str], name: str, *, ends: Sequence[str] = ()) -> LocalProcess:
+        """Here nothing can come between: the command lives as long as we do, and those it ends are let go by the session."""
+        return await self.start(argv)
+
     async def put(self, source: Path, target: str) -> None:
         try:
             shutil.copyfile(source, target)

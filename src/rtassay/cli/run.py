@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from rtassay.boards.known import resolve
 from rtassay.cli import cyclictest_line
 from rtassay.cli.judging import cache_findings, judge, own_requirement
 from rtassay.cli.options import EXIT_BY_STATE, CpuList, Duration, json_option, print_json, requirement_options
@@ -130,7 +131,7 @@ def command(**options: Any) -> int:
     labels = parse_labels(options["labels"])
     plan = make_plan(options)
     rooms.load("probes", plan.probe)
-    board = _board(options["board"])
+    board = resolve(options["board"])
     report_file = options["report_file"]
     report_format = _report_format(report_file)
     home = Path(options["output"]) if options["output"] else store.home()
@@ -195,13 +196,6 @@ def _report_format(report_file: str | None) -> str | None:
     if not parent.is_dir():
         raise UsageError(f"--report {report_file}: there is no directory {parent}")
     return _format_of(report_file)
-
-
-def _board(name: str) -> Any:
-    members = rooms.table("boards")
-    if name not in members:
-        raise UsageError(f"there is no board '{name}'", hint=f"known: {', '.join(members)} (this machine)")
-    return rooms.load("boards", name)()
 
 
 def _tell(findings: Findings, recording: Recording, path: Path, options: dict[str, Any]) -> None:

@@ -1,0 +1,149 @@
+"""Boards by name: a small file of the user, and what a word on the command line stands for."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import json
+import os
+import re
+import tomllib
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rtassay.boards.base import Board
+from rtassay.model import rooms
+from rtassay.model.errors import BoardError, InputFileError, UsageError
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_ADDRESS = re.compile(r"(?:ssh://)?((?:[^@\s:/]+@)(?:\[[0-9A-Fa-f:.%]+\]|[^@\s:/\[\]]+))(?::(\d{1,5}))?/?")
+FILE = "boards.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownBoard:
+    """A board that a person named. `address`: user@host, or an alias of ssh_config; `options`: more words for the transport."""
+
+    name: str
+    address: str
+    transport: str = "ssh"
+    port: int | None = None
+    directory: str | None = None
+    sudo: str = "auto"
+    options: tuple[str, ...] = field(default=())
+    note: str | None = None
+
+
+def boards_file() -> Path:
+    """`boards.toml` in RTASSAY_HOME, else in the XDG configuration directory."""
+    home = os.environ.get("RTASSAY_HOME")
+    if home:
+        return Path(home).expanduser().absolute() / FILE
+    import platformdirs
+
+    return Path(platformdirs.user_config_dir("rtassay")) / FILE
+
+
+def known_boards() -> dict[str, KnownBoard]:
+    """All named boards, in the order of the file. Raises InputFileError for a file that is not what it should be."""
+    path = boards_file()
+    try:
+        data = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputFileError(
+            f"{path} cannot be read", str(error), "mend it, or remove it and add the boards anew"
+        ) from error
+    return {name: _board(path, name, entry) for name, entry in data.items()}
+
+
+def save_boards(boards: dict[str, KnownBoard]) -> None:
+    """Replace the file, aside first. Raises BoardError where it cannot be written."""
+    path = boards_file()
+    text = "# Boards of rtassay; `rtassay board add` writes this file.\n" + "".join(map(_section, boards.values()))
+    aside = path.with_name(f".{FILE}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside.write_text(text, "utf-8")
+        aside.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            aside.unlink()
+        raise BoardError(f"cannot write {path}", error.strerror, "make it writable, or set RTASSAY_HOME") from error
+
+
+def parse_address(text: str) -> tuple[str, int | None]:
+    """`user@host[:port]` or `ssh://user@host[:port]` as what ssh takes and a port. Raises UsageError."""
+    match = _ADDRESS.fullmatch(text)
+    if match is None:
+        raise UsageError(
+            f"'{text}' is no address of a board", hint="user@host or user@host:port; [addresses] of IPv6 in brackets"
+        )
+    destination = match[1].replace("[", "").replace("]", "")
+    port = None if match[2] is None else int(match[2])
+    if port is not None and not 1 <= port <= 65535:
+        raise UsageError(f"there is no port {port}", hint="1 to 65535")
+    return destination, port
+
+
+def check_name(name: str) -> None:
+    """Raises UsageError for a name that could be taken for something else."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"'{name}' is no name for a board", hint="letters, digits, and . _ - within")
+    if name in rooms.table("boards"):
+        raise UsageError(f"'{name}' is the name of a transport", hint="choose another name")
+
+
+def resolve(word: str) -> Board:
+    """The board a person means: one they named, `local`, or user@host. Raises UsageError that lists what there is."""
+    boards = known_boards()
+    if word in boards:
+        entry = boards[word]
+        return _made(rooms.load("boards", entry.transport).known(entry))
+    if word in rooms.table("boards"):
+        return _made(rooms.load("boards", word)())
+    if "@" in word:
+        destination, port = parse_address(word)
+        return _made(rooms.load("boards", "ssh").known(KnownBoard(word, destination, port=port)))
+    names = ["local", *boards]
+    close = difflib.get_close_matches(word, names, n=1)
+    raise UsageError(
+        f"there is no board '{word}'",
+        hint=(f"did you mean '{close[0]}'? " if close else "")
+        + f"known: {', '.join(names)}; name one with rtassay board add {word} user@host",
+    )
+
+
+def _made(board: Any) -> Board:
+    made: Board = board
+    return made
+
+
+def _board(path: Path, name: str, entry: Any) -> KnownBoard:
+    wrong = InputFileError(
+        f"{path}: [{name}] is no board", 'it needs address = "user@host"', "mend it, or remove its lines"
+    )
+    if not isinstance(entry, dict) or not isinstance(entry.get("address"), str):
+        raise wrong
+    fields = set(KnownBoard.__dataclass_fields__) - {"name"}
+    if unknown := sorted(set(entry) - fields):
+        raise InputFileError(
+            f"{path}: [{name}] has unknown keys {', '.join(unknown)}", f"known: {', '.join(sorted(fields))}"
+        )
+    values = dict(entry)
+    values["options"] = tuple(str(word) for word in values.get("options", ()))
+    if not isinstance(values.get("port", 0), int) or values.get("sudo", "auto") not in ("auto", "never"):
+        raise wrong
+    return KnownBoard(name=name, **values)
+
+
+def _section(board: KnownBoard) -> str:
+    """A TOML table; a JSON string of printable text is a TOML string."""
+    lines = [f"\n[{json.dumps(board.name)}]"]
+    for key, value in asdict(board).items():
+        if key == "name" or value is None or value == () or (key, value) in (("transport", "ssh"), ("sudo", "auto")):
+            continue
+        lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}")
+    return "\n".join(lines) + "\n"

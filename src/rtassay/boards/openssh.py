@@ -1,0 +1,270 @@
+"""The user's own OpenSSH: one connection that many commands share, and what went wrong in words.
+
+The user's ssh_config, agent, jump hosts and host-key policy decide as they always do; only what a program without a terminal
+needs is set: no questions, a shared connection, and an end to waiting for a dead one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+import re
+import secrets
+import shlex
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rtassay.model.errors import BoardError
+
+SSH_VARIABLE = "RTASSAY_SSH"
+# A jump host, a slow board and its key exchange under load: all of it within this time.
+CONNECT_S = 60.0
+_ANSWER_S = 30.0
+_STDERR_KEPT = 64 * 1024
+_LINE_MAX = 4 * 1024 * 1024
+_OPTIONS = (
+    ("BatchMode", "yes"),
+    ("ConnectTimeout", "20"),
+    # 4 x 5 s of silence are a lost link. A loaded board answers late, so not less.
+    ("ServerAliveInterval", "5"),
+    ("ServerAliveCountMax", "4"),
+    ("ControlPersist", "no"),
+    ("RequestTTY", "no"),
+    ("ForwardX11", "no"),
+    ("ForwardAgent", "no"),
+    ("ClearAllForwardings", "yes"),
+    ("PermitLocalCommand", "no"),
+)
+_counter = itertools.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a board is: what one would type behind `ssh`, a port, and more words for ssh (`-F FILE`, `-o ...`)."""
+
+    destination: str
+    port: int | None = None
+    options: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.destination if self.port is None else f"{self.destination}:{self.port}"
+
+    def by_hand(self) -> str:
+        """The line a person types to try it."""
+        port = () if self.port is None else ("-p", str(self.port))
+        return shlex.join([*_program(), *self.options, *port, self.destination])
+
+
+def _program() -> list[str]:
+    return shlex.split(os.environ.get(SSH_VARIABLE) or "ssh")
+
+
+class Link:
+    """One authenticated connection, held by a shell on the board that reads our commands. It ends when this process does."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.mark = f"rtassay-{secrets.token_hex(6)}"
+        self._socket: Path | None = None
+        self._master: asyncio.subprocess.Process | None = None
+        self._said = b""
+        self._errors: asyncio.Task[None] | None = None
+        self._asking = asyncio.Lock()
+
+    @property
+    def alive(self) -> bool:
+        return self._master is not None and self._master.returncode is None
+
+    async def connect(self) -> None:
+        """Log in. Raises BoardError that names the cause and the next step."""
+        await self.close()
+        self._socket = _socket_path()
+        self._said = b""
+        argv = [*self._ssh(master=True), self.target.destination, "exec sh"]
+        try:
+            self._master = await asyncio.create_subprocess_exec(
+                *argv,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+                limit=_LINE_MAX,
+            )
+        except OSError as error:
+            raise BoardError(
+                f"cannot start {argv[0]}", error.strerror, "apt-get install openssh-client, or set RTASSAY_SSH"
+            ) from error
+        self._errors = asyncio.create_task(self._keep_errors(self._master))
+        try:
+            await self.ask("true", CONNECT_S)
+        except BoardError:
+            await self.close()
+            raise
+
+    async def ask(self, script: str, timeout_s: float = _ANSWER_S) -> bytes:
+        """What a small shell script writes to stdout, run by the shell that holds the connection; for short answers only.
+
+        It must not read stdin. Raises BoardError when the connection is lost.
+        """
+        async with self._asking:
+            master = self._master
+            if master is None or master.stdin is None or master.stdout is None:
+                raise BoardError(f"there is no connection to {self.target}")
+            begin, end = (f"{self.mark}-{word}-{next(_counter)}" for word in ("a", "z"))
+            text = f"echo {begin}\n{{ {script}\n}} </dev/null 2>/dev/null\necho; echo {end}\n"
+            try:
+                async with asyncio.timeout(timeout_s):
+                    with contextlib.suppress(OSError):
+                        master.stdin.write(text.encode())
+                        await master.stdin.drain()
+                    answer = await _until(master.stdout, f"{end}\n".encode())
+            except TimeoutError as error:
+                raise BoardError(
+                    f"board {self.target} does not answer",
+                    f"no answer within {timeout_s:.0f} s",
+                    f"try by hand: {self.target.by_hand()} true",
+                ) from error
+            if answer is None:
+                raise await self._failure()
+            # What the board's start-up files print comes before our mark.
+            return answer.rpartition(f"{begin}\n".encode())[2].removesuffix(b"\n")
+
+    def command(self, words: Sequence[str]) -> list[str]:
+        """argv of a client that runs `words` on the board over this connection."""
+        return [*self._ssh(master=False), self.target.destination, f"exec {shlex.join(words)}"]
+
+    async def close(self) -> None:
+        """Hang up. Everything still attached to the connection loses its pipes."""
+        master, self._master = self._master, None
+        if master is not None:
+            if master.stdin is not None:
+                master.stdin.close()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1.0):
+                    await master.wait()
+            if master.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    master.kill()
+                await master.wait()
+            master._transport.close()  # type: ignore[attr-defined]
+        if self._errors is not None:
+            await asyncio.wait([self._errors], timeout=1.0)
+            self._errors.cancel()
+            self._errors = None
+        if self._socket is not None:
+            shutil.rmtree(self._socket.parent, ignore_errors=True)
+            self._socket = None
+
+    def _ssh(self, *, master: bool) -> list[str]:
+        options = [*_OPTIONS, ("ControlPath", str(self._socket)), ("ControlMaster", "yes" if master else "no")]
+        if not master:
+            options.append(("LogLevel", "ERROR"))
+        port = [] if self.target.port is None else ["-p", str(self.target.port)]
+        return [*_program(), *self.target.options, *(w for k, v in options for w in ("-o", f"{k}={v}")), *port, "-T"]
+
+    async def _keep_errors(self, master: asyncio.subprocess.Process) -> None:
+        assert master.stderr is not None
+        while chunk := await master.stderr.read(65536):
+            self._said = (self._said + chunk)[-_STDERR_KEPT:]
+
+    async def _failure(self) -> BoardError:
+        if self._errors is not None:
+            await asyncio.wait([self._errors], timeout=2.0)
+        return explain(self.target, self._said.decode(errors="replace"))
+
+
+async def _until(stream: asyncio.StreamReader, mark: bytes) -> bytes | None:
+    """Everything before `mark`; None when the stream ends first."""
+    try:
+        return (await stream.readuntil(mark)).removesuffix(mark)
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        return None
+
+
+def _socket_path() -> Path:
+    """A new, private and short path (a socket's may have some hundred bytes), below the runtime directory where there is one."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    base: str | None = None
+    if runtime and os.access(runtime, os.W_OK) and len(runtime) < 50:
+        with contextlib.suppress(OSError):
+            (Path(runtime) / "rtassay").mkdir(mode=0o700, exist_ok=True)
+            base = str(Path(runtime) / "rtassay")
+    if base is None:
+        base = tempfile.gettempdir() if len(tempfile.gettempdir()) < 50 else "/tmp"
+    _remove_left(Path(base))
+    return Path(tempfile.mkdtemp(prefix=f"rtassay-ssh-{os.getpid()}-", dir=base)) / "s"
+
+
+def _remove_left(directory: Path) -> None:
+    """Our directories of processes that are no more."""
+    for left in directory.glob("rtassay-ssh-*"):
+        pid = left.name.split("-")[2]
+        if pid.isdigit() and left.stat().st_uid == os.getuid() and not Path(f"/proc/{pid}").exists():
+            shutil.rmtree(left, ignore_errors=True)
+
+
+# What ssh says -> what that means and what to do. {by_hand} is the line to try, {host} the board.
+_CAUSES: tuple[tuple[str, str, str], ...] = (
+    (
+        r"REMOTE HOST IDENTIFICATION HAS CHANGED",
+        "its host key is another than the one in your known_hosts",
+        "if the board was installed anew: ssh-keygen -R HOST, then connect once by hand; else find out who answers there",
+    ),
+    (
+        r"Host key verification failed|No .* host key is known|No host key is known",
+        "its host key is not known here yet",
+        "connect once by hand and accept the key you see on the board: {by_hand}",
+    ),
+    (
+        r"Too many authentication failures",
+        "the agent offered too many keys",
+        "name the right one in ~/.ssh/config: IdentityFile and IdentitiesOnly yes",
+    ),
+    (
+        r"Permission denied",
+        "it accepts none of your keys",
+        "put your key on the board (ssh-copy-id), or name it in ~/.ssh/config; try by hand: {by_hand}",
+    ),
+    (r"Connection refused", "nothing listens there", "is sshd running on the board, and is this its port?"),
+    (
+        r"timed out|Timeout, server|No route to host|Network is unreachable",
+        "the board cannot be reached",
+        "is it on, and on this network? try by hand: {by_hand}",
+    ),
+    (
+        r"Could not resolve hostname",
+        "there is no such host",
+        "check the name, or use an address; `rtassay board list` shows the boards you named",
+    ),
+    (
+        r"kex_exchange_identification|Connection closed by|Connection reset by|closed by remote host",
+        "it closed the connection",
+        "is it shutting down, or full of connections? try by hand: {by_hand}",
+    ),
+)
+
+
+def explain(target: Target, said: str) -> BoardError:
+    """One sentence and the next step out of what ssh wrote to stderr."""
+    lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("@")]
+    last = lines[-1] if lines else None
+    for pattern, why, hint in _CAUSES:
+        if re.search(pattern, said):
+            hint = hint.replace("HOST", _host(target)).format(by_hand=f"{target.by_hand()} true")
+            detail = f" ({last})" if last is not None and pattern.startswith(("Perm", "kex", "timed")) else ""
+            return BoardError(f"cannot log in to {target}", f"{why}{detail}", hint)
+    return BoardError(
+        f"cannot run anything on {target}",
+        last or "the connection ended without a word",
+        f"try by hand: {target.by_hand()} true",
+    )
+
+
+def _host(target: Target) -> str:
+    host = target.destination.rpartition("@")[2]
+    return host if target.port is None else f"'[{host}]:{target.port}'"

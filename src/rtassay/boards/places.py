@@ -1,0 +1,114 @@
+"""Where rtassay may live on a board: one directory of its own, in a place that can be written to and run from."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rtassay.model.errors import BoardError
+
+# Memory first, so that nothing is written to the card that boots the board, for root. For others first what survives the end of their
+# last session: systemd-logind then removes /run/user/UID and, with RemoveIPC, their files in /dev/shm.
+_ROOT_PLACES = ("/run", "/dev/shm", "/tmp", "/var/tmp", "/var/volatile", "$HOME", "/mnt", "/data")
+_USER_PLACES = ("/tmp", "/var/tmp", "$HOME", "/dev/shm", "$XDG_RUNTIME_DIR", "/run/user/$(id -u)", "/data")
+DIRECTORY = "rtassay"
+# A probe and the first segments of a measurement.
+_LEAST_KIB = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """What a board says of itself and of the one who logged in, before anything is put there."""
+
+    uid: int
+    machine: str
+    system: str
+    sudo: str  # "none", "works", "asks"
+    real_time: bool  # may set a real-time policy as it is
+    boot_id: str
+
+
+# Prints key=value lines. `ulimit -r` and CapEff bit 23 (CAP_SYS_NICE) tell who may be real-time without being root.
+CONTACT_SCRIPT = """
+echo uid=$(id -u); echo machine=$(uname -m); echo system=$(uname -s)
+echo boot_id=$(cat /proc/sys/kernel/random/boot_id)
+echo rtprio=$(ulimit -r || ulimit -Hr); echo caps=$(sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status)
+if command -v sudo >/dev/null; then if sudo -n true; then echo sudo=works; else echo sudo=asks; fi; else echo sudo=none; fi
+"""
+
+
+def contact_of(answer: bytes, where: str) -> Contact:
+    """Raises BoardError for a board that is no Linux or has no userland to speak of."""
+    fields = _fields(answer)
+    if fields.get("system") != "Linux" or not fields.get("uid", "").isdigit():
+        raise BoardError(
+            f"{where} is no board that rtassay knows",
+            f"it says it runs {fields.get('system') or 'nothing known'}",
+            "a board needs Linux with a shell, cat and id (BusyBox will do)",
+        )
+    caps = fields.get("caps", "")
+    nice = bool(caps) and bool(int(caps, 16) >> 23 & 1) if _is_hex(caps) else False
+    return Contact(
+        uid=int(fields["uid"]),
+        machine=fields.get("machine", ""),
+        system=fields["system"],
+        sudo=fields.get("sudo", "none"),
+        real_time=nice or fields.get("rtprio", "0") not in ("", "0"),
+        boot_id=fields.get("boot_id", ""),
+    )
+
+
+def place_script(uid: int, asked: str | None) -> str:
+    """Prints `place=DIR` for the first place that fits, else `tried=DIR reason` for each that does not."""
+    places = (asked,) if asked else (_ROOT_PLACES if uid == 0 else _USER_PLACES)
+    quoted = " ".join(shlex.quote(asked) if asked else f'"{place}"' for place in places)
+    return f"""
+umask 077
+for p in {quoted}; do
+  [ -n "$p" ] && [ -d "$p" ] || continue
+  d=$p/{DIRECTORY}-{uid}
+  [ -e "$d" ] || made=yes
+  mkdir "$d" 2>/dev/null
+  if [ ! -d "$d" ] || [ -L "$d" ] || [ ! -O "$d" ] || [ ! -w "$d" ]; then echo "tried=$p cannot be written"; continue; fi
+  t=$d/.try$$
+  printf '#!/bin/sh\\nexit 0\\n' >$t && chmod 700 $t
+  if [ ! -s $t ]; then echo "tried=$p has no space left"; rm -f $t; rmdir $d; continue; fi
+  if ! $t; then echo "tried=$p is mounted noexec"; rm -f $t; rmdir $d; continue; fi
+  rm -f $t
+  f=$(df -Pk "$p" | {{ read x; read x x x f x; echo $f; }})
+  if [ -n "$f" ] && [ "$f" -lt {_LEAST_KIB} ]; then echo "tried=$p has no space left ($f KiB)"; rmdir $d; continue; fi
+  chmod 711 "$d"
+  echo "place=$d"; echo "free_kib=$f"; break
+done
+"""
+
+
+def place_of(answer: bytes, where: str) -> tuple[str, int | None]:
+    """The directory, and the KiB that are free there (None where `df` does not tell). Raises BoardError when nothing fits."""
+    fields = _fields(answer)
+    if "place" in fields:
+        free = fields.get("free_kib", "")
+        return fields["place"], int(free) if free.isdigit() else None
+    tried = [
+        line.partition("=")[2] for line in answer.decode(errors="replace").splitlines() if line.startswith("tried=")
+    ]
+    raise BoardError(
+        f"there is no place for rtassay on {where}",
+        "; ".join(tried) or "no directory that is there can be written",
+        "name one that can be written and run from: rtassay board add NAME ... --directory DIR; "
+        "or mount one: mount -t tmpfs -o size=64m rtassay /mnt",
+    )
+
+
+def _fields(answer: bytes) -> Mapping[str, str]:
+    pairs = (line.partition("=") for line in answer.decode(errors="replace").splitlines())
+    return {key.strip(): value.strip() for key, found, value in pairs if found}
+
+
+def _is_hex(text: str) -> bool:
+    try:
+        int(text, 16)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,171 @@
+"""A real sshd (or dropbear) of our own on 127.0.0.1, with keys of its own: this machine as a board at the other end of SSH.
+
+With a `world` it lives in a mount namespace, where /etc/passwd, /tmp, /run ... can be what a test needs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_CONFIG = """\
+Port {port}
+ListenAddress 127.0.0.1
+HostKey {home}/host
+PidFile none
+AuthorizedKeysFile {home}/authorized
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+PrintMotd no
+LogLevel ERROR
+MaxStartups 100
+{extra}
+"""
+
+
+@dataclass
+class Server:
+    """A running server. `config` is the ssh_config of the client that knows its keys; `pid` the listening process."""
+
+    home: Path
+    port: int
+    pid: int
+    user: str = "root"
+
+    @property
+    def config(self) -> Path:
+        return self.home / "ssh_config"
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        return ("-F", str(self.config))
+
+    @property
+    def destination(self) -> str:
+        return f"{self.user}@127.0.0.1"
+
+    def run(self, *words: str) -> str:
+        """What a command prints there, by ssh alone."""
+        argv = ["ssh", *self.options, self.destination, shlex.join(words)]
+        return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=30).stdout
+
+    def sessions(self) -> list[int]:
+        """The processes that serve connections now: children of the one that listens."""
+        return _children(self.pid)
+
+    def cut(self) -> None:
+        """Every connection is gone at once, as when the board's network fails and comes back."""
+        for pid in self.sessions():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _children(parent: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError):
+            text = stat.read_text()
+            if int(text.rpartition(")")[2].split()[1]) == parent:
+                found.append(int(stat.parent.name))
+    return found
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _make_keys(home: Path, port: int, user: str) -> None:
+    for name in ("host", "key", "stranger"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(home / name)], check=True)
+    shutil.copy(home / "key.pub", home / "authorized")
+    (home / "authorized").chmod(0o644)
+    host = (home / "host.pub").read_text().split()[:2]
+    (home / "known").write_text(f"[127.0.0.1]:{port} {' '.join(host)}\n")
+    (home / "ssh_config").write_text(
+        f"Host *\n Port {port}\n User {user}\n IdentityFile {home}/key\n IdentitiesOnly yes\n IdentityAgent none\n"
+        f" UserKnownHostsFile {home}/known\n GlobalKnownHostsFile /dev/null\n StrictHostKeyChecking yes\n"
+    )
+
+
+@contextlib.contextmanager
+def serving(
+    *,
+    kind: str = "openssh",
+    extra: str = "",
+    user: str = "root",
+    world: str = "",
+    environ: dict[str, str] | None = None,
+) -> Iterator[Server]:
+    """`extra`: lines of sshd_config. `world`: a shell script run as root in a mount namespace of its own before the server starts."""
+    home = Path(tempfile.mkdtemp(prefix="rtassay-sshd-"))
+    home.chmod(0o755)
+    port = _free_port()
+    _make_keys(home, port, user)
+    argv = _openssh(home, port, extra) if kind == "openssh" else _dropbear(home, port)
+    if world:
+        argv = ["unshare", "-m", "sh", "-ec", f"{world}\nexec {shlex.join(argv)}"]
+    with (home / "log").open("wb") as log:
+        process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environ or _environ()
+        )
+    server = Server(home, port, process.pid, user)
+    try:
+        _wait_until_up(server, process)
+        yield server
+    finally:
+        server.cut()
+        process.kill()
+        process.wait()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _environ() -> dict[str, str]:
+    return dict(os.environ)
+
+
+def _openssh(home: Path, port: int, extra: str) -> Sequence[str]:
+    Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd refuses to start without it
+    (home / "sshd_config").write_text(_CONFIG.format(port=port, home=home, extra=extra))
+    return ["/usr/sbin/sshd", "-D", "-e", "-f", str(home / "sshd_config")]
+
+
+def _dropbear(home: Path, port: int) -> Sequence[str]:
+    """It has no option for another authorized_keys: root's are in a home of its own, by a mount."""
+    subprocess.run(
+        ["dropbearconvert", "openssh", "dropbear", str(home / "host"), str(home / "host.db")],
+        check=True,
+        capture_output=True,
+    )
+    ssh = home / "root" / ".ssh"
+    ssh.mkdir(parents=True)
+    (home / "root").chmod(0o700)
+    ssh.chmod(0o700)
+    shutil.copy(home / "key.pub", ssh / "authorized_keys")
+    (ssh / "authorized_keys").chmod(0o600)
+    line = shlex.join(["dropbear", "-F", "-E", "-s", "-m", "-p", f"127.0.0.1:{port}", "-r", str(home / "host.db")])
+    return ["unshare", "-m", "sh", "-ec", f"mount --bind {shlex.quote(str(home / 'root'))} /root\nexec {line}"]
+
+
+def _wait_until_up(server: Server, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 20
+    while True:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", server.port), 1):
+            return
+        assert process.poll() is None, (server.home / "log").read_text()
+        assert time.monotonic() < deadline, "the server does not listen"
+        time.sleep(0.02)
