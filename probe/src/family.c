@@ -92,9 +92,8 @@ static void kill_now(const struct relative *r)
  * Reads all processes and marks the descendants. With `kill_children`, each direct child is killed the moment it is seen: a chain of
  * processes that each fork and exit is always headed by a child of ours, and lives shorter than a whole scan takes.
  */
-static void scan(struct family *f, bool kill_children)
+static void scan_below(struct family *f, pid_t self, bool kill_children)
 {
-	pid_t self = getpid();
 	DIR *dir = opendir("/proc");
 	struct dirent *entry;
 
@@ -127,6 +126,16 @@ static void scan(struct family *f, bool kill_children)
 	qsort(f->all, f->n, sizeof *f->all, by_pid);
 	for (size_t i = 0; i < f->n; i++)
 		f->all[i].ours = below(f, &f->all[i], self);
+}
+
+static void scan(struct family *f, bool kill_children)
+{
+	scan_below(f, getpid(), kill_children);
+}
+
+void family_look(struct family *f, pid_t root)
+{
+	scan_below(f, root, false);
 }
 
 /* Adds to a list unless it is there. Returns true if it was new (or could not be noted). */

@@ -30,6 +30,9 @@ struct family {
 	pid_t child;
 };
 
+/* Reads all processes and marks those below `root`. */
+void family_look(struct family *f, pid_t root);
+
 /* SIGTERM (and SIGCONT where stopped) to every descendant, or to the command alone, that did not get it yet. Returns how many of them
  * are alive. */
 size_t family_ask(struct family *f, bool child_only);

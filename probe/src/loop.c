@@ -151,12 +151,17 @@ size_t outlet_pending(const struct outlet *o)
 	return o->tail - o->head;
 }
 
-void event_begin(struct json *j, const char *name)
+void event_begin_at(struct json *j, const char *name, int64_t at_ns)
 {
 	json_open(j);
 	json_object(j, NULL);
 	json_string(j, "event", name);
-	json_int(j, "mono_ns", mono_ns());
+	json_int(j, "mono_ns", at_ns);
+}
+
+void event_begin(struct json *j, const char *name)
+{
+	event_begin_at(j, name, mono_ns());
 }
 
 void event_send(struct outlet *o, struct json *j)

@@ -58,6 +58,7 @@ size_t outlet_pending(const struct outlet *o);
 
 /* {"event": NAME, "mono_ns": now, ... left open for more fields; close with event_send. */
 void event_begin(struct json *j, const char *name);
+void event_begin_at(struct json *j, const char *name, int64_t at_ns);
 void event_send(struct outlet *o, struct json *j);
 
 #endif

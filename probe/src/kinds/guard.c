@@ -1,7 +1,8 @@
 /*
  * rtprobe guard: starts a command and sees to it that the command and everything that came from it is gone in bounded time, whatever
  * happens to the host: at --max, when the owner goes (attached), when asked by a signal, or when the command ends by itself. Then it puts
- * back what the journal lists. The guard is a child subreaper, so no descendant can leave its tree (family.h).
+ * back what the journal lists. The guard is a child subreaper, so no descendant can leave its tree (family.h), and it has a twin that
+ * sees to the same should the guard itself be killed (twin.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,9 +24,11 @@
 #include "../loop.h"
 #include "../rt.h"
 #include "../say.h"
+#include "../twin.h"
+#include "../usage.h"
 #include "kind.h"
 
-enum { GUARD_PRIORITY = 99, RESET_ON_FORK = 0x40000000, OUTPUT_BLOCK = 65536 };
+enum { OUTPUT_BLOCK = 65536 };
 static const int64_t ms_ns = 1000000;
 static const int64_t grace_ns = 2000000000;         /* between SIGTERM and SIGKILL */
 static const int64_t own_way_ns = 700000000;        /* of it, in which the command ends its children itself */
@@ -33,17 +36,12 @@ static const int64_t kill_patience_ns = 10000000000; /* then only processes stuc
 
 enum phase { RUNNING, ASKED, KILLING, GONE };
 
-struct before { /* how the guard was started: the command gets it back */
-	int policy, priority, nice;
-	char oom[16];
-};
-
 struct guard {
 	const struct plan *plan;
 	struct loop loop;
 	struct family family;
 	struct journal journal;
-	struct before before;
+	struct twin twin;
 	int policy, priority; /* obtained by the guard */
 	bool wrap, exited, childless, owner_told;
 	pid_t child;
@@ -56,56 +54,7 @@ struct guard {
 	size_t stuck;
 };
 
-/* ---- the guard's own place ---- */
-
-static void become_unstarvable(struct guard *g)
-{
-	struct obtained before = rt_look(0), now;
-	struct rlimit limit;
-
-	g->before.policy = before.policy;
-	g->before.priority = before.priority;
-	g->before.nice = getpriority(PRIO_PROCESS, 0);
-	if (rt_set_policy(0, SCHED_FIFO | RESET_ON_FORK, GUARD_PRIORITY) && !getrlimit(RLIMIT_RTPRIO, &limit) &&
-	    limit.rlim_cur > 0 && limit.rlim_cur < GUARD_PRIORITY)
-		rt_set_policy(0, SCHED_FIFO | RESET_ON_FORK, (int)limit.rlim_cur);
-	now = rt_look(0);
-	g->policy = now.policy;
-	g->priority = now.priority;
-}
-
-static void write_own(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	if (write(fd, text, strlen(text)) < 0)
-		errno = 0;	/* not allowed: then it stays as it is */
-	close(fd);
-}
-
-/* A memory load must not take the guard with it. */
-static void become_unkillable_by_oom(struct guard *g)
-{
-	if (read_small("/proc/self/oom_score_adj", g->before.oom, sizeof g->before.oom) > 0)
-		write_own("/proc/self/oom_score_adj", "-900");
-	else
-		g->before.oom[0] = 0;
-}
-
 /* ---- the command ---- */
-
-static void undo_own_place(const struct before *b)
-{
-	/* The reset on fork made us OTHER with nice 0. SCHED_DEADLINE has parameters of its own, and is not given back. */
-	if (b->policy == SCHED_FIFO || b->policy == SCHED_RR || b->policy == SCHED_BATCH || b->policy == SCHED_IDLE)
-		rt_set_policy(0, b->policy, b->priority);
-	if (b->nice)
-		setpriority(PRIO_PROCESS, 0, b->nice);
-	if (b->oom[0])
-		write_own("/proc/self/oom_score_adj", b->oom);
-}
 
 static _Noreturn void become_command(const struct guard *g, pid_t guard_pid, int report, const int out[2])
 {
@@ -115,7 +64,7 @@ static _Noreturn void become_command(const struct guard *g, pid_t guard_pid, int
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != guard_pid)
 		_exit(EXIT_BOARD);	/* the guard died before it could bind us */
-	undo_own_place(&g->before);
+	twin_undo(&g->twin.before);
 	if (null > STDERR_FILENO) {
 		dup2(null, STDIN_FILENO);
 		close(null);
@@ -186,6 +135,8 @@ static int start(struct guard *g)
 	if (error)
 		g->child = -1;
 	g->family.child = g->child;
+	if (g->child > 0)
+		atomic_store(g->twin.child, g->child);
 	return error;
 }
 
@@ -280,6 +231,18 @@ static void send_end(struct guard *g, const char *reason, int exit_code)
 	outlet_json(&g->loop.out, FRAME_END, &j);
 }
 
+static void send_usage(struct guard *g, const struct usage *u)
+{
+	struct json j;
+
+	event_begin_at(&j, "usage", u->mono_ns);
+	json_uint(&j, "processes", u->processes);
+	json_uint(&j, "threads", u->threads);
+	json_uint(&j, "real_time", u->real_time);
+	json_int(&j, "cpu_ns", u->cpu_ns);
+	event_send(&g->loop.out, &j);
+}
+
 /* ---- the course of things ---- */
 
 /* Reaps what ended. ECHILD means that no descendant is left anywhere: all of them hang from us. */
@@ -317,6 +280,19 @@ static bool take_output(struct guard *g, int which)
 	put_u32(block + 12, 0);
 	outlet_frame(&g->loop.out, FRAME_OUTPUT, block, 16 + (size_t)n);
 	return true;
+}
+
+static void take_usage(struct guard *g)
+{
+	struct usage u;
+	ssize_t n = read(g->twin.usage_fd, &u, sizeof u);
+
+	if (n == (ssize_t)sizeof u) {
+		send_usage(g, &u);
+	} else if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
+		close(g->twin.usage_fd);	/* its process is gone */
+		g->twin.usage_fd = -1;
+	}
 }
 
 static bool max_reached(struct guard *g)
@@ -381,16 +357,19 @@ static int64_t next_look_ns(const struct guard *g)
 static void wait_for_news(struct guard *g)
 {
 	bool room = outlet_pending(&g->loop.out) < OUTLET_ROOM;
-	struct pollfd extra[3] = {
+	struct pollfd extra[4] = {
 		{.fd = g->phase == RUNNING ? g->timer : -1, .events = POLLIN},
 		{.fd = room ? g->pipe[0] : -1, .events = POLLIN},
 		{.fd = room ? g->pipe[1] : -1, .events = POLLIN},
+		{.fd = room ? g->twin.usage_fd : -1, .events = POLLIN},
 	};
 
-	loop_wait(&g->loop, next_look_ns(g), extra, 3);
+	loop_wait(&g->loop, next_look_ns(g), extra, 4);
 	for (int i = 0; i < 2; i++)
 		if (extra[1 + i].revents)
 			take_output(g, i);
+	if (extra[3].revents)
+		take_usage(g);
 }
 
 static void supervise(struct guard *g)
@@ -489,11 +468,13 @@ static int64_t reader_until_ns(const struct guard *g)
 static int guard_command(struct guard *g)
 {
 	int error = prctl(PR_SET_CHILD_SUBREAPER, 1) || start_timer(g) ? errno : 0;
+	struct obtained now;
 
 	if (error)
 		return say_fail(EXIT_BOARD, "cannot guard anything here: %s", strerror(error));
-	become_unstarvable(g);
-	become_unkillable_by_oom(g);
+	now = rt_look(0);
+	g->policy = now.policy;
+	g->priority = now.priority;
 	error = start(g);
 	send_facts(g);
 	if (error)
@@ -507,23 +488,35 @@ static int guard_command(struct guard *g)
 	return exit_code(g);
 }
 
+/* In the inner one of the twins. */
+static int guard_and_tell(struct guard *g)
+{
+	const char *path = plan_text(g->plan, "output");
+	int code = loop_open(&g->loop, path, g->wrap || path, plan_flag(g->plan, "attached"));
+	int64_t until_ns;
+
+	if (!code)
+		code = guard_command(g);
+	journal_restore(&g->journal, restore_failed, g);
+	until_ns = reader_until_ns(g);
+	take_rest(g, until_ns);
+	send_end(g, end_reason(g), code);
+	return loop_close(&g->loop, until_ns, code);
+}
+
 static int guard_run(const struct plan *plan)
 {
 	struct guard g = {.plan = plan, .wrap = plan_flag(plan, "wrap"), .child = -1, .timer = -1, .pipe = {-1, -1}};
-	const char *path = plan_text(plan, "output");
-	int code = journal_open(&g.journal, plan_text(plan, "restore"));
-	int64_t until_ns;
+	int code;
 
+	if (plan_flag(plan, "usage") && !g.wrap && !plan_text(plan, "output"))
+		return say_fail(EXIT_USAGE, "--usage needs a stream to write to: give --wrap or -o FILE");
+	code = journal_open(&g.journal, plan_text(plan, "restore"));
 	if (code)
 		return code;
-	code = loop_open(&g.loop, path, g.wrap || path, plan_flag(plan, "attached"));
-	if (!code)
-		code = guard_command(&g);
-	journal_restore(&g.journal, restore_failed, &g);
-	until_ns = reader_until_ns(&g);
-	take_rest(&g, until_ns);
-	send_end(&g, end_reason(&g), code);
-	code = loop_close(&g.loop, until_ns, code);
+	g.twin = (struct twin){.journal = &g.journal, .max_ns = plan_number(plan, "max"), .usage = plan_flag(plan, "usage")};
+	if (twin_start(&g.twin, &code))
+		code = guard_and_tell(&g);
 	journal_close(&g.journal);
 	family_free(&g.family);
 	return code;
@@ -532,6 +525,7 @@ static int guard_run(const struct plan *plan)
 static const struct option_spec guard_options[] = {
 	{.name = "attached", .type = OPT_FLAG, .help = "end everything when stdin ends: its other end is the owner's"},
 	{.name = "wrap", .type = OPT_FLAG, .help = "write a stream: events, and what CMD writes to stdout and stderr"},
+	{.name = "usage", .type = OPT_FLAG, .help = "tell once a second what the command and its descendants use: processes, threads, CPU time"},
 	{.name = "max", .letter = 'D', .type = OPT_DURATION, .unit = "ns", .min = 1000000, .max = INT64_C(31622400000000000),
 	 .help = "end everything after this time at the latest (on a clock that counts suspend)"},
 	{.name = "restore", .type = OPT_TEXT, .unit = "FILE", .help = "lines PATH<TAB>VALUE, written back at the end, last line first"},

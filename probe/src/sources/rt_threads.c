@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "../facts.h"
+#include "../procstat.h"
 #include "source.h"
 
 enum { SEARCH_EVERY = 10, NEW_AT_MOST = 1000, KEPT_OPEN = 100, RESET_ON_FORK = 0x40000000, POLICY_DEADLINE = 6 };
@@ -165,32 +166,20 @@ struct looked {
 	char name[64];
 };
 
-/* Field `number` of a stat line, numbered as in proc(5), where `after_name` is the text behind field 2. */
-static unsigned long long field(const char *after_name, int number)
+static bool parse(const char *text, struct looked *l)
 {
-	for (int at = 2; at < number; at++) {
-		after_name += strcspn(after_name, " ");
-		after_name += strspn(after_name, " ");
-	}
-	return strtoull(after_name, NULL, 10);
-}
+	const char *begin = strchr(text, '('), *after = stat_after_name(text);
 
-/* The name stands in brackets and may hold anything, brackets and line ends too. */
-static bool parse(char *text, struct looked *l)
-{
-	char *begin = strchr(text, '('), *end = strrchr(text, ')');
-
-	if (!begin || !end || end < begin)
+	if (!begin || !after || after - begin < 2)
 		return false;
-	l->minor = field(end + 1, 10);
-	l->major = field(end + 1, 12);
-	l->user = field(end + 1, 14);
-	l->system = field(end + 1, 15);
-	l->cpu = (int)field(end + 1, 39);
-	l->priority = (int)field(end + 1, 40);
-	l->policy = (int)field(end + 1, 41);
-	*end = 0;
-	snprintf(l->name, sizeof l->name, "%s", begin + 1);
+	l->minor = stat_field(after, 10);
+	l->major = stat_field(after, 12);
+	l->user = stat_field(after, 14);
+	l->system = stat_field(after, 15);
+	l->cpu = (int)stat_field(after, 39);
+	l->priority = (int)stat_field(after, 40);
+	l->policy = (int)stat_field(after, 41);
+	snprintf(l->name, sizeof l->name, "%.*s", (int)(after - begin - 2), begin + 1);
 	for (char *c = l->name; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 127)
 			*c = '?';
