@@ -25,6 +25,7 @@ ALLOWED: dict[str, tuple[str, ...] | None] = {
     "published": ("model",),
     "store": ("model", "wire"),
     "session": ("model", "wire", "store", "boards.base", "probes.base", "loads.base", "monitors.base"),
+    "experiments": ("model", "store", "session", "boot.base"),
     "reports": ("model",),
     "figures": ("model",),
     "cli": None,

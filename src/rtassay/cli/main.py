@@ -16,6 +16,8 @@ from rtassay.model.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_USAGE, Rtassay
 VERBS: Final = {
     "run": ("rtassay.cli.run", "Measure a board, record it, judge it, report it."),
     "import": ("rtassay.cli.import_", "Turn files of rtprobe (f.rtw) into recordings."),
+    "experiment": ("rtassay.cli.experiment", "Matrices of runs: plan, run, resume, status, show."),
+    "presets": ("rtassay.cli.presets", "Experiments that come along, and what they are about."),
     "list": ("rtassay.cli.list_", "The recordings there are."),
     "status": ("rtassay.cli.status", "Where a running or unsealed recording stands."),
     "show": ("rtassay.cli.show", "One recording: verdict, figures, checks."),

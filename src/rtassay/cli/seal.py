@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
 from rtassay.cli.judging import cache_findings, judge, own_requirement, parser_for
 from rtassay.cli.options import json_option, print_json
+
+if TYPE_CHECKING:
+    from rtassay.model.manifest import Manifest
 
 
 @click.command("seal")
@@ -14,20 +20,11 @@ from rtassay.cli.options import json_option, print_json
 def command(recording: str, as_json: bool) -> int:
     """Seal an unsealed RECORDING: what its stream holds becomes Parquet, and says that the stream was cut."""
     from rtassay import store
-    from rtassay.session.telemetry import recorded
 
     path = store.find(recording)
     already = store.load_manifest(path).sealed
     if not already:
-        seen = recorded(path)
-        store.seal(
-            path,
-            parser_for=parser_for,
-            telemetry_rows=None if seen is None else seen.rows(),
-            messages=() if seen is None else seen.messages,
-        )
-        opened = store.open_recording(path)
-        cache_findings(path, judge(opened, own_requirement(opened.manifest)))
+        finish(path)
     manifest = store.load_manifest(path)
     if as_json:
         print_json(
@@ -44,3 +41,21 @@ def command(recording: str, as_json: bool) -> int:
             f"{path}: {'was sealed already' if already else 'sealed' + (', the stream was cut' if manifest.damage.cut else '')}"
         )
     return 0
+
+
+def finish(path: Path) -> Manifest:
+    """Seal the recording at `path` from what it holds, judge it, and return its manifest."""
+    from rtassay import store
+    from rtassay.session.telemetry import recorded
+
+    seen = recorded(path)
+    store.seal(
+        path,
+        parser_for=parser_for,
+        telemetry_rows=None if seen is None else seen.rows(),
+        messages=() if seen is None else seen.messages,
+        finish=None if seen is None else seen.into,
+    )
+    opened = store.open_recording(path)
+    cache_findings(path, judge(opened, own_requirement(opened.manifest)))
+    return opened.manifest

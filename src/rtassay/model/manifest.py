@@ -27,6 +27,7 @@ class Plan:
 
     `loads` names every load as NAME[:ARGS][@CPUS], `load` is the same in one text for people (recordings made before several
     loads were possible have only that). `waivers` maps the id of a check to the reason why it does not decide here.
+    `cyclictest_line` is a whole line of cyclictest to be measured exactly so, by the probe of that name.
     """
 
     probe: str = "rtprobe"
@@ -51,6 +52,7 @@ class Plan:
     argv: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     cyclictest_equivalent: str | None = None
+    cyclictest_line: str | None = None
     strict: bool = False
     waivers: dict[str, str] = field(default_factory=dict)
 

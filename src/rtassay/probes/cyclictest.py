@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from rtassay.model.errors import UsageError
 from rtassay.model.manifest import Plan, Source
 from rtassay.model.units import NS_PER_S, NS_PER_US, format_cpu_list
+from rtassay.probes import cyclictest_line
 from rtassay.probes.base import Parser, count_ends_first
 from rtassay.probes.cyclictest_text import CyclictestText
 
@@ -31,6 +34,8 @@ class CyclictestProbe:
 
     def check(self, plan: Plan) -> None:
         """Raise UsageError for what cyclictest cannot do: parts of a microsecond, parts of a second."""
+        if plan.cyclictest_line is not None:
+            return
         for what, value in (("interval", plan.interval_ns), ("--break-above", plan.break_above_ns)):
             if value is not None and (value % NS_PER_US or value <= 0):
                 raise UsageError(f"cyclictest takes the {what} in whole microseconds", f"{value} ns asked for")
@@ -45,7 +50,13 @@ class CyclictestProbe:
         if plan.deadline_ns is not None and plan.deadline_ns > _LIMIT_MOST_US * NS_PER_US:
             raise UsageError("cyclictest's histogram ends at 1 s", "the deadline lies beyond it")
 
+    def of_line(self, plan: Plan, line: str, scale: Fraction = Fraction(1)) -> tuple[Plan, tuple[str, ...]]:
+        """`plan` to measure exactly this line, loops and duration times `scale`; and what was dropped from it, in words."""
+        return cyclictest_line.of_line(plan, line, scale)
+
     def command(self, plan: Plan, program: str, cpus: tuple[int, ...]) -> list[str]:
+        if plan.cyclictest_line is not None:
+            return cyclictest_line.board_argv(plan.cyclictest_line, program)
         argv = [program, "-q"]
         if plan.mlock is not False:
             argv.append("-m")
@@ -68,6 +79,8 @@ class CyclictestProbe:
         return argv
 
     def parser(self, plan: Plan) -> Parser:
+        if plan.cyclictest_line is not None:
+            return cyclictest_line.parser(plan)
         policy = plan.policy or "fifo"
         requested = {
             "policy": policy,

@@ -38,7 +38,10 @@ _LINE = re.compile(r"(?:^|[\s/#$'\"])cyclictest((?:\s+-.*)?)$")
 
 @dataclass(frozen=True, slots=True)
 class CyclictestArgv:
-    """What a line asked for; None where it does not say. `same_interval`: -S, -h, -H or -d0, so no thread is slower than the first."""
+    """What a line asked for; None where it does not say. `same_interval`: -S, -h, -H or -d0, so no thread is slower than the first.
+
+    `pinned`: threads are spread over `affinity` (None: all CPUs), one CPU each; `every_cpu`: as many threads as there are CPUs.
+    """
 
     argv: tuple[str, ...]
     interval_us: int = DEFAULT_INTERVAL_US
@@ -56,6 +59,9 @@ class CyclictestArgv:
     reduction: int = 1
     break_us: int | None = None
     mlock: bool = False
+    pinned: bool = False
+    affinity: str | None = None
+    every_cpu: bool = False
 
     def interval_ns(self, lane: int) -> int:
         """Interval of one thread: without -S, -h or -d0 each is slower than the one before it by the distance."""
@@ -122,7 +128,11 @@ def _option(found: CyclictestArgv, letter: str, value: str | None, rest: list[st
         value = rest.pop(0)
     match letter:
         case "S":
-            return replace(found, same_interval=True)
+            return replace(found, same_interval=True, pinned=True, every_cpu=True)
+        case "a":
+            return replace(found, pinned=True, affinity=value)
+        case "t" if value is None:
+            return replace(found, every_cpu=True)
         case "N":
             return replace(found, nanoseconds=True)
         case "v":

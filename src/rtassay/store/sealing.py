@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from rtassay.model import failpoints
 from rtassay.model.errors import CorruptRecording
 from rtassay.model.events import End, Event, Facts, Note, Output, Second
 from rtassay.model.manifest import Damage, Manifest, Seal
@@ -64,6 +65,7 @@ def seal(
 
 def reached(step: str) -> None:
     """Called after every step that a crash could follow; tests make it crash."""
+    failpoints.reached(f"seal {step}")
 
 
 def _seal(

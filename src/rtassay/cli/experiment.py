@@ -1,0 +1,215 @@
+"""rtassay experiment: matrices of runs, planned, carried out, resumed, looked at."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rtassay.cli.options import json_option, print_json
+from rtassay.model.errors import (
+    EXIT_INTERRUPTED,
+    EXIT_NOT_DEMONSTRATED,
+    EXIT_OK,
+    EXIT_TERMINATED,
+    UsageError,
+)
+
+if TYPE_CHECKING:
+    from rtassay.experiments.engine import Outcome
+    from rtassay.experiments.files import Source
+    from rtassay.experiments.matrix import ExperimentPlan
+
+
+@click.group("experiment")
+def command() -> None:
+    """Matrices of runs: boards x kernels x loads x probes x scenarios, repeated, interleaved, resumable.
+
+    \b
+      rtassay experiment plan smoke              what it will do, and how long it takes
+      rtassay experiment run night.toml -o out   carry it out; Ctrl-C seals what there is
+      rtassay experiment resume out              go on after Ctrl-C, a crash, a power cut
+      rtassay experiment show out                what came of it
+
+    FILE is an experiment file (docs/guides/experiments.md) or the name of a preset (rtassay presets).
+    Exit codes: 0 done, or the acceptance HOLDS; 1 VIOLATED; 2 usage or file; 3 board; 4 NOT
+    DEMONSTRATED, or incomplete and resumable; 5 INVALID MEASUREMENT; 130 interrupted, resumable.
+    """
+
+
+def _form_options(target: Any) -> Any:
+    """--corrected and --scale: which form of a file."""
+    target = click.option(
+        "--scale", "scale", default="1", metavar="FACTOR", help="Shorten durations and counts: 1/100 or 0.01."
+    )(target)
+    return click.option(
+        "--corrected", is_flag=True, help="The form that avoids the known faults of the original ([corrected])."
+    )(target)
+
+
+@command.command("plan")
+@click.argument("file")
+@_form_options
+@json_option
+def plan_command(file: str, corrected: bool, scale: str, as_json: bool) -> int:
+    """The matrix of FILE, its order, how long it takes, and every command. Nothing is started."""
+    from rtassay.cli import experiment_tables
+
+    _, plan = _planned(file, corrected, scale)
+    if as_json:
+        print_json(experiment_tables.plan_json(plan))
+    else:
+        click.echo(experiment_tables.plan_text(plan))
+    return EXIT_OK
+
+
+@command.command("run")
+@click.argument("file")
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    help="Where the experiment goes.  [default: experiments/NAME-TIME beside the recordings]",
+)
+@_form_options
+@click.option("--fail-fast", is_flag=True, help="Stop at the first cell that fails for good.")
+@click.option("--quiet", is_flag=True, help="No progress; the result only.")
+@json_option
+def run_command(
+    file: str, output: str | None, corrected: bool, scale: str, fail_fast: bool, quiet: bool, as_json: bool
+) -> int:
+    """Carry out FILE. Every run is journaled; whatever ends this, `resume` goes on with what is not done.
+
+    Ctrl-C once seals the run under way (it does not count) and ends; twice aborts it.
+    """
+    from rtassay.experiments import directory
+
+    source, plan = _planned(file, corrected, scale)
+    path = Path(output) if output is not None else directory.default_directory(plan.name)
+    directory.create(path, source, plan)
+    click.echo(f"experiment in {path}", err=True)
+    return _carry_out(path, plan, fail_fast=fail_fast, quiet=quiet, as_json=as_json)
+
+
+@command.command("resume")
+@click.argument("experiment")
+@_form_options
+@click.option("--fail-fast", is_flag=True, help="Stop at the first cell that fails for good.")
+@click.option("--quiet", is_flag=True, help="No progress; the result only.")
+@json_option
+def resume_command(experiment: str, corrected: bool, scale: str, fail_fast: bool, quiet: bool, as_json: bool) -> int:
+    """Go on with an EXPERIMENT: its directory, or the FILE it was made from (the newest of that plan).
+
+    Only what is unfinished is done again. The plan is that of the beginning: a file changed since then is another experiment.
+    """
+    from rtassay.experiments import directory
+
+    path = Path(experiment)
+    if directory.is_experiment(path):
+        if corrected or scale != "1":
+            raise UsageError("the plan of an experiment is fixed", hint="leave --corrected and --scale out")
+    else:
+        _, plan = _planned(experiment, corrected, scale)
+        path = directory.find(experiment, plan=plan)
+        click.echo(f"experiment in {path}", err=True)
+    return _carry_out(path, directory.load_plan(path), fail_fast=fail_fast, quiet=quiet, as_json=as_json)
+
+
+@command.command("status")
+@click.argument("experiment")
+@json_option
+def status_command(experiment: str, as_json: bool) -> int:
+    """Where an EXPERIMENT (its directory) stands: what is done, what runs, what failed, when it should be finished."""
+    from rtassay.cli import experiment_tables
+    from rtassay.experiments import directory
+    from rtassay.experiments.status import status_of
+
+    status = status_of(directory.find(experiment))
+    if as_json:
+        print_json(experiment_tables.status_json(status))
+    else:
+        click.echo(experiment_tables.status_text(status))
+    return EXIT_OK
+
+
+@command.command("show")
+@click.argument("experiment")
+@json_option
+def show_command(experiment: str, as_json: bool) -> int:
+    """What came of an EXPERIMENT: a row for each combination, the worst load, the comparisons, the acceptance."""
+    from rtassay.cli.experiment_result import result_of, show
+    from rtassay.experiments import directory
+
+    result = result_of(directory.find(experiment))
+    if as_json:
+        print_json(result)
+    else:
+        show(result)
+    return EXIT_OK
+
+
+def _planned(file: str, corrected: bool, scale: str) -> tuple[Source, ExperimentPlan]:
+    from rtassay.experiments import presets
+    from rtassay.experiments.files import parse_scale
+    from rtassay.experiments.matrix import make_plan
+
+    factor = parse_scale(scale)
+    source = presets.find(file, corrected=corrected)
+    return source, make_plan(source.file, corrected=corrected, scale=factor)
+
+
+def _carry_out(path: Path, plan: ExperimentPlan, *, fail_fast: bool, quiet: bool, as_json: bool) -> int:
+    from rtassay.cli.experiment_result import exit_code, result_of, show
+
+    outcome, stopped_by = asyncio.run(_run(path, plan, fail_fast, quiet))
+    result = result_of(path, save=True)
+    if as_json:
+        print_json(result)
+    else:
+        show(result)
+    if not outcome.complete:
+        for cell, why in outcome.failed:
+            click.echo(f"failed: {cell.title}: {why}", err=True)
+        left = outcome.total - outcome.sealed
+        click.echo(f"{left} of {outcome.total} cells are not done; rtassay experiment resume {path}", err=True)
+    if stopped_by is not None and not outcome.complete:
+        return EXIT_TERMINATED if stopped_by == signal.SIGTERM else EXIT_INTERRUPTED
+    return exit_code(result) if outcome.complete else EXIT_NOT_DEMONSTRATED
+
+
+async def _run(path: Path, plan: ExperimentPlan, fail_fast: bool, quiet: bool) -> tuple[Outcome, int | None]:
+    """The outcome, and the signal that ended it early, if one did."""
+    from rtassay.boards.known import resolve
+    from rtassay.cli.experiment_progress import ExperimentView
+    from rtassay.cli.experiment_result import judged
+    from rtassay.cli.seal import finish
+    from rtassay.experiments.engine import Tools, carry_out
+    from rtassay.session.control import StopRequest
+
+    stop = StopRequest()
+    signals: list[int] = []
+
+    def asked(number: int) -> None:
+        signals.append(number)
+        stop.request()
+        click.echo("\nstopping and sealing; once more aborts" if len(signals) == 1 else "\naborting", err=True)
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, asked, number)
+
+    def settled(recording: Path) -> None:
+        judged(recording)
+
+    view = ExperimentView(quiet=quiet)
+    tools = Tools(board=resolve, finish=finish, settled=settled)
+    try:
+        outcome = await carry_out(path, plan, tools, on_step=view, stop=stop, fail_fast=fail_fast)
+    finally:
+        view.close()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+    return outcome, (signals[0] if signals else None)

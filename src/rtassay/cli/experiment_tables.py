@@ -1,0 +1,247 @@
+"""Experiments as text and as JSON: the plan, the status, the result, a preset."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from rtassay.model.units import NS_PER_S, format_time, format_us
+
+if TYPE_CHECKING:
+    from rtassay.experiments.matrix import Cell, ExperimentPlan
+    from rtassay.experiments.schema import ExperimentFile
+    from rtassay.experiments.status import Status
+
+_LEVELS = ("board", "kernel", "load", "probe", "scenario")
+_WIDTH = 100
+
+
+def clock(ns: int) -> str:
+    """`2 h 05 min`, `12 min`, `40 s`."""
+    seconds = ns // NS_PER_S
+    if seconds < 120:
+        return f"{seconds} s"
+    minutes = -(-seconds // 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def finish_time(left_ns: int) -> str:
+    """When something that takes so long from now is over: `14:32`, with the day if it is another one."""
+    now = datetime.now().astimezone()
+    at = now + timedelta(seconds=left_ns / NS_PER_S)
+    return at.strftime("%H:%M") if at.date() == now.date() else at.strftime("%a %d %b %H:%M")
+
+
+def plan_json(plan: ExperimentPlan) -> dict[str, Any]:
+    """Schema rtassay/plan/1."""
+    from rtassay.experiments.matrix import estimate_ns, probe_command
+
+    cells = [
+        {
+            "id": cell.id,
+            **{key: getattr(cell, key) for key in ("order", "block", "repeat", *_LEVELS)},
+            "length_ns": cell.length_ns,
+            "argv": list(cell.plan.argv),
+            "probe_command": probe_command(cell),
+            "loads": list(cell.plan.loads),
+        }
+        for cell in plan.cells
+    ]
+    return {
+        "schema": "rtassay/plan/1",
+        "name": plan.name,
+        "what": plan.what,
+        "plan": plan.hash,
+        "corrected": plan.corrected,
+        "scale": plan.scale,
+        "levels": {factor: list(names) for factor, names in plan.levels.items()},
+        "estimate_ns": estimate_ns(plan.cells),
+        "estimate_most_ns": _most_ns(plan),
+        "boots": plan.boots,
+        "notes": list(plan.notes),
+        "cells": cells,
+    }
+
+
+def plan_text(plan: ExperimentPlan) -> str:
+    """The matrix, the order, the time, every command once."""
+    from rtassay.experiments.matrix import estimate_ns
+
+    lines = [f"{plan.name}: {plan.what}".rstrip(": "), ""]
+    for factor, names in plan.levels.items():
+        if names:
+            lines.append(f"  {factor:9} {', '.join(names)}")
+    takes = clock(estimate_ns(plan.cells))
+    repeats = max(cell.repeat for cell in plan.cells)
+    lines += ["", f"{len(plan.cells)} cells ({len(plan.cells) // repeats} combinations x {repeats}), about {takes}"]
+    if plan.boots:
+        lines[-1] += f", {plan.boots} boots on top"
+    if plan.cool_down_most_ns is not None:
+        lines[-1] += f", at most {clock(_most_ns(plan))} with cooling down"
+    lines += [f"note: {note}" for note in plan.notes]
+    lines += ["", "  order block repeat  takes      cell"]
+    for cell in plan.cells:
+        lines.append(f"  {cell.order:5} {cell.block:5} {cell.repeat:6}  {clock(cell.length_ns):9}  {_cell_words(cell)}")
+    lines += ["", "commands (each cell's equivalent of rtassay run, and the probe on the board):"]
+    return "\n".join([*lines, *_commands(plan)])
+
+
+def _commands(plan: ExperimentPlan) -> list[str]:
+    from rtassay.experiments.matrix import probe_command
+
+    seen: dict[tuple[str | None, ...], Cell] = {}
+    for cell in plan.cells:
+        seen.setdefault(cell.combination, cell)
+    lines = []
+    for cell in seen.values():
+        lines += [f"  {_cell_words(cell)}", f"    {shlex.join(cell.plan.argv)}", f"    {probe_command(cell)}"]
+    return lines
+
+
+def _cell_words(cell: Cell) -> str:
+    return " ".join(f"{factor}={level}" for factor in _LEVELS if (level := getattr(cell, factor)) is not None)
+
+
+def _most_ns(plan: ExperimentPlan) -> int:
+    from rtassay.experiments.matrix import BOOT_NS, estimate_ns
+
+    cooling = (plan.cool_down_most_ns or 0) * (len(plan.cells) - 1)
+    return estimate_ns(plan.cells) + cooling + plan.boots * BOOT_NS
+
+
+def status_json(status: Status) -> dict[str, Any]:
+    """Schema rtassay/experiment-status/1."""
+    from dataclasses import asdict
+
+    return {
+        "schema": "rtassay/experiment-status/1",
+        "name": status.plan.name,
+        "path": str(status.path),
+        "plan": status.plan.hash,
+        "state": status.state,
+        "cells": len(status.cells),
+        **status.counts,
+        "left_ns": status.left_ns,
+        "current": None if status.running is None else status.running.id,
+        "superseded": list(status.superseded),
+        "opened": status.opened,
+        "matrix": [
+            {
+                "id": cell.id,
+                **{key: getattr(cell, key) for key in ("order", "block", "repeat", *_LEVELS)},
+                **asdict(state),
+            }
+            for cell, state in status.cells
+        ],
+    }
+
+
+def status_text(status: Status) -> str:
+    counts = status.counts
+    head = f"{status.plan.name}: {status.state}, {counts['sealed']} of {len(status.cells)} cells done"
+    if counts["failed"]:
+        head += f", {counts['failed']} failed"
+    lines = [head]
+    if status.state == "running":
+        lines.append(f"about {clock(status.left_ns)} left, finished about {finish_time(status.left_ns)}")
+    elif status.state != "complete":
+        lines.append(f"about {clock(status.left_ns)} left: rtassay experiment resume {status.path}")
+    lines += ["", "  order state       attempts  recording               cell"]
+    for cell, state in status.cells:
+        word = state.state
+        if word == "running" and status.running is not cell:
+            word = "cut off"
+        mark = f"  {cell.order:5} {word:11} {state.attempts:8}  {state.recording or '-':23} {cell.title}"
+        lines.append(mark + (f": {state.why}" if state.state == "failed" and state.why else ""))
+    if status.superseded:
+        lines += ["", f"superseded, not counted: {', '.join(status.superseded)}"]
+    return "\n".join(lines)
+
+
+def result_text(result: dict[str, Any]) -> str:
+    """A row for each combination, in us; then what is worst, the comparisons, the acceptance."""
+    total, sealed = result["cells_total"], result["cells_sealed"]
+    lines = [f"{result['name']}: {result['state']}, {sealed} of {total} cells measured"]
+    combinations = result["combinations"]
+    varying = [key for key in _LEVELS if len({row[key] for row in combinations}) > 1] or ["load"]
+    titles = [" ".join(f"{row[key]}" for key in varying) for row in combinations]
+    width = max(11, *(len(title) for title in titles))
+    requirement = result["requirement"]
+    asked = f"p {requirement['p']:g}, confidence {requirement['confidence']:g}"
+    lines += [
+        "",
+        f"{'/'.join(varying):{width}} {'runs':>5} {'D* us':>10} {'p50 us':>8} {'p99.9 us':>9} {'max us':>10} {'missed':>8}  verdict",
+    ]
+    lines += [_result_row(title, row, width) for title, row in zip(titles, combinations, strict=True)]
+    lines += [
+        "",
+        f"D*: the smallest deadline that all runs of a row together demonstrate ({asked}); '-': none. Quantiles: median run.",
+    ]
+    for factor, worst in result["worst"].items():
+        if worst is not None:
+            star = "no D*" if worst["demonstrated_ns"] is None else f"D* {format_time(worst['demonstrated_ns'])}"
+            lines.append(f"worst {factor}: {worst['level']} ({star})")
+    for row in combinations:
+        if row.get("checks"):
+            fired = ", ".join(f"{check} ({severity})" for check, severity in sorted(row["checks"].items()))
+            title = " ".join(str(row[key]) for key in varying)
+            lines += textwrap.wrap(f"checks, {title}: {fired}", _WIDTH, subsequent_indent="  ")
+    lines += _comparison_lines(result)
+    if result["superseded"]:
+        lines += ["", f"superseded, not counted: {', '.join(result['superseded'])}"]
+    lines += ["", _acceptance_line(result)]
+    return "\n".join(lines)
+
+
+def _result_row(title: str, row: dict[str, Any], width: int) -> str:
+    if not row["runs"]:
+        return f"{title:{width}} {'0':>5} not measured"
+    median, missed = row["median_of_runs"], row["missed"]
+    runs = f"{row['runs']}" if row["runs"] == row["planned"] else f"{row['runs']}/{row['planned']}"
+    cells = (
+        f"{runs:>5} {format_us(row['demonstrated_ns']):>10} {format_us(median['p50_ns']):>8} "
+        f"{format_us(median['p99_9_ns']):>9} {format_us(row['max_ns']):>10}"
+    )
+    return f"{title:{width}} {cells} {'-' if missed is None else missed:>8}  {row['state'] or '-'}"
+
+
+def _comparison_lines(result: dict[str, Any]) -> list[str]:
+    lines = []
+    for entry in result["comparisons"]:
+        fixed = {key: value for key, value in entry["where"].items() if value is not None}
+        shown = [v for k, v in fixed.items() if len({row[k] for row in result["combinations"]}) > 1]
+        where = f" at {' '.join(shown)}" if shown else ""
+        text = f"{entry['factor']} {entry['a']} against {entry['b']}{where}: {entry['comparison']['sentence']}"
+        lines += ["", *textwrap.wrap(text, _WIDTH, subsequent_indent="  ")]
+    return lines
+
+
+def _acceptance_line(result: dict[str, Any]) -> str:
+    acceptance, requirement = result["acceptance"], result["requirement"]
+    if acceptance is None:
+        return "no deadline was stated: nothing is judged"
+    place = acceptance["at"] or {}
+    at = " ".join(f"{key}={value}" for key, value in place.items() if value is not None and key != "p_upper")
+    asked = f"deadline {format_time(requirement['deadline_ns'])}, p {requirement['p']:g}"
+    why = f"; {acceptance['why']}" if acceptance["why"] else ""
+    return f"{acceptance['state']} ({asked}, per {requirement['per']})" + (f", worst at {at}" if at else "") + why
+
+
+def preset_text(file: ExperimentFile) -> str:
+    """What a preset does, found and left open."""
+    lines = [f"{file.name}: {file.what}"]
+    told = file.preset
+    if told is not None:
+        parts = [("source", told.source), ("board", told.board), ("What it does", told.does)]
+        parts += [("What it found", told.found), ("What it left open", told.left_open)]
+        for title, text in parts:
+            if text:
+                lines += ["", *textwrap.wrap(f"{title}: {' '.join(text.split())}", _WIDTH, subsequent_indent="  ")]
+        for note in told.notes:
+            lines += textwrap.wrap(f"- {' '.join(note.split())}", _WIDTH, subsequent_indent="  ")
+    if file.corrected is not None:
+        text = " ".join(file.corrected.what.split())
+        lines += ["", *textwrap.wrap(f"--corrected: {text}", _WIDTH, subsequent_indent="  ")]
+    return "\n".join([*lines, "", f"rtassay experiment plan {file.name}"])

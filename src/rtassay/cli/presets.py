@@ -1,0 +1,50 @@
+"""rtassay presets: the experiments that come along."""
+
+from __future__ import annotations
+
+import click
+
+from rtassay.cli.options import json_option, print_json
+
+
+@click.group("presets", invoke_without_command=True)
+@json_option
+@click.pass_context
+def command(ctx: click.Context, as_json: bool) -> int:
+    """Experiments that come along: the reference experiments of others, and the standard ones.
+
+    `rtassay presets show NAME` explains one; `rtassay experiment run NAME` carries it out.
+    """
+    from rtassay.experiments import presets
+
+    if ctx.invoked_subcommand is not None:
+        return 0
+    sources = {name: presets.find(name) for name in presets.names()}
+    if as_json:
+        rows = [
+            {"name": name, "what": source.given.what, "corrected": source.given.corrected is not None}
+            for name, source in sources.items()
+        ]
+        print_json({"schema": "rtassay/presets/1", "presets": rows})
+        return 0
+    for name, source in sources.items():
+        click.echo(f"{name:14} {source.given.what}" + ("  [--corrected]" if source.given.corrected else ""))
+    return 0
+
+
+@command.command("show")
+@click.argument("name")
+@json_option
+def show_command(name: str, as_json: bool) -> int:
+    """What the preset NAME does, what it found when its authors ran it, and what it left open."""
+    import msgspec
+
+    from rtassay.cli.experiment_tables import preset_text
+    from rtassay.experiments import presets
+
+    source = presets.find(name)
+    if as_json:
+        print_json({"schema": "rtassay/preset/1", "path": str(source.path), **msgspec.to_builtins(source.given)})
+    else:
+        click.echo(preset_text(source.given))
+    return 0

@@ -1,0 +1,343 @@
+"""An experiment carried out: cell after cell, each journaled before and after, until all are sealed or someone says stop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rtassay.experiments.cooling import Cooled, cool_down
+from rtassay.experiments.directory import RECORDINGS, ExperimentLock, last_written_s
+from rtassay.experiments.journal import Journal, states
+from rtassay.experiments.matrix import OVERHEAD_NS, Cell, ExperimentPlan, estimate_ns
+from rtassay.experiments.recovery import Found, ends_of, recover, unfinished
+from rtassay.model.errors import BoardError, RtassayError, UsageError
+from rtassay.model.manifest import Manifest
+from rtassay.model.units import NS_PER_S
+from rtassay.session.board_files import read_files
+from rtassay.session.control import Interrupted, Progress, StopRequest
+from rtassay.session.run import run as run_session
+from rtassay.store import load_manifest
+
+# A killed host's probe and loads end by themselves within 3 s; telemetry was written within 2 s of the kill.
+_LEFTOVERS_END_S = 5.0
+_RETRY_PAUSES_S = (2.0, 10.0, 30.0)
+_RELEASE = "/proc/sys/kernel/osrelease"
+
+# A `boards.base.Board`: here it is only handed on to the session.
+Board = Any
+Switch = Callable[[Board, str], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What the engine is given. `board`: a new contact with a board of that name. `finish`: seals a recording whose host died.
+
+    `settled`: hears of every recording that counts (to judge it); what it raises is passed on as a warning, the cell stands.
+    `switch`: boots a board's kernel by the name of its entry and returns when it runs; None: kernels cannot be changed.
+    """
+
+    board: Callable[[str], Board]
+    finish: Callable[[Path], Manifest]
+    settled: Callable[[Path], None] = lambda path: None
+    switch: Switch | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Where an experiment stands, for people. `phase`: waiting, booting, cooling, running, sealed, failed, adopted, superseded, warning.
+
+    `done` of `total` cells are sealed; `left_ns` is what the rest should take. `progress` is the session's, while one runs.
+    """
+
+    phase: str
+    cell: Cell | None
+    done: int
+    total: int
+    left_ns: int
+    progress: Progress | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How it ended. `failed`: (cell, why); `stopped`: on request. Complete when every cell is sealed."""
+
+    sealed: int
+    total: int
+    failed: tuple[tuple[Cell, str], ...] = ()
+    stopped: bool = False
+    found: Found = field(default_factory=lambda: Found((), ()))
+
+    @property
+    def complete(self) -> bool:
+        return self.sealed == self.total
+
+
+async def carry_out(
+    path: Path,
+    plan: ExperimentPlan,
+    tools: Tools,
+    *,
+    on_step: Callable[[Step], None] = lambda step: None,
+    stop: StopRequest | None = None,
+    fail_fast: bool = False,
+) -> Outcome:
+    """Do what is not done yet of the experiment in `path`.
+
+    Sealed cells are never measured again; what an earlier go left behind is adopted or superseded first. A cell that fails costs
+    no other one (unless `fail_fast`). Raises UsageError if another process works on it or a kernel cannot be booted, BoardError
+    if the journal cannot be written, CorruptRecording if it is damaged.
+    """
+    lock = ExperimentLock(path)
+    try:
+        with Journal(path) as journal:
+            return await _Experiment(path, plan, tools, journal, on_step, stop or StopRequest(), fail_fast).all()
+    finally:
+        lock.release()
+
+
+class _Experiment:
+    def __init__(
+        self,
+        path: Path,
+        plan: ExperimentPlan,
+        tools: Tools,
+        journal: Journal,
+        on_step: Callable[[Step], None],
+        stop: StopRequest,
+        fail_fast: bool,
+    ) -> None:
+        self._path = path
+        self._plan = plan
+        self._hash = plan.hash
+        self._tools = tools
+        self._journal = journal
+        self._on_step = on_step
+        self._stop = stop
+        self._fail_fast = fail_fast
+        self._cells = {cell.id: cell for cell in plan.cells}
+        self._states = states(journal.entries, self._cells)
+        self._running_kernel: dict[str, str | None] = {}
+        self._overheads_ns: list[int] = []
+        self._failed: dict[str, str] = {}
+
+    async def all(self) -> Outcome:
+        """The order of an experiment."""
+        await self._wait_for_leftovers()
+        found = self._recover()
+        self._plan_again("it was cut off before there was a recording")
+        await self._check_kernels()
+        if not self._journal.entries:
+            self._journal.add("planned", plan=self._hash, cells=len(self._cells), name=self._plan.name)
+        self._journal.add("opened", left=len(self._left()), adopted=len(found.adopted))
+        measured = 0
+        for cell in self._plan.cells:
+            if self._states[cell.id].state == "sealed":
+                continue
+            if self._stop.asked.is_set() or (self._fail_fast and self._failed):
+                break
+            await self._cell(cell, first=measured == 0)
+            measured += 1
+        outcome = self._outcome(found)
+        self._journal.add("closed", sealed=outcome.sealed, failed=len(outcome.failed), stopped=outcome.stopped)
+        return outcome
+
+    async def _wait_for_leftovers(self) -> None:
+        """After a crash in a cell, until nothing of it can run on the board any more."""
+        if not any(state.state == "running" for state in self._states.values()):
+            return
+        wait_s = min(_LEFTOVERS_END_S, last_written_s(self._path) + _LEFTOVERS_END_S - time.time())
+        if wait_s > 0:
+            self._tell("waiting", text="for what the interrupted run left on the board to end")
+            await self._sleep(wait_s)
+
+    def _recover(self) -> Found:
+        """What lies in `recordings/` and is not settled yet."""
+        found = recover(self._path, self._cells, self._hash, self._journal, self._tools.finish)
+        self._states = states(self._journal.entries, self._cells)
+        by_recording = {state.recording: cell for cell, state in self._states.items() if state.recording}
+        for recording in found.adopted:
+            self._settle(recording)
+            self._tell("adopted", self._cells[by_recording[recording]], text=recording)
+        for recording in found.superseded:
+            self._tell("superseded", text=recording)
+        return found
+
+    def _plan_again(self, why: str) -> None:
+        """Cells that were under way and left nothing."""
+        for cell_id, state in self._states.items():
+            if state.state == "running":
+                self._journal.add("superseded", cell=cell_id, why=why)
+        self._states = states(self._journal.entries, self._cells)
+
+    async def _check_kernels(self) -> None:
+        """Kernels can be had: by the switch, or because the only one asked for runs already."""
+        if self._tools.switch is not None or not self._plan.needs_boot():
+            return
+        for name in dict.fromkeys(cell.board for cell in self._left()):
+            wanted = {cell.kernel for cell in self._left() if cell.board == name}
+            running = await self._release(name)
+            if wanted != {running}:
+                others = ", ".join(sorted(kernel for kernel in wanted if kernel not in (None, running)))
+                raise UsageError(
+                    f"board '{name}' runs kernel {running}; booting {others} is not possible",
+                    "this board has no way to choose the kernel it boots next",
+                    "leave `kernels` out and run the experiment once under each kernel, or name the one that runs",
+                )
+            self._running_kernel[name] = running
+
+    async def _release(self, name: str) -> str:
+        board = self._tools.board(name)
+        await board.open()
+        try:
+            found = await read_files(board, await board.probe(), [_RELEASE])
+        finally:
+            await board.close()
+        return found.get(_RELEASE, b"").decode(errors="replace").strip()
+
+    async def _cell(self, cell: Cell, *, first: bool) -> None:
+        """One cell, tried again while that may help."""
+        for attempt in range(self._plan.retries + 1):
+            if attempt:
+                pause_s = _RETRY_PAUSES_S[min(attempt, len(_RETRY_PAUSES_S)) - 1]
+                self._tell("waiting", cell, text=f"{pause_s:.0f} s before another attempt")
+                await self._sleep(pause_s)
+                if self._stop.asked.is_set():
+                    return
+            why, again = await self._attempt(cell, cooled=first)
+            if why is None:
+                self._failed.pop(cell.id, None)
+                return
+            self._failed[cell.id] = why
+            self._tell("failed", cell, text=why)
+            if not again:
+                return
+
+    async def _attempt(self, cell: Cell, *, cooled: bool) -> tuple[str | None, bool]:
+        """None, or why it failed and whether another attempt may help. A stopped cell has not failed."""
+        begun = time.monotonic_ns()
+        paused_ns = 0
+        try:
+            await self._boot(cell)
+            cooling = None if cooled else await self._cool(cell)
+            paused_ns = time.monotonic_ns() - begun
+            if self._stop.asked.is_set():
+                return None, False
+            attempt = self._states[cell.id].attempts + 1
+            facts: dict[str, Any] = (
+                {} if cooling is None else {"cooled_to_c": cooling.to_c, "waited_s": round(cooling.waited_s, 1)}
+            )
+            self._journal.add("started", cell=cell.id, attempt=attempt, **facts)
+            recording = await self._measure(cell, attempt)
+        except Interrupted as error:
+            self._recover()
+            self._plan_again(str(error))
+            return None, False
+        except RtassayError as error:
+            return self._failure(cell, f"{error}", again=isinstance(error, BoardError))
+        except Exception as bug:
+            # A bug that one cell brings out must not cost the night: it is journaled, and the others go on.
+            return self._failure(cell, f"a bug in rtassay: {type(bug).__name__}: {bug}", again=False)
+        manifest = load_manifest(recording)
+        why = unfinished(manifest)
+        if why is not None:
+            self._journal.add("superseded", cell=cell.id, recording=manifest.id, why=why)
+            self._states = states(self._journal.entries, self._cells)
+            self._tell("superseded", cell, text=f"{manifest.id}, {why}")
+            return (None, False) if self._stop.asked.is_set() else (why, True)
+        self._journal.add("sealed", cell=cell.id, recording=manifest.id, **ends_of(manifest))
+        self._states = states(self._journal.entries, self._cells)
+        self._overheads_ns.append(max(0, time.monotonic_ns() - begun - paused_ns - cell.length_ns))
+        self._settle(manifest.id)
+        self._tell("sealed", cell, text=manifest.id)
+        return None, False
+
+    def _failure(self, cell: Cell, why: str, *, again: bool) -> tuple[str | None, bool]:
+        """Whatever the attempt left is settled first: its recording may be whole all the same."""
+        self._recover()
+        if self._states[cell.id].state == "sealed":
+            return None, False
+        self._journal.add("failed", cell=cell.id, why=why)
+        self._states = states(self._journal.entries, self._cells)
+        return why, again
+
+    async def _measure(self, cell: Cell, attempt: int) -> Path:
+        board = self._tools.board(cell.board)
+        result = await run_session(
+            board,
+            cell.plan,
+            home=self._path / RECORDINGS,
+            labels=self.labels(cell, attempt),
+            on_event=lambda progress: self._tell("running", cell, progress=progress),
+            stop=self._stop,
+            isolated=cell.isolated,
+            lanes=cell.lanes,
+        )
+        return result.path
+
+    def labels(self, cell: Cell, attempt: int) -> dict[str, str]:
+        """What tells the recordings of an experiment apart, and from those of any other."""
+        numbers = {"order": cell.order, "block": cell.block, "repeat": cell.repeat, "attempt": attempt}
+        levels = {"load": cell.load, "scenario": cell.scenario, "probe": cell.probe}
+        if cell.kernel is not None:
+            levels["kernel"] = cell.kernel
+        own = {"experiment": self._plan.name, "plan": self._hash, "cell": cell.id}
+        return own | {key: str(value) for key, value in numbers.items()} | levels
+
+    async def _boot(self, cell: Cell) -> None:
+        if cell.kernel is None or (self._running_kernel.get(cell.board) == cell.kernel and not cell.fresh_boot):
+            return
+        if self._tools.switch is None:
+            if self._running_kernel.get(cell.board) == cell.kernel:
+                return  # a fresh boot was asked for and cannot be had; the recordings' boot_id tells (ONE-BOOT)
+            raise BoardError(f"kernel {cell.kernel} cannot be booted on '{cell.board}'")
+        self._tell("booting", cell, text=cell.kernel)
+        self._running_kernel.pop(cell.board, None)
+        await self._tools.switch(self._tools.board(cell.board), cell.kernel)
+        self._running_kernel[cell.board] = cell.kernel
+
+    async def _cool(self, cell: Cell) -> Cooled | None:
+        most_ns = self._plan.cool_down_most_ns
+        if most_ns is None:
+            return None
+        return await cool_down(
+            self._tools.board(cell.board),
+            self._plan.cool_down_c,
+            most_ns / NS_PER_S,
+            self._stop.asked,
+            lambda text: self._tell("cooling", cell, text=text),
+        )
+
+    def _settle(self, recording: str) -> None:
+        try:
+            self._tools.settled(self._path / RECORDINGS / f"{recording}.rta")
+        except RtassayError as error:
+            self._tell("warning", text=f"{recording}: {error}")
+
+    async def _sleep(self, seconds: float) -> None:
+        """Unless someone says stop."""
+        try:
+            await asyncio.wait_for(self._stop.asked.wait(), seconds)
+        except TimeoutError:
+            return
+
+    def _left(self) -> Sequence[Cell]:
+        return [cell for cell in self._plan.cells if self._states[cell.id].state != "sealed"]
+
+    def _outcome(self, found: Found) -> Outcome:
+        sealed = len(self._cells) - len(self._left())
+        failed = tuple((self._cells[cell], why) for cell, why in self._failed.items())
+        return Outcome(sealed, len(self._cells), failed, self._stop.asked.is_set(), found)
+
+    def _tell(self, phase: str, cell: Cell | None = None, *, progress: Progress | None = None, text: str = "") -> None:
+        left = self._left()
+        overhead = sum(self._overheads_ns) // len(self._overheads_ns) if self._overheads_ns else OVERHEAD_NS
+        left_ns = estimate_ns([replace(c, plan=replace(c.plan, loads=())) for c in left], overhead)
+        if progress is not None and progress.phase == "measure":
+            left_ns -= progress.elapsed_ns
+        total = len(self._cells)
+        self._on_step(Step(phase, cell, total - len(left), total, max(0, left_ns), progress, text))

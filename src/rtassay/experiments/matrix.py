@@ -1,0 +1,338 @@
+"""From a file to cells: every combination of levels, repeated, in its order, each with the Plan that the session carries out."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import random
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+
+from rtassay.experiments.files import overlay
+from rtassay.experiments.schema import ExperimentFile, Load, Scenario, Settings
+from rtassay.model import rooms
+from rtassay.model.errors import InputFileError, RtassayError
+from rtassay.model.manifest import Plan
+from rtassay.model.units import NS_PER_MS, NS_PER_S, NS_PER_US, format_cpu_list, parse_cpu_list, parse_duration_ns
+from rtassay.session.prepare import DEFAULT_DURATION_NS, DEFAULT_INTERVAL_NS, SPIN_UP_NS, planned_ns
+
+FACTORS = ("board", "kernel", "load", "probe", "scenario")
+# Inventory, starting, collecting, sealing: what a cell takes beside its measurement, until it has been seen.
+OVERHEAD_NS = 4 * NS_PER_S
+BOOT_NS = 60 * NS_PER_S
+_SHORTEST_NS = NS_PER_S
+_FEWEST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One run to be. `id`: hash of the levels and the repeat; `order`: its place, from 1; `block`: from 1; `kernel` None: the one that runs.
+
+    `fresh_boot`: the kernel is booted before this cell even if it runs already.
+    """
+
+    id: str
+    order: int
+    block: int
+    repeat: int
+    board: str
+    kernel: str | None
+    load: str
+    probe: str
+    scenario: str
+    plan: Plan
+    lanes: int | None = None
+    isolated: bool = False
+    fresh_boot: bool = False
+
+    @property
+    def combination(self) -> tuple[str | None, ...]:
+        """Its levels without the repeat, in the order of FACTORS."""
+        return tuple(getattr(self, factor) for factor in FACTORS)
+
+    @property
+    def title(self) -> str:
+        """`load=all scenario=1:1 repeat 3`, for people."""
+        named = [f"{name}={getattr(self, name)}" for name in FACTORS if getattr(self, name) is not None]
+        return f"{' '.join(named)} repeat {self.repeat}"
+
+    @property
+    def length_ns(self) -> int:
+        """Warm-up and measurement as planned."""
+        return self.plan.warm_up_ns + planned_ns(self.plan)
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentPlan:
+    """All cells in their order. `notes` are what a reader of the plan must know (an option dropped)."""
+
+    name: str
+    what: str
+    cells: tuple[Cell, ...]
+    corrected: bool = False
+    scale: str = "1"
+    notes: tuple[str, ...] = ()
+    cool_down_c: float | None = None
+    cool_down_most_ns: int | None = None
+    reboot: str = "on-change"
+    retries: int = 1
+    deadline_ns: int | None = None
+    p_target: float = 1e-6
+    confidence: float = 0.95
+    per: str = "cell"
+    compare: tuple[str, ...] = ()
+    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    schema: str = "rtassay/experiment-plan/1"
+
+    @property
+    def hash(self) -> str:
+        """Tells this plan from any other: of everything in it."""
+        return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:16]
+
+    @property
+    def boots(self) -> int:
+        """How often a kernel is booted, the first time included."""
+        count, running = 0, None
+        for cell in self.cells:
+            if cell.kernel is not None and (cell.fresh_boot or (cell.board, cell.kernel) != running):
+                count += 1
+            running = (cell.board, cell.kernel)
+        return count
+
+    def needs_boot(self) -> bool:
+        return any(cell.kernel is not None for cell in self.cells)
+
+
+def make_plan(file: ExperimentFile, *, corrected: bool = False, scale: Fraction = Fraction(1)) -> ExperimentPlan:
+    """The cells of a checked file. Raises InputFileError for a combination that its probe refuses, with its levels."""
+    notes: dict[str, None] = {}
+    cells = tuple(
+        _cell(file, levels, order, block, repeat, fresh, scale, notes)
+        for order, (levels, block, repeat, fresh) in enumerate(_ordered(file), 1)
+    )
+    deadline = file.acceptance.deadline
+    cool = file.cool_down
+    return ExperimentPlan(
+        name=file.name,
+        what=file.what,
+        cells=cells,
+        corrected=corrected,
+        scale=str(scale),
+        notes=tuple(notes),
+        cool_down_c=None if cool is None else cool.to_c,
+        cool_down_most_ns=None if cool is None else int(parse_duration_ns(cool.at_most) * scale),
+        reboot=file.reboot,
+        retries=file.retries,
+        deadline_ns=None if deadline is None else parse_duration_ns(deadline),
+        p_target=file.acceptance.p,
+        confidence=file.acceptance.confidence,
+        per=file.acceptance.per,
+        compare=file.compare,
+        levels={
+            "board": file.boards,
+            "kernel": file.kernels,
+            "load": tuple(load.name for load in file.loads),
+            "probe": file.probes,
+            "scenario": tuple(scenario.name for scenario in file.scenarios),
+        },
+    )
+
+
+def estimate_ns(cells: Sequence[Cell], overhead_ns: int = OVERHEAD_NS) -> int:
+    """How long these cells should take, cooling down and booting not counted."""
+    return sum(cell.length_ns + overhead_ns + (SPIN_UP_NS if cell.plan.loads else 0) for cell in cells)
+
+
+Levels = tuple[str, str | None, Load, str, Scenario]
+
+
+def _ordered(file: ExperimentFile) -> list[tuple[Levels, int, int, bool]]:
+    """(levels, block, repeat, fresh boot) in the order of the runs."""
+    if file.order == "as-written":
+        written = [levels for group in _groups(file) for levels in group]
+        return [(levels, 1, repeat, False) for levels in written for repeat in range(1, file.repeats + 1)]
+    ordered = []
+    for block in range(1, file.repeats + 1):
+        for group in _block(file, block):
+            fresh = file.reboot == "each-block" and group[0][1] is not None
+            ordered += [(levels, block, block, fresh and at == 0) for at, levels in enumerate(group)]
+    return ordered
+
+
+def _groups(file: ExperimentFile) -> list[list[Levels]]:
+    """Combinations as written, those of one board and kernel together: changing the kernel means booting."""
+    rest = [
+        (load, probe, scenario)
+        for load, probe, scenario in itertools.product(file.loads, file.probes, file.scenarios)
+        if scenario.cyclictest is None or probe == "cyclictest"
+    ]
+    places = itertools.product(file.boards, file.kernels or (None,))
+    return [[(board, kernel, *others) for others in rest] for board, kernel in places]
+
+
+def _block(file: ExperimentFile, block: int) -> list[list[Levels]]:
+    """One block: forwards, backwards after a forward one, or shuffled; kernels stay whole so that each is booted once a block."""
+    groups = _groups(file)
+    if file.order == "abba":
+        return groups if block % 2 else [group[::-1] for group in groups[::-1]]
+    # Not `random.Random(seed + block)`: neighbouring seeds would share their blocks.
+    chance = random.Random(f"{file.seed}:{block}")
+    chance.shuffle(groups)
+    for group in groups:
+        chance.shuffle(group)
+    return groups
+
+
+def _cell(
+    file: ExperimentFile,
+    levels: Levels,
+    order: int,
+    block: int,
+    repeat: int,
+    fresh: bool,
+    scale: Fraction,
+    notes: dict[str, None],
+) -> Cell:
+    board, kernel, load, probe, scenario = levels
+    try:
+        plan = _plan(file, board, load, probe, scenario, scale, notes)
+    except RtassayError as error:
+        raise InputFileError(
+            f"load={load.name} probe={probe} scenario={scenario.name} cannot be measured", str(error), error.hint
+        ) from error
+    identity = [board, kernel, load.name, probe, scenario.name, repeat]
+    return Cell(
+        id=hashlib.sha256(msgspec.json.encode(identity)).hexdigest()[:12],
+        order=order,
+        block=block,
+        repeat=repeat,
+        board=board,
+        kernel=kernel,
+        load=load.name,
+        probe=probe,
+        scenario=scenario.name,
+        plan=plan,
+        lanes=scenario.lanes,
+        isolated=scenario.cpus == "isolated",
+        fresh_boot=fresh,
+    )
+
+
+def _plan(
+    file: ExperimentFile,
+    board: str,
+    load: Load,
+    probe: str,
+    scenario: Scenario,
+    scale: Fraction,
+    notes: dict[str, None],
+) -> Plan:
+    settings = overlay(file.settings, scenario.settings)
+    accept = file.acceptance
+    member = rooms.load("probes", probe)()
+    plan = Plan(
+        probe=probe,
+        interval_ns=DEFAULT_INTERVAL_NS if settings.interval is None else parse_duration_ns(settings.interval),
+        warm_up_ns=0 if settings.warm_up is None else int(parse_duration_ns(settings.warm_up) * scale),
+        policy=settings.policy,
+        priority=settings.priority,
+        cpus=None if scenario.cpus in (None, "isolated") else parse_cpu_list(scenario.cpus or ""),
+        load_cpus=None if scenario.load_cpus is None else parse_cpu_list(scenario.load_cpus),
+        load=" + ".join(load.run) or "none",
+        loads=load.run,
+        deadline_ns=None if accept.deadline is None else parse_duration_ns(accept.deadline),
+        p_target=accept.p,
+        confidence=accept.confidence,
+        dma_latency_us=None if settings.dma_latency == "off" else settings.dma_latency or 0,
+        mlock=settings.mlock is not False,
+        aligned=bool(settings.aligned),
+        keep_samples=settings.samples is not False,
+    )
+    if scenario.cyclictest is not None:
+        plan, dropped = member.of_line(plan, scenario.cyclictest, scale)
+        notes.update(dict.fromkeys(f"scenario {scenario.name}: {text}" for text in dropped))
+    else:
+        plan = _lengths(plan, settings, scale)
+    member.check(plan)
+    return replace(plan, argv=tuple(run_command(board, plan, scenario)))
+
+
+def _lengths(plan: Plan, settings: Settings, scale: Fraction) -> Plan:
+    """Duration and count, shortened. Not below a second and a hundred samples, and cyclictest counts whole seconds."""
+    duration_ns = None if settings.duration is None else parse_duration_ns(settings.duration)
+    if duration_ns is None and settings.count is None:
+        duration_ns = DEFAULT_DURATION_NS
+    if duration_ns is not None and scale < 1:
+        step = NS_PER_S if plan.probe == "cyclictest" else NS_PER_MS
+        duration_ns = min(duration_ns, max(_SHORTEST_NS, int(duration_ns * scale) // step * step))
+    count = settings.count
+    if count is not None and scale < 1:
+        count = min(count, max(_FEWEST, int(count * scale)))
+    return replace(plan, duration_ns=duration_ns, count=count)
+
+
+def run_command(board: str, plan: Plan, scenario: Scenario) -> list[str]:
+    """The `rtassay run` that does the same as a cell."""
+    argv = ["rtassay", "run", board]
+    for spec in plan.loads or ("none",):
+        argv += ["--load", spec]
+    if plan.probe != "rtprobe":
+        argv += ["--probe", plan.probe]
+    if plan.cyclictest_line is not None:
+        argv += ["--cyclictest-line", plan.cyclictest_line]
+    elif scenario.cpus is not None:
+        argv += ["--cpus", scenario.cpus]
+    if scenario.lanes is not None:
+        argv += ["--lanes", str(scenario.lanes)]
+    if plan.load_cpus is not None:
+        argv += ["--load-cpus", format_cpu_list(plan.load_cpus)]
+    if plan.warm_up_ns:
+        argv += ["--warm-up", _time(plan.warm_up_ns)]
+    if plan.cyclictest_line is None:
+        argv += _measuring(plan)
+    if plan.deadline_ns is not None:
+        argv += ["--deadline", _time(plan.deadline_ns)]
+    return [*argv, "--p", f"{plan.p_target:g}", "--confidence", f"{plan.confidence:g}"]
+
+
+def _measuring(plan: Plan) -> list[str]:
+    argv = ["--interval", _time(plan.interval_ns or 0)]
+    if plan.duration_ns is not None:
+        argv += ["--duration", _time(plan.duration_ns)]
+    if plan.count is not None:
+        argv += ["--count", str(plan.count)]
+    if plan.policy is not None:
+        argv += ["--policy", plan.policy]
+    if plan.priority is not None:
+        argv += ["--priority", str(plan.priority)]
+    if plan.dma_latency_us != 0:
+        argv += ["--dma-latency", "off" if plan.dma_latency_us is None else str(plan.dma_latency_us)]
+    argv += ["--aligned"] if plan.aligned else []
+    argv += ["--no-mlock"] if plan.mlock is False else []
+    argv += [] if plan.keep_samples else ["--no-samples"]
+    return argv
+
+
+def _time(ns: int) -> str:
+    """As a person would write it: 135s, 997us."""
+    for unit, factor in (("s", NS_PER_S), ("ms", NS_PER_MS), ("us", NS_PER_US)):
+        if ns and ns % factor == 0:
+            return f"{ns // factor}{unit}"
+    return f"{ns}ns"
+
+
+def probe_command(cell: Cell) -> str:
+    """What will run on the board, as far as it is known before the board is asked for its CPUs."""
+    member: Any = rooms.load("probes", cell.probe)()
+    cpus = cell.plan.cpus
+    program = member.program or "rtprobe"
+    text = shlex.join(member.command(cell.plan, program, cpus or (0,)))
+    if cpus is None and cell.plan.cyclictest_line is None:
+        shown = "ISOLATED" if cell.isolated else "ALLOWED"
+        text = text.replace("--cpus 0", f"--cpus {shown}").replace("-a 0 -t 1", f"-a {shown} -t N")
+    return text

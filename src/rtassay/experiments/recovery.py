@@ -1,0 +1,99 @@
+"""What a killed experiment left behind: each recording is adopted if its measurement came to its planned end, else superseded."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rtassay.experiments.directory import RECORDINGS
+from rtassay.experiments.journal import Journal, states
+from rtassay.experiments.matrix import Cell
+from rtassay.model.errors import BoardError, RtassayError
+from rtassay.model.manifest import Manifest
+from rtassay.store import is_running, load_manifest
+from rtassay.store.paths import MANIFEST, recordings
+
+# Why a probe ends by itself, as planned; None: a tool that does not say why, whose output was whole.
+PLANNED_ENDS = ("duration", "count", "break", None)
+Finish = Callable[[Path], Manifest]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What recovery did, for people: recording ids."""
+
+    adopted: tuple[str, ...]
+    superseded: tuple[str, ...]
+
+
+def recover(path: Path, cells: dict[str, Cell], plan_hash: str, journal: Journal, finish: Finish) -> Found:
+    """Go through the recordings that the journal has not settled. `finish` seals one whose measurement was whole."""
+    known = states(journal.entries, cells)
+    settled = {state.recording for state in known.values() if state.recording is not None}
+    settled |= {recording for state in known.values() for recording in state.superseded}
+    adopted, superseded = [], []
+    for recording in recordings(path / RECORDINGS):
+        recording_id = recording.name.removesuffix(".rta")
+        if recording_id in settled or is_running(recording):
+            continue
+        if not (recording / MANIFEST).exists():
+            # Killed before its first byte: nobody's.
+            with contextlib.suppress(OSError):
+                shutil.rmtree(recording)
+            continue
+        manifest = load_manifest(recording)
+        cell = cells.get(manifest.labels.get("cell", ""))
+        if cell is None or manifest.labels.get("plan") != plan_hash:
+            continue  # not of this experiment: left alone
+        why = None if known[cell.id].state != "sealed" else "its cell has a sealed recording"
+        if why is None:
+            why, manifest = _completed(recording, manifest, finish)
+        if why is None:
+            journal.add("sealed", cell=cell.id, recording=manifest.id, adopted=True, **ends_of(manifest))
+            known = states(journal.entries, cells)
+            adopted.append(manifest.id)
+        else:
+            journal.add("superseded", cell=cell.id, recording=recording_id, why=why)
+            superseded.append(recording_id)
+    return Found(tuple(adopted), tuple(superseded))
+
+
+def _completed(recording: Path, manifest: Manifest, finish: Finish) -> tuple[str | None, Manifest]:
+    """Why it does not count, or None and its sealed manifest."""
+    if not manifest.sealed:
+        # Written when the probe had come to its end and everything was collected: only the sealing is missing.
+        if manifest.wall_end is None:
+            return "partial: it was cut off while it was measured", manifest
+        try:
+            manifest = finish(recording)
+        except BoardError:
+            raise
+        except RtassayError as error:
+            return f"partial: {error}", manifest
+    return unfinished(manifest), manifest
+
+
+def unfinished(manifest: Manifest) -> str | None:
+    """Why a sealed recording is not the whole cell; None if it is."""
+    if manifest.end_reason not in PLANNED_ENDS:
+        return f"partial: stopped before its planned end ({manifest.end_reason})"
+    if manifest.damage.cut:
+        return "partial: its stream was cut"
+    if not any(lane.n for lane in manifest.lanes):
+        return "it holds no samples"
+    return None
+
+
+def ends_of(manifest: Manifest) -> dict[str, int | str | None]:
+    """For the journal: the measured interval on the board's clock, and of which boot."""
+    boot = manifest.inventory.get("boot_id")
+    return {
+        "started_ns": manifest.started_ns,
+        "ended_ns": manifest.ended_ns,
+        "boot": boot if isinstance(boot, str) else None,
+        "wall_start": manifest.wall_start,
+        "wall_end": manifest.wall_end,
+    }

@@ -1,0 +1,244 @@
+"""What came of an experiment, as the object `experiment.json` holds (schema rtassay/experiment/1).
+
+Numbers come from findings (rtassay/show/1) of the sealed recordings; superseded ones are listed and never counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rtassay.experiments.directory import RECORDINGS, RESULT
+from rtassay.experiments.journal import CellState
+from rtassay.experiments.matrix import FACTORS, Cell, ExperimentPlan
+from rtassay.experiments.status import Status
+from rtassay.store.disk import write_replacing
+
+SCHEMA = "rtassay/experiment/1"
+# A violation that was measured well is not taken back by a cell that was measured badly.
+_WORST_FIRST = ("VIOLATED", "INVALID MEASUREMENT", "NOT DEMONSTRATED", "HOLDS")
+_FIRED = ("invalid", "warning", "unknown")
+_SHOWN = {0.5: "p50_ns", 0.999: "p99_9_ns", 0.9999: "p99_99_ns", 0.99999: "p99_999_ns"}
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """The analysis as this package is given it. Paths are those of sealed recordings.
+
+    `findings`: the object of `rtassay show --json`. `repeats`: (recordings, plan) -> an object with at least `demonstrated_ns` and
+    `state` for them taken together. `compare`: (A, B, factor) -> the object of `rtassay compare --json`.
+    """
+
+    findings: Callable[[Path], dict[str, Any]]
+    repeats: Callable[[Sequence[Path], ExperimentPlan], dict[str, Any]]
+    compare: Callable[[Sequence[Path], Sequence[Path], str], dict[str, Any]]
+
+
+def build(status: Status, analysis: Analysis) -> dict[str, Any]:
+    """The whole object. Works on an experiment that is not finished: what is not there is not counted, and said."""
+    plan, base = status.plan, status.path / RECORDINGS
+    paths = {cell.id: base / f"{state.recording}.rta" for cell, state in status.cells if state.state == "sealed"}
+    rows = [_cell(cell, state, paths.get(cell.id), analysis) for cell, state in status.cells]
+    groups = _combinations(plan.cells, paths)
+    combinations = [_combination(cells, paths, rows, plan, analysis) for cells in groups]
+    return {
+        "schema": SCHEMA,
+        "name": plan.name,
+        "what": plan.what,
+        "path": str(status.path),
+        "plan": plan.hash,
+        "corrected": plan.corrected,
+        "scale": plan.scale,
+        "state": status.state,
+        "cells_total": len(plan.cells),
+        "cells_sealed": len(paths),
+        "requirement": {
+            "deadline_ns": plan.deadline_ns,
+            "p": plan.p_target,
+            "confidence": plan.confidence,
+            "per": plan.per,
+        },
+        "acceptance": _acceptance(plan, rows, combinations, len(paths)),
+        "combinations": combinations,
+        "worst": {factor: _worst(factor, combinations) for factor in FACTORS if len(plan.levels.get(factor, ())) > 1},
+        "comparisons": _comparisons(plan, paths, analysis),
+        "cells": rows,
+        "superseded": list(status.superseded),
+        "notes": list(plan.notes),
+        "repeat": f"rtassay experiment run {status.path / 'experiment.toml'}"
+        + (" --corrected" if plan.corrected else "")
+        + ("" if plan.scale == "1" else f" --scale {plan.scale}"),
+    }
+
+
+def save(path: Path, result: dict[str, Any]) -> None:
+    """Write `experiment.json`, whole or not at all. Raises BoardError."""
+    data = msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n"
+    write_replacing(path / RESULT, data, "every recording is whole; the result can be computed again")
+
+
+def _levels(cell: Cell) -> dict[str, str | None]:
+    return {factor: getattr(cell, factor) for factor in FACTORS}
+
+
+def _cell(cell: Cell, state: CellState, path: Path | None, analysis: Analysis) -> dict[str, Any]:
+    known = asdict(state)
+    if state.state == "running" and path is None:
+        known["state"] = "planned"
+    row = {
+        "id": cell.id,
+        **_levels(cell),
+        **{key: getattr(cell, key) for key in ("order", "block", "repeat")},
+        **{key: known[key] for key in ("state", "recording", "attempts", "superseded", "why", "started", "ended")},
+        "argv": list(cell.plan.argv),
+    }
+    return row | (_numbers(analysis.findings(path)) if path is not None else {})
+
+
+def _numbers(findings: dict[str, Any]) -> dict[str, Any]:
+    """The key numbers of one run. D* is the worst lane's, as the verdict is; quantiles are of all lanes pooled."""
+    pooled, verdict = findings["pooled"], findings["verdict"]
+    stars = [lane["demonstrated"]["deadline_ns"] for lane in findings["lanes"]]
+    quantiles = {row["q"]: row for row in pooled["quantiles"]}
+    return {
+        "kernel_release": findings["kernel"],
+        "duration_s": findings["duration_s"],
+        "n": pooled["n"],
+        "due": pooled["due"],
+        "missed": pooled["missed"],
+        "demonstrated_ns": None if not stars or None in stars else max(stars),
+        **{name: quantiles[q]["value_ns"] if q in quantiles else None for q, name in _SHOWN.items()},
+        "bounds": {name: quantiles[q]["bound"] for q, name in _SHOWN.items() if q in quantiles},
+        "max_ns": pooled["max_ns"],
+        "verdict": None if verdict is None else verdict["state"],
+        "p_upper": None if verdict is None else verdict["p_upper"],
+        "invalid": any(c["severity"] == "invalid" and c["kind"] == "integrity" for c in findings["checks"]),
+        "checks": {c["id"]: c["severity"] for c in findings["checks"] if c["severity"] in _FIRED},
+    }
+
+
+def _combinations(cells: Sequence[Cell], paths: dict[str, Path]) -> list[list[Cell]]:
+    """Cells by combination, in the order they are first met; the order of the runs inside."""
+    found: dict[tuple[str | None, ...], list[Cell]] = {}
+    for cell in sorted(cells, key=lambda cell: (cell.repeat, cell.order)):
+        found.setdefault(cell.combination, []).append(cell)
+    return list(found.values())
+
+
+def _combination(
+    cells: Sequence[Cell],
+    paths: dict[str, Path],
+    rows: Sequence[dict[str, Any]],
+    plan: ExperimentPlan,
+    analysis: Analysis,
+) -> dict[str, Any]:
+    wanted = {cell.id for cell in cells}
+    mine = [row for row in rows if row["id"] in wanted and row["state"] == "sealed"]
+    recordings = [paths[cell.id] for cell in cells if cell.id in paths]
+    head = {**_levels(cells[0]), "runs": len(mine), "planned": len(cells), "recordings": [r["recording"] for r in mine]}
+    if not mine:
+        return {**head, "state": None, "demonstrated_ns": None}
+    severities: dict[str, str] = {}
+    for row in mine:
+        for check, severity in row["checks"].items():
+            if check not in severities or _FIRED.index(severity) < _FIRED.index(severities[check]):
+                severities[check] = severity
+    ranges = {key: _range([row[key] for row in mine]) for key in (*_SHOWN.values(), "max_ns", "demonstrated_ns")}
+    missed = [row["missed"] for row in mine]
+    return {
+        **head,
+        "n": sum(row["n"] for row in mine),
+        "missed": None if None in missed else sum(missed),
+        "max_ns": None if any(row["max_ns"] is None for row in mine) else max(row["max_ns"] for row in mine),
+        "median_of_runs": {key: found["median"] for key, found in ranges.items()},
+        "range_of_runs": {key: [found["low"], found["high"]] for key, found in ranges.items()},
+        "verdicts_of_runs": [row["verdict"] for row in mine],
+        "checks": severities,
+        **analysis.repeats(recordings, plan),
+    }
+
+
+def _range(values: Sequence[int | None]) -> dict[str, int | None]:
+    """Lower median, least and largest of runs; None where a run has none."""
+    known = sorted(value for value in values if value is not None)
+    if len(known) != len(values) or not known:
+        return {"median": None, "low": None, "high": None}
+    return {"median": known[(len(known) - 1) // 2], "low": known[0], "high": known[-1]}
+
+
+def _acceptance(
+    plan: ExperimentPlan, rows: Sequence[dict[str, Any]], combinations: Sequence[dict[str, Any]], sealed: int
+) -> dict[str, Any] | None:
+    """The worst answer: of every run alone, or of every combination's runs together. None without a deadline."""
+    if plan.deadline_ns is None:
+        return None
+    if plan.per == "cell":
+        judged = [
+            {"state": row["verdict"], "p_upper": row["p_upper"], **_place(row), "repeat": row["repeat"]}
+            for row in rows
+            if row.get("verdict")
+        ]
+    else:
+        judged = [
+            {"state": row["state"], "p_upper": row["p_upper"], **_place(row)}
+            for row in combinations
+            if row.get("state")
+        ]
+    if not judged:
+        return {"state": "NOT DEMONSTRATED", "at": None, "why": "nothing was measured yet"}
+    worst = min(judged, key=lambda row: (_WORST_FIRST.index(row["state"]), -(row["p_upper"] or 0.0)))
+    state = worst.pop("state")
+    why = None
+    if sealed < len(plan.cells):
+        why = f"{len(plan.cells) - sealed} of {len(plan.cells)} cells are not measured"
+        state = "NOT DEMONSTRATED" if state == "HOLDS" else state
+    return {"state": state, "at": worst, "why": why}
+
+
+def _place(row: dict[str, Any]) -> dict[str, Any]:
+    return {factor: row[factor] for factor in FACTORS}
+
+
+def _worst(factor: str, combinations: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The level of a factor with the largest D*. A level without any D* is worse than all that have one."""
+    known = [row for row in combinations if row["runs"]]
+    if not known:
+        return None
+    top = max(known, key=lambda row: float("inf") if row["demonstrated_ns"] is None else row["demonstrated_ns"])
+    return {"level": top[factor], "demonstrated_ns": top["demonstrated_ns"], "max_ns": top["max_ns"], "at": _place(top)}
+
+
+def _comparisons(plan: ExperimentPlan, paths: dict[str, Path], analysis: Analysis) -> list[dict[str, Any]]:
+    """The first level of a factor against each other one, everything else equal."""
+    factors = plan.compare or tuple(f for f in FACTORS if len(plan.levels.get(f, ())) == 2)
+    found = []
+    for factor in factors:
+        levels = plan.levels.get(factor, ())
+        for level in levels[1:]:
+            for a, b, where in _pairs(plan.cells, factor, levels[0], level):
+                ours = [paths[cell.id] for cell in a if cell.id in paths]
+                theirs = [paths[cell.id] for cell in b if cell.id in paths]
+                if ours and theirs:
+                    head = {"factor": factor, "a": levels[0], "b": level, "where": where}
+                    found.append(head | {"comparison": analysis.compare(ours, theirs, factor)})
+    return found
+
+
+def _pairs(
+    cells: Sequence[Cell], factor: str, a: str, b: str
+) -> list[tuple[list[Cell], list[Cell], dict[str, str | None]]]:
+    """Cells of level `a` and of level `b` for each combination of the other factors."""
+    groups: dict[tuple[str | None, ...], tuple[list[Cell], list[Cell]]] = {}
+    others = [name for name in FACTORS if name != factor]
+    for cell in cells:
+        level = getattr(cell, factor)
+        if level in (a, b):
+            key = tuple(getattr(cell, name) for name in others)
+            groups.setdefault(key, ([], []))[level == b].append(cell)
+    return [
+        (left, right, dict(zip(others, key, strict=True))) for key, (left, right) in groups.items() if left and right
+    ]

@@ -1,0 +1,165 @@
+"""An experiment file as it is written (TOML): the strict shape, published as JSON Schema. What the words mean is in `Meta`.
+
+Times are texts such as `60s` or `997us`; `files` turns them into nanoseconds and finds what the shape cannot say.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9_.:+-]*$"
+
+Name = Annotated[str, Meta(pattern=NAME, max_length=60)]
+Time = Annotated[str, Meta(description="a duration: 200us, 10s, 1h30m")]
+CpuText = Annotated[str, Meta(description="a CPU list such as 0-2,5")]
+Order = Literal["abba", "random-blocks", "as-written"]
+Positive = Annotated[int, Meta(ge=1, le=10_000)]
+
+
+class Load(Struct, frozen=True, forbid_unknown_fields=True):
+    """A level of the factor `load`: what runs together on the board. Nothing in `run` means an idle board."""
+
+    name: Name
+    run: Annotated[
+        tuple[str, ...], Meta(description="loads as NAME[:ARGS][@CPUS]; several run at once; none: idle")
+    ] = ()
+    what: str = ""
+
+
+class Settings(Struct, frozen=True, forbid_unknown_fields=True):
+    """How every cell is measured. A scenario may set its own; what is left out has the defaults of `rtassay run`."""
+
+    interval: Time | None = None
+    duration: Time | None = None
+    count: (
+        Annotated[int, Meta(ge=1, le=10**12, description="samples per lane, instead of or besides a duration")] | None
+    ) = None
+    warm_up: Annotated[str, Meta(description="run the load this long before measuring")] | None = None
+    policy: Literal["fifo", "rr", "other"] | None = None
+    priority: Annotated[int, Meta(ge=1, le=99)] | None = None
+    dma_latency: (
+        Annotated[int, Meta(ge=0, description="us to hold in /dev/cpu_dma_latency")] | Literal["off"] | None
+    ) = None
+    mlock: bool | None = None
+    aligned: bool | None = None
+    samples: Annotated[bool, Meta(description="keep every sample, not only histogram, rollups and outliers")] | None = (
+        None
+    )
+
+
+class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
+    """A level of the factor `scenario`: where is measured and where the load may run."""
+
+    name: Name
+    what: str = ""
+    cpus: (
+        Annotated[str, Meta(description="CPUs to measure, one lane each: a list, or `isolated`; default all allowed")]
+        | None
+    ) = None
+    lanes: Annotated[int, Meta(ge=1, le=4096, description="only the first so many of those CPUs")] | None = None
+    load_cpus: CpuText | None = None
+    cyclictest: (
+        Annotated[str, Meta(description="exactly this line of cyclictest, `cyclictest -l1000000 -q -v -p80 -t16 -a`")]
+        | None
+    ) = None
+    settings: Settings = Settings()
+
+
+class CoolDown(Struct, frozen=True, forbid_unknown_fields=True):
+    """Before a cell: wait until the hottest zone is at `to_c` or below, but never longer than `at_most`; without `to_c`, that long."""
+
+    to_c: Annotated[float, Meta(gt=-50, lt=150, description="degrees Celsius")] | None = None
+    at_most: Time = "30m"
+
+
+class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
+    """The requirement. `per = "cell"`: every run alone must demonstrate it; `"combination"`: the repeats of a combination together."""
+
+    deadline: Time | None = None
+    p: Annotated[
+        float, Meta(ge=0, lt=1, description="tolerated probability that an activation misses the deadline")
+    ] = 1e-6
+    confidence: Annotated[float, Meta(ge=0.5, lt=1)] = 0.95
+    per: Literal["cell", "combination"] = "cell"
+
+
+class Preset(Struct, frozen=True, forbid_unknown_fields=True):
+    """For people: what an experiment that comes along with rtassay is, found and left open. Changes nothing in a run."""
+
+    source: str = ""
+    board: str = ""
+    does: str = ""
+    found: str = ""
+    left_open: str = ""
+    notes: tuple[str, ...] = ()
+
+
+class Correction(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What `--corrected` changes: a value or list replaces, a table is laid over the one above, key by key."""
+
+    what: str = ""
+    boards: tuple[str, ...] | None = None
+    kernels: tuple[Name, ...] | None = None
+    reboot: Literal["on-change", "each-block"] | None = None
+    probes: tuple[Name, ...] | None = None
+    loads: tuple[Load, ...] | None = None
+    scenarios: tuple[Scenario, ...] | None = None
+    settings: Settings | None = None
+    repeats: Positive | None = None
+    order: Order | None = None
+    seed: int | None = None
+    retries: Annotated[int, Meta(ge=0, le=100)] | None = None
+    compare: tuple[str, ...] | None = None
+    cool_down: CoolDown | None = None
+    acceptance: Acceptance | None = None
+
+
+class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """A matrix of runs: every board x kernel x load x probe x scenario, so many times, in an order that allows a comparison."""
+
+    name: Name
+    what: str = ""
+    schema: Literal["rtassay/experiment-file/1"] = "rtassay/experiment-file/1"
+    boards: Annotated[tuple[str, ...], Meta(min_length=1)] = ("local",)
+    kernels: Annotated[tuple[Name, ...], Meta(description="names of boot entries; none: the kernel that runs")] = ()
+    reboot: Annotated[
+        Literal["on-change", "each-block"],
+        Meta(description="boot when the kernel changes, or afresh for every kernel of every block"),
+    ] = "on-change"
+    probes: Annotated[tuple[Name, ...], Meta(min_length=1)] = ("rtprobe",)
+    loads: Annotated[tuple[Load, ...], Meta(min_length=1)] = (Load("idle"),)
+    scenarios: Annotated[tuple[Scenario, ...], Meta(min_length=1)] = (Scenario("all-cpus"),)
+    settings: Settings = Settings()
+    repeats: Positive = 1
+    order: Annotated[
+        Order,
+        Meta(
+            description="abba: each block (repeat) runs backwards after one forwards; random-blocks: each block shuffled by `seed`; "
+            "as-written: all repeats of a combination, then the next"
+        ),
+    ] = "abba"
+    seed: int = 1
+    retries: Annotated[int, Meta(ge=0, le=100, description="attempts after a failed one, within one go")] = 1
+    compare: Annotated[
+        tuple[Literal["board", "kernel", "load", "probe", "scenario"], ...],
+        Meta(description="factors whose first level is compared with each other; default: those with two levels"),
+    ] = ()
+    cool_down: CoolDown | None = None
+    acceptance: Acceptance = Acceptance()
+    preset: Preset | None = None
+    corrected: Correction | None = None
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema (2020-12) of an experiment file."""
+    schema = msgspec.json.schema(ExperimentFile)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "rtassay experiment file", **schema}
+
+
+def known_fields() -> set[str]:
+    """Every key that occurs anywhere in an experiment file."""
+    kinds = (ExperimentFile, Correction, Load, Scenario, Settings, CoolDown, Acceptance, Preset)
+    return {field.encode_name for kind in kinds for field in msgspec.structs.fields(kind)}

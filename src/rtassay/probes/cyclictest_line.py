@@ -1,0 +1,192 @@
+"""A whole line of cyclictest to be measured exactly so (`Plan.cyclictest_line`): what it asks for, shortened, and as argv.
+
+For reference experiments as their authors ran them, several threads on one CPU and unequal intervals included. What the line
+measures badly the checks say afterwards; here only what cannot be run at all is refused.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import PurePosixPath
+from typing import Any
+
+from rtassay.model.errors import UsageError
+from rtassay.model.manifest import Plan
+from rtassay.model.units import NS_PER_US, parse_cpu_list
+from rtassay.probes.base import Parser
+from rtassay.probes.cyclictest_argv import CyclictestArgv, parse_command
+from rtassay.probes.cyclictest_text import CyclictestText
+
+_REQUIRED = "bcdDFhHilopX"
+_OPTIONAL = "aAt"
+_FLAGS = "mMNqrRsSuvx"
+# Gone from today's rt-tests, with what stands for them.
+_GONE = {"n": "-n is dropped: today's cyclictest rejects it and always uses clock_nanosleep"}
+_ELSEWHERE = ("--histfile", "--json", "--fifo", "-F")
+_FEWEST_LOOPS = 100
+_LONG_VALUE = {"--loops": "-l", "--duration": "-D", "--affinity": "-a", "--threads": "-t"}
+Token = tuple[str, str | None]
+
+
+def of_line(plan: Plan, line: str, scale: Fraction = Fraction(1)) -> tuple[Plan, tuple[str, ...]]:
+    """`plan` with all that the line says, and what was dropped from it, in words. Raises UsageError for a line that cannot be run."""
+    tokens, dropped = _tokens(_words(line))
+    for key, _ in tokens:
+        if key in _ELSEWHERE:
+            raise UsageError(f"{key} of '{line}' writes to a file of the board", hint="leave it out: all is recorded")
+    tokens = [_scaled(token, scale) for token in tokens]
+    if not any(key == "-q" for key, _ in tokens):
+        tokens.append(("-q", None))
+    clean = shlex.join(["cyclictest", *_argv(tokens)])
+    asked = _read(clean)
+    if not asked.loops and not asked.duration_s:
+        raise UsageError(f"'{line}' has no end", hint="add -l LOOPS or -D TIME")
+    wanted = asked.requested()
+    affinity = None
+    if asked.affinity is not None:
+        try:
+            affinity = parse_cpu_list(asked.affinity)
+        except UsageError as error:
+            raise UsageError(f"-a {asked.affinity} of '{line}' is not understood", str(error), error.hint) from error
+    return (
+        replace(
+            plan,
+            cyclictest_line=clean,
+            interval_ns=asked.interval_ns(0),
+            duration_ns=wanted["duration_ns"],
+            count=asked.loops,
+            policy=wanted["policy"],
+            priority=wanted["priority"] or None,
+            cpus=affinity,
+            mlock=asked.mlock,
+            aligned=False,
+            break_above_ns=wanted["break_above_ns"],
+            keep_samples=asked.verbose,
+        ),
+        tuple(dropped),
+    )
+
+
+def board_argv(line: str, program: str) -> list[str]:
+    """The line as argv, with the board's own path of the program."""
+    return [program, *shlex.split(line)[1:]]
+
+
+def parser(plan: Plan) -> Parser:
+    """Of what the line writes: samples in order with -v, else a histogram, else the summary of each thread."""
+    assert plan.cyclictest_line is not None
+    asked = _read(plan.cyclictest_line)
+    facts = {
+        "requested": {**asked.requested(), "deadline_ns": plan.deadline_ns, "cpus": list(plan.cpus or ())},
+        "interval_ns": asked.interval_ns(0),
+        "lanes": lanes(asked, plan.cpus or ()),
+        "argv": list(asked.argv),
+    }
+    scale_ns = 1 if asked.nanoseconds else NS_PER_US
+    if asked.verbose:
+        from rtassay.probes.cyclictest_rows import CyclictestRows
+
+        return CyclictestRows(facts, scale_ns)
+    if asked.histogram is not None:
+        return CyclictestText(facts, scale_ns=scale_ns)
+    return CyclictestText(facts, whole=True, unit="ns" if scale_ns == 1 else "us")
+
+
+def lanes(asked: CyclictestArgv, cpus: tuple[int, ...]) -> list[dict[str, Any]]:
+    """Its threads: thread i on the i-th CPU, round and round; not pinned: cpu None."""
+    count = asked.threads or (len(cpus) if asked.every_cpu and cpus else 1)
+    pinned = asked.pinned and cpus
+    return [
+        {
+            "lane": index,
+            "name": str(index),
+            "cpu": cpus[index % len(cpus)] if pinned else None,
+            "interval_ns": asked.interval_ns(index),
+        }
+        for index in range(count)
+    ]
+
+
+def _words(line: str) -> list[str]:
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise UsageError(f"'{line}' cannot be read", str(error)) from error
+    names = [PurePosixPath(word).name for word in words]
+    if names[:1] == ["sudo"]:
+        words, names = words[1:], names[1:]
+    if names[:1] != ["cyclictest"]:
+        raise UsageError(f"'{line}' is not a line of cyclictest", hint="it begins with cyclictest")
+    return words[1:]
+
+
+def _read(line: str) -> CyclictestArgv:
+    asked = parse_command(line)
+    assert asked is not None
+    return asked
+
+
+def _tokens(words: list[str]) -> tuple[list[Token], list[str]]:
+    """(-l, 1000), (-m, None) ... as getopt reads them, and what was dropped."""
+    rest, tokens, dropped = list(words), [], []
+    while rest:
+        word = rest.pop(0)
+        if word.startswith("--"):
+            name, equals, value = word.partition("=")
+            needs = name in (
+                "--policy",
+                "--latency",
+                "--mainaffinity",
+                "--loops",
+                "--duration",
+                "--priority",
+                "--interval",
+            )
+            if needs and not equals:
+                value, equals = (rest.pop(0) if rest else ""), "="
+            tokens.append((_LONG_VALUE.get(name, name), value if equals else None))
+        elif re.fullmatch(r"-\w.*", word):
+            letters = word[1:]
+            while letters:
+                letter, letters = letters[0], letters[1:]
+                if letter in _GONE:
+                    dropped.append(_GONE[letter])
+                elif letter in _FLAGS:
+                    tokens.append((f"-{letter}", None))
+                elif letter in _REQUIRED or letter in _OPTIONAL:
+                    value = letters
+                    letters = ""
+                    if not value and rest and (letter in _REQUIRED or re.match(r"[0-9!]", rest[0])):
+                        value = rest.pop(0)
+                    if letter in _REQUIRED and not value:
+                        raise UsageError(f"-{letter} of cyclictest needs a value")
+                    tokens.append((f"-{letter}", value or None))
+                else:
+                    raise UsageError(f"cyclictest has no option -{letter}")
+        else:
+            raise UsageError(f"'{word}' is no option of cyclictest")
+    return tokens, dropped
+
+
+def _scaled(token: Token, scale: Fraction) -> Token:
+    key, value = token
+    if scale >= 1 or value is None or key not in ("-l", "-D"):
+        return token
+    if key == "-l":
+        loops = int(value) if value.isdigit() else 0
+        return (key, str(min(loops, max(_FEWEST_LOOPS, int(loops * scale))))) if loops else token
+    asked = _read(f"cyclictest -D{value}").duration_s
+    return (key, f"{max(1, int(asked * scale))}") if asked else token
+
+
+def _argv(tokens: list[Token]) -> list[str]:
+    words = []
+    for key, value in tokens:
+        if value is None:
+            words.append(key)
+        else:
+            words.append(f"{key}={value}" if key.startswith("--") else f"{key}{value}")
+    return words
