@@ -6,6 +6,7 @@
 #include "facts.h"
 #include "kinds/kind.h"
 #include "say.h"
+#include "sources/source.h"
 
 static void json_words(struct json *j, const char *const *words)
 {
@@ -59,6 +60,19 @@ static void json_kind(struct json *j, const struct kind *kind)
 	json_end_object(j);
 }
 
+static void json_sources(struct json *j)
+{
+	json_array(j, "sources");
+	for (int i = 0; source_kinds[i]; i++) {
+		json_object(j, NULL);
+		json_string(j, "name", source_kinds[i]->name);
+		json_string(j, "argument", source_kinds[i]->argument);
+		json_string(j, "summary", source_kinds[i]->summary);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
 static int describe_run(const struct plan *plan)
 {
 	struct json j;
@@ -74,6 +88,7 @@ static int describe_run(const struct plan *plan)
 	for (int i = 0; kinds[i]; i++)
 		json_kind(&j, kinds[i]);
 	json_end_array(&j);
+	json_sources(&j);
 	json_end_object(&j);
 	failed = j.failed || fwrite(j.text, 1, j.length, stdout) != j.length || putchar('\n') == EOF || fflush(stdout);
 	json_close(&j);
@@ -84,7 +99,7 @@ static const struct option_spec describe_options[] = {{0}};
 
 const struct kind kind_describe = {
 	.name = "describe",
-	.summary = "the commands and their options, units, ranges and defaults as JSON",
+	.summary = "the commands, their options, units, ranges and defaults, and the sources of watch, as JSON",
 	.options = describe_options,
 	.run = describe_run,
 };

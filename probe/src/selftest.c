@@ -234,6 +234,53 @@ static void check_tracefs(struct check *c)
 	     strerror(errno));
 }
 
+static void check_kmsg(struct check *c)
+{
+	int fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0) {
+		close(fd);
+		found(c, OK, "/dev/kmsg is readable: messages of the kernel are kept with their time");
+	} else {
+		found(c, SKIP, "kernel log");
+		hint(c, "/dev/kmsg: %s: throttling, under-voltage and memory shortage the kernel speaks of will not be seen; root, or "
+		     "kernel.dmesg_restrict=0", strerror(errno));
+	}
+}
+
+static void check_pressure(struct check *c)
+{
+	char text[256];
+
+	if (read_small("/proc/pressure/memory", text, sizeof text) > 0)
+		found(c, OK, "pressure of CPU, memory and I/O is told");
+	else {
+		found(c, SKIP, "pressure");
+		hint(c, "/proc/pressure: %s: stalls for memory or I/O have no number; CONFIG_PSI, psi=1 on the command line",
+		     strerror(errno));
+	}
+}
+
+#if defined(__x86_64__) || defined(__i386__)
+static void check_msr(struct check *c)
+{
+	enum { SMI_COUNT = 0x34 };
+	int fd = open("/dev/cpu/0/msr", O_RDONLY | O_CLOEXEC);
+	uint64_t value;
+	bool told = fd >= 0 && pread(fd, &value, sizeof value, SMI_COUNT) == (ssize_t)sizeof value;
+
+	if (told)
+		found(c, OK, "system management interrupts are counted: %llu so far", (unsigned long long)value);
+	else {
+		found(c, SKIP, "system management interrupts");
+		hint(c, "register 0x34: %s: firmware that takes the CPU away is not seen; root and `modprobe msr`, on Intel CPUs",
+		     strerror(errno));
+	}
+	if (fd >= 0)
+		close(fd);
+}
+#endif
+
 static void check_throttling(struct check *c)
 {
 	char runtime[32] = "", period[32] = "";
@@ -287,6 +334,11 @@ static const struct {
 	{"mlock", check_mlock},
 	{"dma-latency", check_dma_latency},
 	{"tracefs", check_tracefs},
+	{"kmsg", check_kmsg},
+	{"pressure", check_pressure},
+#if defined(__x86_64__) || defined(__i386__)
+	{"smi", check_msr},
+#endif
 	{"throttling", check_throttling},
 	{"kernel", check_kernel},
 	{"cpus", check_cpus},

@@ -305,6 +305,47 @@ static int prepare(struct watch *w)
 	return send_facts(w);
 }
 
+/* Takes the results of what was only begun at a reading. The time at which to look again at the latest, INT64_MAX: nothing is left. */
+static int64_t collect_results(struct watch *w)
+{
+	int64_t next_ns = INT64_MAX;
+
+	for (size_t i = 0; i < w->paths.n; i++) {
+		const struct source_kind *kind = w->paths.list[i].kind;
+		void *state = w->files[i].state;
+		int64_t until_ns;
+		ssize_t n;
+
+		if (!state || !kind->collect || kind->until_ns(state) == INT64_MAX)
+			continue;
+		n = kind->collect(state, (char *)w->block + FILE_HEAD, w->max_bytes + 1);
+		if (n >= 0 || errno != EAGAIN)
+			send_reading(w, i, mono_ns(), n, errno);
+		until_ns = kind->until_ns(state);
+		if (until_ns < next_ns)
+			next_ns = until_ns;
+	}
+	return next_ns;
+}
+
+static bool over(const struct watch *w)
+{
+	return w->loop.out.error || loop_asked_to_end(&w->loop);
+}
+
+/* Until `due_ns`, or (with INT64_MAX) until nothing is left to be collected. */
+static void wait_and_collect(struct watch *w, int64_t due_ns)
+{
+	while (!over(w)) {
+		struct pollfd results = {.fd = w->place.events, .events = POLLIN};
+		int64_t next_ns = collect_results(w);
+
+		if (mono_ns() >= due_ns || (next_ns == INT64_MAX && due_ns == INT64_MAX))
+			return;
+		loop_wait(&w->loop, next_ns < due_ns ? next_ns : due_ns, &results, 1);
+	}
+}
+
 /* Rounds at start + k * every; a round that comes too late for its place is counted, not repeated in a burst. */
 static const char *watch_rounds(struct watch *w)
 {
@@ -314,22 +355,30 @@ static const char *watch_rounds(struct watch *w)
 		int64_t behind;
 
 		read_all(w, due_ns);
-		if (w->loop.out.error)
-			return "error";
-		if (w->count && w->rounds >= w->count)
-			return "count";
+		if (w->count && w->rounds >= w->count) {
+			wait_and_collect(w, INT64_MAX);
+			return w->loop.out.error ? "error" : "count";
+		}
 		due_ns += w->every_ns;
 		behind = mono_ns() - due_ns;
 		if (behind >= w->every_ns) {
 			w->late_rounds += (uint64_t)(behind / w->every_ns);
 			due_ns += behind / w->every_ns * w->every_ns;
 		}
-		while (!loop_asked_to_end(&w->loop) && !w->loop.out.error && mono_ns() < due_ns)
-			loop_wait(&w->loop, due_ns, NULL, 0);
+		wait_and_collect(w, due_ns);
 		if (w->loop.out.error)
 			return "error";
 		if (loop_asked_to_end(&w->loop))
 			return w->loop.stop_signal ? "signal" : "owner";
+	}
+}
+
+static void close_sources(struct watch *w)
+{
+	for (size_t i = 0; w->files && i < w->paths.n; i++) {
+		if (w->files[i].state)
+			w->paths.list[i].kind->close(w->files[i].state);
+		w->files[i].state = NULL;
 	}
 }
 
@@ -359,11 +408,9 @@ static void send_end(struct watch *w, const char *reason, int exit_code)
 
 static void release(struct watch *w)
 {
-	for (size_t i = 0; w->files && i < w->paths.n; i++) {
+	close_sources(w);
+	for (size_t i = 0; w->files && i < w->paths.n; i++)
 		forget(&w->files[i]);
-		if (w->files[i].state)
-			w->paths.list[i].kind->close(w->files[i].state);
-	}
 	if (w->place.events >= 0)
 		close(w->place.events);
 	free(w->files);
@@ -394,8 +441,12 @@ static int watch_run(const struct plan *plan)
 		code = take_place(plan_cpus(plan, "cpus"));
 	if (!code)
 		code = prepare(&w);
-	if (!code)
-		send_end(&w, watch_rounds(&w), EXIT_DONE);
+	if (!code) {
+		const char *reason = watch_rounds(&w);
+
+		close_sources(&w);	/* so that END has the CPU time of the last programs */
+		send_end(&w, reason, EXIT_DONE);
+	}
 	code = loop_close(&w.loop, INT64_MAX, code);
 	release(&w);
 	return code;
