@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,11 +26,26 @@ class Message:
 
 class Monitor(Protocol):
     """`paths` may hold shell globs, expanded on the board when the watch starts, and `@sources` (STREAM.md, FILE): the kernel's
-    log, real-time threads, a model-specific register, a program's output. All are read by one `rtprobe watch`."""
+    log, real-time threads, a model-specific register, a program's output. `10s:PATH` is read only so often instead of every second:
+    for what is dear or hardly changes. All are read by one `rtprobe watch`, in their order.
+
+    A monitor may also have `describing`, those of its paths that only say what the others mean (the name of a sensor): a board
+    that has nothing else of it has nothing to watch.
+    """
 
     name: str
     paths: tuple[str, ...]
 
     def parse(self, mono_ns: int, path: str, content: bytes) -> list[Reading | Message]:
-        """What one file says at one moment; may keep state (differences). Content it does not understand gives []."""
+        """What one file says at one moment; `path` is its plain name. May keep state (differences). Content it does not
+        understand gives []."""
         ...
+
+
+_PERIOD = re.compile(r"\d+(?:\.\d+)?(?:ns|us|ms|s|m|min|h|d):(.+)", re.DOTALL)
+
+
+def plain(path: str) -> str:
+    """A path or source without how often it is to be read."""
+    slower = _PERIOD.fullmatch(path)
+    return path if slower is None else slower[1]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rtassay.monitors.base import Reading
+from rtassay.monitors.base import Message, Reading
+from rtassay.monitors.parsing import wholes
 
 # Columns of /proc/stat after the name: user nice system idle iowait irq softirq steal (guest times are part of user).
 _IDLE, _IOWAIT, _STEAL = 3, 4, 7
@@ -22,18 +23,15 @@ class CpuMonitor:
     def __init__(self) -> None:
         self._last: dict[str, list[int]] = {}
 
-    def parse(self, mono_ns: int, path: str, content: bytes) -> list[Reading]:
-        readings: list[Reading] = []
+    def parse(self, mono_ns: int, path: str, content: bytes) -> list[Reading | Message]:
+        readings: list[Reading | Message] = []
         for line in content.decode(errors="replace").splitlines():
             words = line.split()
             if not words or not words[0].startswith("cpu"):
                 continue
             name = "all" if words[0] == "cpu" else words[0]
-            try:
-                ticks = [int(word) for word in words[1 : 1 + _COLUMNS]]
-            except ValueError:
-                continue
-            if len(ticks) <= _IOWAIT:
+            ticks = wholes(words[1 : 1 + _COLUMNS])
+            if ticks is None or len(ticks) <= _IOWAIT:
                 continue
             readings += self._since_last(name, ticks)
             self._last[name] = ticks

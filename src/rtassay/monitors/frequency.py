@@ -1,23 +1,34 @@
-"""At which frequency every CPU runs, where the board tells."""
+"""At which frequency every CPU runs and may run, where the board tells."""
 
 from __future__ import annotations
 
 import re
 
-from rtassay.monitors.base import Reading
+from rtassay.monitors.base import Message, Reading
+from rtassay.monitors.parsing import whole
 
-_CPU = re.compile(r"/cpu(\d+)/cpufreq/scaling_cur_freq$")
+_CPU = re.compile(r"/cpu(\d{1,6})/cpufreq/(\w+)$")
+_HZ_PER_KHZ = 1000
+_NAMES = {"scaling_cur_freq": "frequency", "scaling_max_freq": "limit", "cpuinfo_max_freq": "rated"}
 
 
 class FrequencyMonitor:
-    """`cpu<N>.frequency` in Hz. It is what the kernel believes: a firmware that throttles behind its back is not seen here."""
+    """`cpu<N>.frequency`, `cpu<N>.limit` (what the kernel allows now) and `cpu<N>.rated` (what the CPU is made for) in Hz.
+
+    A limit below the rated frequency is a cap: set by a person, by a governor of heat, or by both. All three are what the kernel
+    believes: a firmware that throttles behind its back is not seen here.
+    """
 
     name = "frequency"
-    paths: tuple[str, ...] = ("/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq",)
+    paths: tuple[str, ...] = (
+        "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq",
+        "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_max_freq",
+        # It does not change; but who looks at one minute of the recording shall find it there.
+        "10s:/sys/devices/system/cpu/cpu[0-9]*/cpufreq/cpuinfo_max_freq",
+    )
 
-    def parse(self, mono_ns: int, path: str, content: bytes) -> list[Reading]:
-        cpu = _CPU.search(path)
-        text = content.strip()
-        if cpu is None or not text.isdigit():
+    def parse(self, mono_ns: int, path: str, content: bytes) -> list[Reading | Message]:
+        cpu, khz = _CPU.search(path), whole(content)
+        if cpu is None or cpu[2] not in _NAMES or khz is None or khz < 0:
             return []
-        return [Reading(f"cpu{int(cpu[1])}.frequency", float(int(text) * 1000), "Hz")]
+        return [Reading(f"cpu{int(cpu[1])}.{_NAMES[cpu[2]]}", float(khz * _HZ_PER_KHZ), "Hz")]

@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from rtassay.model.errors import UsageError
 from rtassay.model.units import parse_cpu_list
-from rtassay.session import kernel_config, processes, virtualisation
+from rtassay.session import conditions, kernel_config, processes, virtualisation
 
 _CPUS = "/sys/devices/system/cpu"
 _CLOCKS = "/sys/devices/system/clocksource/clocksource0"
+_RT_THREADS = "@rt-threads"
 _GOVERNOR = re.compile(r"/cpu(\d+)/cpufreq/scaling_governor$")
 
 PATHS: Final = (
@@ -40,8 +41,10 @@ PATHS: Final = (
     f"{_CPUS}/smt/active",
     f"{_CPUS}/cpu[0-9]*/cpufreq/scaling_governor",
     *virtualisation.PATHS,
+    *conditions.PATHS,
     "/etc/os-release",
     "/proc/[0-9]*/stat",
+    _RT_THREADS,
 )
 # What may change while a run goes on; read again at its end.
 END_PATHS: Final = (
@@ -52,6 +55,7 @@ END_PATHS: Final = (
     "/proc/sys/kernel/sched_rt_period_us",
     "/proc/sys/kernel/random/boot_id",
     "/proc/meminfo",
+    conditions.KERNEL_LOG,
 )
 
 
@@ -64,6 +68,7 @@ def describe(files: Mapping[str, bytes], config: bytes | None = None) -> dict[st
     """The manifest's `inventory`. `files` holds what could be read of PATHS; None stands for what the board does not tell."""
     text = _Texts(files)
     running = [p for path, content in files.items() if path.endswith("/stat") and (p := processes.parse_stat(content))]
+    rt_threads = files.get(_RT_THREADS)
     cpuinfo = text.get("/proc/cpuinfo") or ""
     return {
         **describe_end(files),
@@ -75,8 +80,8 @@ def describe(files: Mapping[str, bytes], config: bytes | None = None) -> dict[st
         ),
         "cmdline": text.get("/proc/cmdline"),
         "clocksources": _words(text.get(f"{_CLOCKS}/available_clocksource")),
-        "cpus": _cpus(text),
-        "rt_tasks": processes.real_time(running) if running else None,
+        "cpus": _cpus(text, allowed_cpus(files)),
+        "rt_tasks": processes.real_time(running, rt_threads) if running or rt_threads is not None else None,
         "irq_threads": processes.irq_threads(running) if running else None,
         "desktop": processes.desktop(running) if running else None,
         "printk": text.numbers("/proc/sys/kernel/printk"),
@@ -87,8 +92,12 @@ def describe(files: Mapping[str, bytes], config: bytes | None = None) -> dict[st
         "os": _os(text.get("/etc/os-release")),
         "hostname": text.get("/proc/sys/kernel/hostname"),
         "microcode": _field(cpuinfo, "microcode"),
-        # The kernel's log cannot be read for sure without privilege, and reading it would be one more program on the board.
-        "throttle_messages": None,
+        "idle": conditions.idle_driver(files),
+        "idle_states": conditions.idle_states(files),
+        "cpu_dma_latency_us": conditions.dma_latency_us(files),
+        "irq_affinity": conditions.irq_affinity(files),
+        "tracing": conditions.tracing(files),
+        "fair_servers": conditions.fair_servers(files),
         "sched_features": _words(text.get("/sys/kernel/debug/sched/features")),
     }
 
@@ -106,6 +115,7 @@ def describe_end(files: Mapping[str, bytes]) -> dict[str, Any]:
         "rt_runtime_us": text.number("/proc/sys/kernel/sched_rt_runtime_us"),
         "rt_period_us": text.number("/proc/sys/kernel/sched_rt_period_us"),
         "boot_id": text.get("/proc/sys/kernel/random/boot_id"),
+        "throttle_messages": conditions.throttle_messages(files),
         "memory": {"total_bytes": _kib(meminfo, "MemTotal"), "available_bytes": _kib(meminfo, "MemAvailable")},
     }
 
@@ -117,7 +127,10 @@ def allowed_cpus(files: Mapping[str, bytes]) -> tuple[int, ...] | None:
     online = text.cpus(f"{_CPUS}/online")
     if allowed is None:
         return None if online is None else tuple(online)
-    cpus = parse_cpu_list(allowed)
+    try:
+        cpus = parse_cpu_list(allowed)
+    except UsageError:
+        return None if online is None else tuple(online)
     return cpus if online is None else tuple(cpu for cpu in cpus if cpu in online)
 
 
@@ -175,7 +188,7 @@ def _kib(meminfo: str, name: str) -> int | None:
     return None if match is None else int(match[1]) * 1024
 
 
-def _cpus(text: _Texts) -> dict[str, Any]:
+def _cpus(text: _Texts, allowed: tuple[int, ...] | None) -> dict[str, Any]:
     smt = text.get(f"{_CPUS}/smt/active")
     return {
         "present": text.cpus(f"{_CPUS}/present"),
@@ -183,6 +196,7 @@ def _cpus(text: _Texts) -> dict[str, Any]:
         "isolated": text.cpus(f"{_CPUS}/isolated"),
         "nohz_full": text.cpus(f"{_CPUS}/nohz_full"),
         "smt_active": None if smt is None else smt == "1",
+        "allowed": None if allowed is None else list(allowed),
     }
 
 

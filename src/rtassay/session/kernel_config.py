@@ -12,6 +12,51 @@ _PARENTHESES = re.compile(r"\((\w+)\)")
 _ON_CMDLINE = re.compile(r"(?:^|\s)preempt=(none|voluntary|full|lazy)(?=\s|$)")
 
 
+# What makes a kernel slower to find its own mistakes. Tracers of latency count: their hooks are in every critical section.
+DEBUG_OPTIONS = (
+    "DEBUG_PREEMPT",
+    "PREEMPT_DEBUG",
+    "PROVE_LOCKING",
+    "LOCKDEP",
+    "LOCK_STAT",
+    "DEBUG_LOCK_ALLOC",
+    "DEBUG_SPINLOCK",
+    "DEBUG_MUTEXES",
+    "DEBUG_RT_MUTEXES",
+    "DEBUG_RWSEMS",
+    "DEBUG_ATOMIC_SLEEP",
+    "DEBUG_OBJECTS",
+    "DEBUG_PAGEALLOC",
+    "DEBUG_KMEMLEAK",
+    "DEBUG_VM",
+    "SLUB_DEBUG_ON",
+    "SLAB_DEBUG",
+    "PAGE_POISONING",
+    "KASAN",
+    "KCSAN",
+    "KMSAN",
+    "UBSAN_SANITIZE_ALL",
+    "KCOV",
+    "GCOV_KERNEL",
+    "IRQSOFF_TRACER",
+    "PREEMPT_TRACER",
+    "PROVE_RCU",
+    "FAULT_INJECTION",
+)
+_DEBUG_ON_CMDLINE = re.compile(
+    r"(?:^|\s)((?:slub_debug|slab_debug|debug_pagealloc|page_poison|kmemleak)(?:=\S*)?)(?=\s|$)"
+)
+
+
+def debug_options(config: dict[str, str] | None, cmdline: str | None) -> list[str] | None:
+    """Debugging that is built in (`PROVE_LOCKING`) or was asked for at boot (`slub_debug=FZ`); None: the configuration is not known."""
+    asked = _DEBUG_ON_CMDLINE.findall(cmdline or "")
+    asked = [word for word in asked if not word.endswith(("=off", "=0", "=-"))]
+    if config is None:
+        return asked or None
+    return [name for name in DEBUG_OPTIONS if config.get(f"CONFIG_{name}") == "y"] + asked
+
+
 def unpack(content: bytes | None) -> str | None:
     """Text of a kernel configuration, gzipped (/proc/config.gz) or not (/boot/config-*); None if it is neither."""
     if not content:
@@ -99,6 +144,7 @@ def describe(
         "preempt_dynamic": preempt_dynamic(debug_file, cmdline, config) if model == "PREEMPT_DYNAMIC" else None,
         "config_sha256": None if config_text is None else sha256(config_text),
         "config_rt": None if config is None else config.get("CONFIG_PREEMPT_RT") == "y",
+        "debug": debug_options(config, cmdline),
         "config_hz": int(hz) if hz is not None and hz.isdigit() else None,
     }
 

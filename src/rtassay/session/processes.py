@@ -1,15 +1,16 @@
-"""Processes in an inventory: which are real-time, which draw a desktop. From /proc/PID/stat alone."""
+"""Processes in an inventory: which are real-time, which draw a desktop. From /proc/PID/stat, and `@rt-threads` for every thread."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 _POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline", 7: "ext"}
 _REAL_TIME = ("fifo", "rr", "deadline")
 # Fields of stat(5) behind the closing parenthesis, counted from 0 at the state.
 _CPU, _PRIORITY, _POLICY = 36, 37, 38
+_THREAD = re.compile(r"(\d{1,9}) (\d{1,9}) (fifo|rr|deadline) (-?\d{1,9}) (-?\d{1,9}) \S+ \S+ \S+ ?(.*)")
 # As the kernel shows them: at most 15 characters.
 _DESKTOP = frozenset(
     [
@@ -73,13 +74,40 @@ def parse_stat(content: bytes) -> Process | None:
     return Process(number, comm, _POLICIES.get(policy, str(policy)), priority, cpu)
 
 
-def real_time(processes: Iterable[Process]) -> list[dict[str, object]]:
-    """Everything of class fifo, rr or deadline, the kernel's own threads included, highest priority first."""
-    found = [process for process in processes if process.policy in _REAL_TIME]
-    return [
-        {"pid": p.pid, "comm": p.comm, "policy": p.policy, "priority": p.priority, "cpu": p.cpu}
-        for p in sorted(found, key=lambda p: (-p.priority, p.pid))
-    ]
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A real-time thread; `tid` is `pid` for the first one of a process."""
+
+    tid: int
+    pid: int
+    comm: str
+    policy: str
+    priority: int
+    cpu: int
+
+
+def parse_threads(content: bytes) -> list[Thread]:
+    """The lines of `@rt-threads` (STREAM.md, FILE); what is no such line is left out."""
+    threads = []
+    for line in content.decode(errors="replace").split("\n"):
+        match = _THREAD.fullmatch(line)
+        if match is not None:
+            tid, pid, policy, priority, cpu, comm = match.groups()
+            threads.append(Thread(int(tid), int(pid), comm, policy, int(priority), int(cpu)))
+    return threads
+
+
+def real_time(processes: Iterable[Process], threads: bytes | None = None) -> list[dict[str, object]]:
+    """Everything of class fifo, rr or deadline, the kernel's own threads included, highest priority first.
+
+    `threads`: what `@rt-threads` said. Without it only the first thread of every process is known.
+    """
+    found = (
+        [Thread(p.pid, p.pid, p.comm, p.policy, p.priority, p.cpu) for p in processes if p.policy in _REAL_TIME]
+        if threads is None
+        else parse_threads(threads)
+    )
+    return [asdict(thread) for thread in sorted(found, key=lambda t: (-t.priority, t.tid))]
 
 
 def irq_threads(processes: Iterable[Process]) -> list[dict[str, object]]:

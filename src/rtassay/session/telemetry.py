@@ -3,30 +3,47 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import fnmatch
+import os
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rtassay.boards.base import Board, BoardProcess
 from rtassay.model import recording, rooms
 from rtassay.model.errors import BoardError
 from rtassay.model.events import Event, FileContent
-from rtassay.monitors.base import Message, Monitor
+from rtassay.model.manifest import Manifest, MonitorEntry
+from rtassay.model.units import format_cpu_list
+from rtassay.monitors.base import Message, Monitor, plain
 from rtassay.session.board_files import said
 from rtassay.wire.stream import StreamParser, read_events
+
+# The kernel's log at the first reading, /proc/interrupts of a large machine; watch takes it only where it is needed.
+_MAX_BYTES = 1_000_000
+
+# A file, a device or a service of the kernel that is not there; all else is a refusal.
+_NOT_THERE = frozenset(
+    (errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOEXEC)
+)
 
 TelemetryRow = tuple[str, str, int, float, str]
 
 
 class SeriesKeeper:
-    """Readings of all monitors as columns, from the contents of the files they asked for."""
+    """Readings of all monitors as columns, from the contents of the files they asked for, and what became of every monitor."""
 
     def __init__(self, monitors: Sequence[Monitor]) -> None:
         self._monitors = monitors
         self._columns: dict[tuple[str, str, str], tuple[array[int], array[float]]] = {}
         self._contents: dict[str, bytes] = {}
+        self._readers: dict[str, tuple[Monitor, ...]] = {}
+        self._errors: dict[str, int] = {}
         self.messages: list[recording.Message] = []
+        self.cut_short: str | None = None
 
     @property
     def paths(self) -> list[str]:
@@ -35,7 +52,10 @@ class SeriesKeeper:
 
     def take(self, events: Iterable[Event]) -> None:
         for event in events:
-            if not isinstance(event, FileContent) or event.error:
+            if not isinstance(event, FileContent):
+                continue
+            if event.error:
+                self._errors.setdefault(event.path, event.error)
                 continue
             if event.content is not None:
                 self._contents[event.path] = event.content
@@ -44,9 +64,7 @@ class SeriesKeeper:
                 self._read(event.mono_ns, event.path, content)
 
     def _read(self, mono_ns: int, path: str, content: bytes) -> None:
-        for monitor in self._monitors:
-            if not any(path == wanted or fnmatch.fnmatch(path, wanted) for wanted in monitor.paths):
-                continue
+        for monitor in self._readers_of(path):
             for reading in monitor.parse(mono_ns, path, content):
                 if isinstance(reading, Message):
                     self.messages.append(recording.Message(monitor.name, reading.mono_ns, reading.text))
@@ -56,16 +74,66 @@ class SeriesKeeper:
                 times.append(mono_ns)
                 values.append(reading.value)
 
+    def _readers_of(self, path: str) -> tuple[Monitor, ...]:
+        if path not in self._readers:
+            self._readers[path] = tuple(m for m in self._monitors if any(_matches(path, asked) for asked in m.paths))
+        return self._readers[path]
+
     def rows(self) -> Iterator[TelemetryRow]:
         """Everything so far, as `store.seal` takes it."""
         for (monitor, name, unit), (times, values) in self._columns.items():
             for mono_ns, value in zip(times, values, strict=True):
                 yield monitor, name, mono_ns, value, unit
 
+    def entries(self) -> dict[str, MonitorEntry]:
+        """The manifest's `monitors`: by name, whether each could watch, and how much it gave."""
+        return {monitor.name: self._entry(monitor) for monitor in self._monitors}
+
+    def into(self, manifest: Manifest, path: Path) -> Manifest:
+        """The manifest with `monitors`, as `store.seal` asks for it at its end (`finish`)."""
+        return replace(manifest, monitors=self.entries())
+
+    def _entry(self, monitor: Monitor) -> MonitorEntry:
+        telling = [path for path in monitor.paths if path not in getattr(monitor, "describing", ())]
+        failed = {
+            path: number for path, number in self._errors.items() if any(_matches(path, asked) for asked in telling)
+        }
+        refused = next((_said(path, number) for path, number in failed.items() if number not in _NOT_THERE), None)
+        if any(_matches(path, asked) for path in self._contents for asked in telling):
+            return MonitorEntry(
+                state="watched",
+                readings=sum(len(times) for (name, *_), (times, _) in self._columns.items() if name == monitor.name),
+                messages=sum(message.monitor == monitor.name for message in self.messages),
+                why=self.cut_short or refused,
+            )
+        silent = self.cut_short or (None if self._contents or self._errors else "the watch said nothing")
+        if refused is not None or silent is not None:
+            return MonitorEntry("refused", why=refused or silent)
+        absent = next((_said(path, number) for path, number in failed.items()), f"{plain(telling[0])}: nothing there")
+        return MonitorEntry("not available", why=absent)
+
+
+def _said(path: str, number: int) -> str:
+    """A path and its error in words."""
+    return f"{path}: {os.strerror(number)}"
+
+
+def _matches(path: str, asked: str) -> bool:
+    wanted = plain(asked)
+    return path == wanted or (not wanted.startswith("@") and fnmatch.fnmatchcase(path, wanted))
+
 
 def all_monitors() -> list[Monitor]:
     """One new instance of every member of the room."""
     return [rooms.load("monitors", name)() for name in rooms.table("monitors")]
+
+
+def housekeeping(inventory: Mapping[str, Any], measured: Collection[int]) -> tuple[int, ...]:
+    """CPUs for the watch: those it may use that are not measured, isolated ones only where there are no others; () if none is left."""
+    cpus = inventory.get("cpus") or {}
+    allowed = cpus.get("allowed") or ()
+    free = tuple(cpu for cpu in allowed if cpu not in measured)
+    return tuple(cpu for cpu in free if cpu not in (cpus.get("isolated") or ())) or free
 
 
 def recorded(path: Path) -> SeriesKeeper | None:
@@ -90,15 +158,25 @@ class Telemetry:
 
     @classmethod
     async def start(
-        cls, board: Board, rtprobe: str, monitors: Sequence[Monitor], max_ns: int, tee: Callable[[bytes], None]
+        cls,
+        board: Board,
+        rtprobe: str,
+        monitors: Sequence[Monitor],
+        max_ns: int,
+        tee: Callable[[bytes], None],
+        cpus: Sequence[int] = (),
     ) -> Telemetry:
+        """`cpus`: where the watch may run (`housekeeping`); empty: anywhere."""
         keeper = SeriesKeeper(monitors)
         guard = [rtprobe, "guard", "--attached", "--max", f"{max_ns}ns", "--"]
-        process = await board.start([*guard, rtprobe, "watch", "--every", "1s", *keeper.paths])
-        return cls(process, keeper, tee)
+        watch = [rtprobe, "watch", "--every", "1s", "--max-bytes", str(_MAX_BYTES)]
+        where = ["--cpus", format_cpu_list(list(cpus))] if cpus else []
+        return cls(await board.start([*guard, *watch, *where, *keeper.paths]), keeper, tee)
 
     async def stop(self, timeout_s: float) -> SeriesKeeper:
         """End the watch and return what it saw. Raises BoardError if it never said anything."""
+        if self.reader.done():
+            self._keeper.cut_short = "the watch ended before the run did"
         await self._process.close_stdin()
         await asyncio.wait([self.reader], timeout=timeout_s)
         if not self.reader.done():

@@ -1,11 +1,21 @@
-"""Monitors against the contents of files as boards have them."""
+"""CPU use, frequency and heat, against the contents of files as boards have them."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from monitors_support import values as values_of
+
+from rtassay.monitors.base import Reading
+from rtassay.monitors.cooling import CoolingMonitor
 from rtassay.monitors.cpu import CpuMonitor
 from rtassay.monitors.frequency import FrequencyMonitor
+from rtassay.monitors.raspberry import RaspberryMonitor
 from rtassay.monitors.temperature import TemperatureMonitor
 
 FIRST = b"cpu  100 0 50 800 40 5 5 0 0 0\ncpu0 60 0 25 390 20 3 2 0 0 0\ncpu1 40 0 25 410 20 2 3 0 0 0\nintr 99 1 2\nctxt 5\n"
@@ -15,7 +25,7 @@ THEN = (
 
 
 def values(monitor: CpuMonitor, content: bytes) -> dict[str, float]:
-    return {reading.name: reading.value for reading in monitor.parse(0, "/proc/stat", content)}
+    return values_of(monitor, content)
 
 
 def test_cpu_is_the_share_since_the_last_reading() -> None:
@@ -49,23 +59,80 @@ def test_old_kernels_without_steal() -> None:
 
 
 def test_frequency_is_in_hertz_and_by_cpu() -> None:
-    path = "/sys/devices/system/cpu/cpu12/cpufreq/scaling_cur_freq"
-    reading = FrequencyMonitor().parse(0, path, b"1500000\n")[0]
-    assert (reading.name, reading.value, reading.unit) == ("cpu12.frequency", 1.5e9, "Hz")
-    assert FrequencyMonitor().parse(0, path, b"<unknown>\n") == []
+    monitor, base = FrequencyMonitor(), "/sys/devices/system/cpu/cpu12/cpufreq"
+    assert monitor.parse(0, f"{base}/scaling_cur_freq", b"1500000\n") == [Reading("cpu12.frequency", 1.5e9, "Hz")]
+    assert monitor.parse(0, f"{base}/scaling_max_freq", b"1000000\n") == [Reading("cpu12.limit", 1e9, "Hz")]
+    assert monitor.parse(0, f"{base}/cpuinfo_max_freq", b"1800000\n") == [Reading("cpu12.rated", 1.8e9, "Hz")]
+    for strange in (b"<unknown>\n", b"", b"-5\n", b"9" * 400, b"1 2"):
+        assert monitor.parse(0, f"{base}/scaling_cur_freq", strange) == []
+    assert monitor.parse(0, f"{base}/scaling_min_freq", b"600000\n") == []
 
 
 def test_temperature_is_named_by_its_zone() -> None:
     monitor, base = TemperatureMonitor(), "/sys/class/thermal/thermal_zone"
     assert monitor.parse(0, f"{base}0/type", b"cpu-thermal\n") == []
-    reading = monitor.parse(0, f"{base}0/temp", b"53007\n")[0]
-    assert (reading.name, reading.value, reading.unit) == ("cpu-thermal", 53.007, "degC")
-    assert monitor.parse(0, f"{base}3/temp", b"-2000\n")[0].name == "thermal_zone3"
+    assert monitor.parse(0, f"{base}0/temp", b"53007\n") == [Reading("cpu-thermal", 53.007, "degC")]
+    assert values_of(monitor, b"-2000\n", path=f"{base}3/temp") == {"thermal_zone3": -2.0}
 
 
 def test_zones_of_one_type_are_told_apart() -> None:
     monitor, base = TemperatureMonitor(), "/sys/class/thermal/thermal_zone"
     for zone in (0, 1):
         monitor.parse(0, f"{base}{zone}/type", b"acpitz\n")
-    names = {monitor.parse(0, f"{base}{zone}/temp", b"40000\n")[0].name for zone in (0, 1)}
+    names = {name for zone in (0, 1) for name in values_of(monitor, b"40000\n", path=f"{base}{zone}/temp")}
     assert names == {"acpitz.0", "acpitz.1"}
+
+
+def test_sensors_are_named_by_chip_and_label() -> None:
+    monitor, base = TemperatureMonitor(), "/sys/class/hwmon/hwmon"
+    for path, content in (
+        ("0/name", b"coretemp\n"),
+        ("0/temp1_label", b"Package id 0\n"),
+        ("1/name", b"nvme\n"),
+        ("2/name", b"nvme\n"),
+        ("1/temp1_label", b"Composite\n"),
+    ):
+        assert monitor.parse(0, base + path, content) == []
+    found = [
+        name
+        for path in ("0/temp1_input", "0/temp2_input", "1/temp1_input", "2/temp1_input", "7/temp3_input")
+        for name in values_of(monitor, b"41000\n", path=base + path)
+    ]
+    assert found == [
+        "hwmon.coretemp.Package id 0",
+        "hwmon.coretemp.temp2",
+        "hwmon.nvme-1.Composite",
+        "hwmon.nvme-2.temp1",
+        "hwmon.hwmon7.temp3",
+    ]
+
+
+def test_a_cooling_device_is_named_by_its_type_and_number() -> None:
+    monitor, base = CoolingMonitor(), "/sys/class/thermal/cooling_device"
+    assert monitor.parse(0, f"{base}0/type", b"cpufreq-cpu0\n") == []
+    assert monitor.parse(0, f"{base}0/cur_state", b"2\n") == [Reading("cpufreq-cpu0.0", 2.0, "state")]
+    assert monitor.parse(0, f"{base}4/cur_state", b"0\n") == [Reading("device.4", 0.0, "state")]
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "reading"),
+    [
+        ("get_throttled", b"throttled=0x50005\n", Reading("throttled", 0x50005, "1")),
+        ("get_throttled", b"throttled=0x0\n", Reading("throttled", 0.0, "1")),
+        ("measure_temp", b"temp=42.8'C\n", Reading("gpu", 42.8, "degC")),
+        ("measure_clock arm", b"frequency(48)=1500398464\n", Reading("arm", 1500398464.0, "Hz")),
+        ("measure_clock arm", b"frequency(0)=2400033792\n", Reading("arm", 2400033792.0, "Hz")),
+        ("measure_volts", b"volt=0.8500V\n", Reading("core", 0.85, "V")),
+        ("measure_volts", b"VCHI initialization failed\n", None),
+        ("get_throttled", b'error=1 error_msg="Command not registered"\n', None),
+        ("get_throttled", b"", None),
+    ],
+)
+def test_the_firmware_of_a_raspberry_pi(command: str, output: bytes, reading: Reading | None) -> None:
+    assert RaspberryMonitor().parse(0, f"@run:vcgencmd {command}", output) == ([] if reading is None else [reading])
+
+
+def test_under_voltage_as_the_kernel_tells() -> None:
+    path = "/sys/devices/platform/soc/soc:firmware/raspberrypi-hwmon/hwmon/hwmon1/in0_lcrit_alarm"
+    assert values_of(RaspberryMonitor(), b"1\n", path=path) == {"undervoltage": 1.0}
+    assert values_of(RaspberryMonitor(), b"0\n", path=path) == {"undervoltage": 0.0}

@@ -46,7 +46,8 @@ CONFIG = b'# Linux\nCONFIG_PREEMPT_RT=y\nCONFIG_HZ=250\n# CONFIG_PREEMPT_NONE is
 KEYS = {
     "kernel", "cmdline", "clocksource", "clocksources", "cpus", "governors", "rt_runtime_us", "rt_period_us", "rt_tasks", "irq_threads",
     "printk", "overcommit", "desktop", "virtualisation", "memory", "model", "cpu_model", "os", "hostname", "microcode",
-    "throttle_messages", "boot_id", "sched_features",
+    "throttle_messages", "boot_id", "sched_features", "idle", "idle_states", "cpu_dma_latency_us", "irq_affinity", "tracing",
+    "fair_servers",
 }  # fmt: skip
 
 
@@ -61,6 +62,7 @@ def test_a_raspberry_pi() -> None:
         "config_sha256": kernel_config.sha256(CONFIG.decode()),
         "config_rt": True,
         "config_hz": 250,
+        "debug": [],
     }
     assert found["cpus"] == {
         "present": [0, 1, 2, 3],
@@ -68,14 +70,15 @@ def test_a_raspberry_pi() -> None:
         "isolated": [2, 3],
         "nohz_full": [3],
         "smt_active": None,
+        "allowed": [0, 1],
     }
     assert found["governors"] == {"cpu0": "ondemand", "cpu2": "performance", "cpu10": "powersave"}
     assert list(found["governors"]) == ["cpu0", "cpu2", "cpu10"]
     assert (found["rt_runtime_us"], found["rt_period_us"]) == (-1, 1_000_000)
     assert found["rt_tasks"] == [
-        {"pid": 41, "comm": "migration/2", "policy": "fifo", "priority": 99, "cpu": 2},
-        {"pid": 40, "comm": "irq/39-dwc_otg", "policy": "fifo", "priority": 50, "cpu": 1},
-        {"pid": 900, "comm": "my (odd) app", "policy": "rr", "priority": 1, "cpu": 3},
+        {"tid": 41, "pid": 41, "comm": "migration/2", "policy": "fifo", "priority": 99, "cpu": 2},
+        {"tid": 40, "pid": 40, "comm": "irq/39-dwc_otg", "policy": "fifo", "priority": 50, "cpu": 1},
+        {"tid": 900, "pid": 900, "comm": "my (odd) app", "policy": "rr", "priority": 1, "cpu": 3},
     ]
     assert found["irq_threads"] == [{"comm": "irq/39-dwc_otg", "priority": 50}]
     assert found["desktop"] == ["labwc"]
@@ -91,7 +94,7 @@ def test_keys_are_always_there_and_unknown_is_none() -> None:
     assert set(inventory.describe(PI)) == set(inventory.describe({})) == KEYS
     empty = inventory.describe({})
     known = {key for key, value in empty.items() if value is not None}
-    assert known == {"kernel", "cpus", "memory"}
+    assert known == {"kernel", "cpus", "memory", "idle"}
     assert all(value is None for key in known for value in empty[key].values())
     assert inventory.allowed_cpus({}) is None
 

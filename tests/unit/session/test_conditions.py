@@ -1,0 +1,103 @@
+"""How a kernel is set: idle states, interrupts, tracing, servers, its log, its debugging; and real-time threads of an inventory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtassay.session import conditions, inventory, kernel_config
+
+CPU = "/sys/devices/system/cpu"
+FILES = {
+    f"{CPU}/cpuidle/current_driver": b"intel_idle\n",
+    f"{CPU}/cpuidle/current_governor_ro": b"menu\n",
+    f"{CPU}/cpu0/cpuidle/state0/name": b"POLL\n",
+    f"{CPU}/cpu0/cpuidle/state0/latency": b"0\n",
+    f"{CPU}/cpu0/cpuidle/state0/disable": b"0\n",
+    f"{CPU}/cpu0/cpuidle/state2/name": b"C6\n",
+    f"{CPU}/cpu0/cpuidle/state2/latency": b"133\n",
+    f"{CPU}/cpu0/cpuidle/state2/residency": b"400\n",
+    f"{CPU}/cpu0/cpuidle/state2/disable": b"1\n",
+    f"{CPU}/cpu10/cpuidle/state0/name": b"WFI\n",
+    "/dev/cpu_dma_latency": b"\x00\x94\x35\x77",
+    "/proc/irq/39/smp_affinity_list": b"0-3\n",
+    "/proc/irq/39/effective_affinity_list": b"0\n",
+    "/sys/kernel/irq/39/actions": b"dwc_otg,dwc_otg_pcd\n",
+    "/proc/irq/4/smp_affinity_list": b"\n",
+    "/sys/kernel/irq/5/actions": b"nobody\n",
+    "/sys/kernel/tracing/current_tracer": b"function\n",
+    "/sys/kernel/tracing/tracing_on": b"1\n",
+    "/sys/kernel/tracing/set_event": b"sched:sched_switch\nirq:irq_handler_entry\n",
+    "/sys/kernel/debug/sched/fair_server/cpu0/runtime": b"50000000\n",
+    "/sys/kernel/debug/sched/fair_server/cpu0/period": b"1000000000\n",
+    "@kmsg": b"6,1,5,-;Booting Linux\n4,2,70250000,-;sched: RT throttling activated\n KEY=RT throttling\n",
+}
+
+
+def test_a_board_that_tells_everything() -> None:
+    found = inventory.describe(FILES)
+    assert found["idle"] == {"driver": "intel_idle", "governor": "menu"}
+    assert found["idle_states"] == {
+        "cpu0": [
+            {"name": "POLL", "latency_us": 0, "residency_us": None, "disabled": False},
+            {"name": "C6", "latency_us": 133, "residency_us": 400, "disabled": True},
+        ],
+        "cpu10": [{"name": "WFI", "latency_us": None, "residency_us": None, "disabled": None}],
+    }
+    assert found["cpu_dma_latency_us"] == 2_000_000_000
+    assert found["irq_affinity"] == {
+        "4": {"name": None, "cpus": [], "effective": None},
+        "39": {"name": "dwc_otg,dwc_otg_pcd", "cpus": [0, 1, 2, 3], "effective": [0]},
+    }
+    assert found["tracing"] == {"current_tracer": "function", "tracing_on": True, "events_enabled": 2}
+    assert found["fair_servers"] == {"cpu0": {"runtime_ns": 50_000_000, "period_ns": 1_000_000_000}}
+    assert found["throttle_messages"] == ["[70.250000] sched: RT throttling activated"]
+
+
+def test_a_log_without_throttling_is_not_a_log_that_cannot_be_read() -> None:
+    assert conditions.throttle_messages({"@kmsg": b"6,1,5,-;Booting Linux\n"}) == []
+    assert conditions.throttle_messages({}) is None
+
+
+def test_a_tracer_that_is_there_and_traces_nothing() -> None:
+    files = {"/sys/kernel/debug/tracing/current_tracer": b"nop\n", "/sys/kernel/debug/tracing/tracing_on": b"0\n"}
+    assert conditions.tracing(files) == {"current_tracer": "nop", "tracing_on": False, "events_enabled": None}
+
+
+@pytest.mark.parametrize(
+    ("content", "latency_us"), [(b"\0\0\0\0", 0), (b"\x64\0\0\0", 100), (b"\xff\xff\xff\xff", None), (b"", None)]
+)
+def test_cpu_dma_latency(content: bytes, latency_us: int | None) -> None:
+    assert conditions.dma_latency_us({"/dev/cpu_dma_latency": content}) == latency_us
+
+
+def test_every_real_time_thread_is_known_not_only_the_first_of_its_process() -> None:
+    threads = (Path(__file__).parents[2] / "data" / "monitors" / "rt-threads.pi").read_bytes()
+    leader = b"300 (my app) S 1 300 300 0 -1 4194304 0 0 0 0 0 9 0 0 20 0 2 0 60 0 0 3 0 0 0 0 0 0 0 0 0 0 0 0 17 3 0 0 0 0 0\n"
+    found = inventory.describe({"/proc/300/stat": leader, "@rt-threads": threads + b"nonsense\n"})["rt_tasks"]
+    assert [(task["tid"], task["priority"]) for task in found] == [(13, 99), (85, 50), (301, 20), (27, 1)]
+    assert found[2] == {"tid": 301, "pid": 300, "comm": "my (odd) app 2", "policy": "rr", "priority": 20, "cpu": 3}
+    assert inventory.describe({"/proc/300/stat": leader})["rt_tasks"] == []
+
+
+@pytest.mark.parametrize(
+    ("config", "cmdline", "debug"),
+    [
+        ("CONFIG_PROVE_LOCKING=y\nCONFIG_KASAN=y\n# CONFIG_LOCKDEP is not set\n", "quiet", ["PROVE_LOCKING", "KASAN"]),
+        ("CONFIG_HZ=250\n", "quiet slub_debug=FZPU x", ["slub_debug=FZPU"]),
+        ("CONFIG_HZ=250\n", "kmemleak=off slub_debug=-", []),
+        ("CONFIG_HZ=250\n", None, []),
+        (None, "quiet", None),
+        (None, "debug_pagealloc=on", ["debug_pagealloc=on"]),
+    ],
+)
+def test_debugging_built_in_or_asked_for(config: str | None, cmdline: str | None, debug: list[str] | None) -> None:
+    assert kernel_config.debug_options(None if config is None else kernel_config.symbols(config), cmdline) == debug
+
+
+@given(st.dictionaries(st.sampled_from([*FILES, "/proc/irq/7/smp_affinity_list"]), st.binary(max_size=80)))
+def test_nothing_in_the_files_makes_it_raise(files: dict[str, bytes]) -> None:
+    assert inventory.describe(files).keys() == inventory.describe({}).keys()
