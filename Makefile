@@ -3,6 +3,7 @@
 # make setup  the part both share: .venv/bin/rtassay and the native probe, ready
 # make check  lint, types and the quick tests, before a commit
 # make bench  the speed and size table of bench/RESULTS.md
+# make probes the static probes of all architectures, for boards other than this machine
 # make docs   the generated pages of docs/reference
 
 SHELL := /bin/bash
@@ -30,6 +31,9 @@ check: setup-test
 bench: setup-test
 	@$(PY) bench/run.py
 
+probes: setup
+	@$(PY) tools/build-probes
+
 docs: setup
 	@$(PY) tools/make_reference.py
 
@@ -39,4 +43,4 @@ lock:
 clean:
 	rm -rf probe/build build dist report.html .pytest_cache .mypy_cache .ruff_cache
 
-.PHONY: help setup setup-test run test check bench docs lock clean
+.PHONY: help setup setup-test run test test-lab check bench probes docs lock clean

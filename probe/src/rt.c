@@ -130,7 +130,13 @@ int64_t rt_cpu_ns(pid_t tid)
 /* --- clock and sleep --- */
 
 #if defined(SYS_clock_nanosleep_time64)
-/* 32 bit: kernels before 5.1 have only the call with a 32-bit second (good until 2038 of uptime, which is for ever here). */
+/* 32 bit: kernels before 5.1 have only the call with a 32-bit second (good until 2038 of uptime, which is for ever here). musl
+ * renames that call, so that nobody takes it for the one with its own struct timespec. */
+#if defined(SYS_clock_nanosleep)
+#define SLEEP_OLD SYS_clock_nanosleep
+#else
+#define SLEEP_OLD SYS_clock_nanosleep_time32
+#endif
 static bool sleep_is_old;
 
 void rt_choose_sleep(void)
@@ -144,7 +150,7 @@ int rt_sleep_until(int64_t ns)
 {
 	int64_t until[2] = { ns / 1000000000, ns % 1000000000 };
 	int32_t old_until[2] = { (int32_t)until[0], (int32_t)until[1] };
-	long rc = sleep_is_old ? syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, old_until, NULL)
+	long rc = sleep_is_old ? syscall(SLEEP_OLD, CLOCK_MONOTONIC, TIMER_ABSTIME, old_until, NULL)
 			       : syscall(SYS_clock_nanosleep_time64, CLOCK_MONOTONIC, TIMER_ABSTIME, until, NULL);
 
 	return rc ? errno : 0;

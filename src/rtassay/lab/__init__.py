@@ -1,0 +1,5 @@
+"""Virtual boards with real Debian kernels, to try everything without hardware. Function only: their times are no hardware's.
+
+`quick.build` and `disk.build` make images (kept by content), `machine.start` boots one in QEMU, without KVM, and waits until an
+SSH command was answered. A started board is an ordinary board of the transport `qemu`, named `lab:NAME`.
+"""

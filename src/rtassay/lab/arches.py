@@ -1,0 +1,53 @@
+"""What differs between the architectures of virtual boards."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+
+from rtassay.model.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Arch:
+    """`name` as Debian says it."""
+
+    name: str
+    qemu: str
+    machine: tuple[str, ...]
+    console: str
+    triplet: str
+    loader: str  # of dynamic programs, as they ask for it
+
+
+ARCHES = {
+    # `max` and a Cortex-A72: what real-time people have on their desk, as far as QEMU knows it.
+    "amd64": Arch(
+        "amd64",
+        "qemu-system-x86_64",
+        ("-M", "q35", "-cpu", "max"),
+        "ttyS0",
+        "x86_64-linux-gnu",
+        "lib64/ld-linux-x86-64.so.2",
+    ),
+    "arm64": Arch(
+        "arm64",
+        "qemu-system-aarch64",
+        ("-M", "virt", "-cpu", "cortex-a72"),
+        "ttyAMA0",
+        "aarch64-linux-gnu",
+        "lib/ld-linux-aarch64.so.1",
+    ),
+}
+_ALIASES = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+def arch_named(name: str | None) -> Arch:
+    """By Debian's or uname's name; None: that of this machine, or amd64. Raises UsageError for others."""
+    wanted = (name or platform.machine()).lower()
+    wanted = _ALIASES.get(wanted, wanted)
+    if name is None and wanted not in ARCHES:
+        wanted = "amd64"
+    if wanted not in ARCHES:
+        raise UsageError(f"the lab has no boards of architecture '{name}'", hint=f"known: {', '.join(ARCHES)}")
+    return ARCHES[wanted]

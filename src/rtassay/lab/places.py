@@ -1,0 +1,92 @@
+"""Where the lab keeps what it made (cache) and what runs (runtime directory)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rtassay.model.errors import BoardError
+
+Say = Callable[[str], None]
+# Debian package of every program the lab starts.
+_PACKAGES = {
+    "qemu-system-x86_64": "qemu-system-x86",
+    "qemu-system-aarch64": "qemu-system-arm",
+    "qemu-img": "qemu-utils",
+    "mmdebstrap": "mmdebstrap",
+    "grub-mkimage": "grub-common",
+    "grub-editenv": "grub-common",
+    "mke2fs": "e2fsprogs",
+    "ssh": "openssh-client",
+    "ssh-keygen": "openssh-client",
+    "dpkg-deb": "dpkg",
+    "apt-get": "apt",
+    "timeout": "coreutils",
+    "setpriv": "util-linux",
+}
+
+
+def cache_dir() -> Path:
+    """What was downloaded and built; may be removed at any time a board does not run."""
+    import platformdirs
+
+    path = Path(platformdirs.user_cache_dir("rtassay")) / "lab"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def runtime_dir() -> Path:
+    """One directory per running board: in XDG_RUNTIME_DIR, else one of this user's alone in the directory for temporary files.
+
+    Raises BoardError where another user got there first.
+    """
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    base = Path(runtime) / "rtassay" if runtime else Path(tempfile.gettempdir()) / f"rtassay-{os.getuid()}"
+    path = base / "lab"
+    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if base.stat().st_uid != os.getuid() or base.is_symlink():
+        raise BoardError(f"{base} belongs to somebody else", hint="set XDG_RUNTIME_DIR to a directory of your own")
+    return path
+
+
+def need(*programs: str) -> None:
+    """Raises BoardError with the line that installs what is missing. /sbin counts, as users often have it not on their PATH."""
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+    missing = [program for program in programs if shutil.which(program, path=path) is None]
+    if missing:
+        packages = sorted({_PACKAGES.get(program, program) for program in missing})
+        raise BoardError(
+            f"the lab needs {', '.join(missing)}",
+            "not installed",
+            f"apt-get install --no-install-recommends {' '.join(packages)}",
+        )
+
+
+def run(argv: Sequence[str], *, what: str, timeout_s: float = 600.0, cwd: Path | None = None) -> str:
+    """stdout of a command of the build. Raises BoardError with its last words."""
+    environment = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(
+            argv, capture_output=True, text=True, timeout=timeout_s, check=False, cwd=cwd, env=environment
+        )
+    except OSError as error:
+        raise BoardError(f"cannot {what}", f"{argv[0]}: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise BoardError(f"cannot {what}", f"{argv[0]} did not end within {timeout_s:.0f} s") from error
+    if done.returncode:
+        lines = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        raise BoardError(f"cannot {what}", f"{argv[0]}: {' / '.join(lines[-3:]) or f'exit code {done.returncode}'}")
+    return done.stdout
+
+
+def publish(new: Path, home: Path) -> None:
+    """Rename into place; whoever comes second takes what the first one put there."""
+    try:
+        new.rename(home)
+    except OSError:
+        if not home.exists():
+            raise

@@ -1,0 +1,221 @@
+"""The quick board: a Debian kernel and an initramfs out of Debian packages. BusyBox, dropbear, kexec, stress-ng, rt-tests.
+
+Both kernels, stock and PREEMPT_RT, lie in /boot of the board, so that kexec takes it from one to the other; a plain reboot
+comes back with the kernel it was started with.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import lzma
+import os
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rtassay.lab.arches import Arch
+from rtassay.lab.initramfs import Initramfs
+from rtassay.lab.keys import lab_keys
+from rtassay.lab.packages import Packages
+from rtassay.lab.places import Say, cache_dir, publish
+from rtassay.model.errors import BoardError
+
+KERNELS = ("stock", "rt")
+# In the order they are loaded; modprobe is not there to sort them.
+MODULES = (
+    "drivers/virtio/virtio_ring",
+    "drivers/virtio/virtio",
+    "drivers/virtio/virtio_pci_modern_dev",
+    "drivers/virtio/virtio_pci_legacy_dev",
+    "drivers/virtio/virtio_pci",
+    "drivers/block/virtio_blk",
+    "net/core/failover",
+    "drivers/net/net_failover",
+    "drivers/net/virtio_net",
+)
+_PROGRAMS = {
+    "busybox-static": ("bin/busybox",),
+    "dropbear-bin": ("usr/sbin/dropbear",),
+    "kexec-tools": ("sbin/kexec",),
+    "stress-ng": ("usr/bin/stress-ng",),
+    "rt-tests": ("usr/bin/cyclictest", "usr/bin/hackbench"),
+}
+_C_LIBRARY = (
+    "ld-linux-*.so.*",
+    "libc.so.6",
+    "libm.so.6",
+    "libpthread.so.0",
+    "librt.so.1",
+    "libdl.so.2",
+    "libresolv.so.2",
+)
+_XZ_MAGIC = b"\xfd7zXZ\0"
+
+_RC = """\
+#!/bin/sh
+mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs devtmpfs /dev
+mkdir -p /dev/pts /dev/shm; mount -t devpts devpts /dev/pts; mount -t tmpfs shm /dev/shm; mount -t tmpfs tmp /tmp
+mount -t tmpfs run /run; mount -t tracefs nodev /sys/kernel/tracing
+chmod 1777 /tmp /dev/shm
+for module in {modules}; do insmod /lib/modules/$(uname -r)/$module.ko; done
+hostname lab
+ip link set lo up; ip link set eth0 up; ip addr add 10.0.2.15/24 dev eth0; ip route add default via 10.0.2.2
+tar -x -f /dev/vda -C /
+dropbear -E -s -m -p 22 -r /etc/hostkey
+echo LAB-READY > /dev/console
+"""
+_INITTAB = """\
+::sysinit:/etc/rc
+::shutdown:/bin/sync
+"""
+_PASSWD = "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/home/user:/bin/sh\n"
+
+
+@dataclass(frozen=True, slots=True)
+class QuickImage:
+    """What QEMU boots: a kernel per kind, the initramfs, and the block device that brings /boot."""
+
+    arch: Arch
+    kernels: dict[str, Path]
+    initramfs: Path
+    boot: Path
+
+
+def build(arch: Arch, say: Say, extra: Mapping[str, Path] | None = None) -> QuickImage:
+    """The image for an architecture, from the cache if its content is there. `extra`: more files, by their path on the board.
+
+    Raises BoardError when packages cannot be had.
+    """
+    packages = Packages(arch.name)
+    names = packages.newest({"stock": f"linux-image-{arch.name}", "rt": f"linux-image-rt-{arch.name}"})
+    wanted: dict[str, tuple[str, ...]] = dict(_PROGRAMS)
+    folders = (f"lib/{arch.triplet}", f"usr/lib/{arch.triplet}")
+    for library in packages.libraries_of(*_PROGRAMS):
+        wanted[library] = tuple(f"{folder}/*.so*" for folder in folders)
+    wanted["libc6"] = tuple(f"{folder}/{name}" for folder in folders for name in _C_LIBRARY)
+    for name in names.values():
+        modules = (f"lib/modules/*/kernel/{module}.ko" for module in MODULES)
+        wanted[name] = ("boot/vmlinuz-*", "boot/config-*", *modules)
+    homes = packages.unpacked(wanted, say)
+    kernels = {kind: homes.pop(name) for kind, name in names.items()}
+    return _image(arch, homes, kernels, dict(extra or {}), say)
+
+
+def _image(
+    arch: Arch, homes: dict[str, Path], kernels: dict[str, Path], extra: dict[str, Path], say: Say
+) -> QuickImage:
+    keys = lab_keys()
+    rc = _RC.format(modules=" ".join(Path(module).name for module in MODULES))
+    digest = hashlib.sha256("\0".join([arch.name, rc, _INITTAB, _PASSWD, Path(__file__).read_text()]).encode())
+    for home in (*sorted(homes.values()), *kernels.values()):
+        digest.update(home.name.encode())
+    for path, source in sorted(extra.items()):
+        digest.update(path.encode() + source.read_bytes())
+    digest.update(keys.authorized + keys.host.read_bytes())
+    folder = cache_dir() / f"quick-{arch.name}-{digest.hexdigest()[:16]}"
+    if not folder.is_dir():
+        say(f"putting together the quick board for {arch.name}")
+        with tempfile.TemporaryDirectory(dir=cache_dir(), prefix=".quick-") as scratch:
+            new = Path(scratch) / "new"
+            new.mkdir()
+            initramfs = _initramfs(arch, homes, kernels, extra, rc)
+            (new / "initramfs").write_bytes(initramfs)
+            (new / "boot.tar").write_bytes(_boot(kernels, gzip.compress(initramfs, 6, mtime=0)))
+            for kind, home in kernels.items():
+                _bootable(home, new / f"vmlinuz-{kind}", arch)
+            publish(new, folder)
+        _forget_older(folder, f"quick-{arch.name}-*")
+    return QuickImage(
+        arch, {kind: folder / f"vmlinuz-{kind}" for kind in kernels}, folder / "initramfs", folder / "boot.tar"
+    )
+
+
+def _initramfs(arch: Arch, homes: dict[str, Path], kernels: dict[str, Path], extra: dict[str, Path], rc: str) -> bytes:
+    """The whole userland: two accounts (root, user) that the lab's key opens."""
+    archive = Initramfs()
+    for folder in ("bin", "boot", "dev", "etc", "home", "lib", "lib64", "proc", "root", "run", "sys", "usr/bin"):
+        archive.directory(folder)
+    archive.directory("tmp", 0o1777)
+    archive.device("dev/console", 5, 1)
+    busybox = (homes["busybox-static"] / "bin/busybox").read_bytes()
+    archive.file("bin/busybox", busybox, 0o755)
+    # The kernel starts /init; BusyBox becomes a real init, so that `reboot` and `poweroff` do what they do on a board.
+    archive.file("init", b"#!/bin/busybox sh\n/bin/busybox --install -s /bin\nexec /bin/busybox init\n", 0o755)
+    for package, home in sorted(homes.items()):
+        for path in sorted(home.rglob("*")):
+            if package != "busybox-static" and not path.is_dir():
+                _add(archive, "lib" if ".so" in path.name else "bin", path)
+    if not arch.loader.startswith("lib/"):
+        archive.link(arch.loader, f"/lib/{Path(arch.loader).name}")
+    for home in kernels.values():
+        for path in sorted(home.glob("lib/modules/*/kernel/**/*.ko")):
+            release = path.relative_to(home).parts[2]
+            archive.directory(f"lib/modules/{release}")
+            archive.file(f"lib/modules/{release}/{path.name}", path.read_bytes())
+    for target, source in extra.items():
+        archive.directory(str(Path(target.lstrip("/")).parent))
+        archive.file(target.lstrip("/"), source.read_bytes(), 0o755)
+    _accounts(archive)
+    archive.file("etc/rc", rc.encode(), 0o755)
+    archive.file("etc/inittab", _INITTAB.encode())
+    return archive.finish()
+
+
+def _accounts(archive: Initramfs) -> None:
+    keys = lab_keys()
+    archive.file("etc/passwd", _PASSWD.encode())
+    archive.file("etc/group", b"root:x:0:\nuser:x:1000:\n")
+    archive.file("etc/shells", b"/bin/sh\n")
+    archive.file("etc/hostkey", keys.host.read_bytes(), 0o600)
+    for home, owner in (("root", 0), ("home/user", 1000)):
+        archive.directory(home, 0o700, owner)
+        archive.directory(f"{home}/.ssh", 0o700, owner)
+        archive.file(f"{home}/.ssh/authorized_keys", keys.authorized, 0o600, owner)
+
+
+def _add(archive: Initramfs, folder: str, path: Path) -> None:
+    if path.is_symlink():
+        archive.link(f"{folder}/{path.name}", path.readlink().name)
+    else:
+        archive.file(f"{folder}/{path.name}", path.read_bytes(), 0o755)
+
+
+def _boot(kernels: dict[str, Path], initrd: bytes) -> bytes:
+    """/boot as a tar file, which the board reads from a block device: a kexec does not lose it."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for home in kernels.values():
+            for path in sorted(home.glob("boot/*")):
+                _tar(archive, f"boot/{path.name}", path.read_bytes())
+                if path.name.startswith("vmlinuz-"):
+                    _tar(archive, f"boot/initrd.img-{path.name.removeprefix('vmlinuz-')}", initrd)
+    return out.getvalue()
+
+
+def _tar(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.size = len(content)
+    archive.addfile(info, io.BytesIO(content))
+
+
+def _bootable(home: Path, target: Path, arch: Arch) -> None:
+    """The kernel without its compression: under emulation it takes longer to unpack itself than to boot."""
+    found = list(home.glob("boot/vmlinuz-*"))
+    if len(found) != 1:
+        raise BoardError(f"{home.name} holds no kernel", f"found {len(found)} files boot/vmlinuz-*")
+    image = found[0].read_bytes()
+    start = image.find(_XZ_MAGIC) if arch.name == "amd64" else -1
+    target.write_bytes(image if start < 0 else lzma.LZMADecompressor().decompress(image[start:]))
+
+
+def _forget_older(folder: Path, pattern: str, kept: int = 4) -> None:
+    """The cache keeps a few: a running board may still be of the one before."""
+    os.utime(folder)
+    others = sorted((path for path in folder.parent.glob(pattern)), key=lambda path: path.stat().st_mtime)
+    for path in others[:-kept]:
+        shutil.rmtree(path, ignore_errors=True)
