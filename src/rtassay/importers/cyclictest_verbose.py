@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rtassay.importers.base import Progress, blocks
 from rtassay.importers.cyclictest import checked_unit, refuse
@@ -22,6 +22,9 @@ from rtassay.model.events import End, Event, Facts, Note, Samples
 from rtassay.model.manifest import Source
 from rtassay.model.units import NS_PER_US
 from rtassay.probes.cyclictest_text import CyclictestText, Malformed
+
+if TYPE_CHECKING:
+    from rtassay.importers.verbose_rows import RowParser
 
 _ROW = re.compile(rb"(?:^|[\s\]>])(\d{1,4}): *(\d{1,15}): *(-?\d{1,15})(?: +\d+)? *\r?$")
 _LIKE_A_ROW = re.compile(rb"^(?=.*:)(?=.*\d)[ \d:-]*(?:[^ \d:\r-][ \d:-]*){0,2}\r?$")
@@ -91,16 +94,16 @@ class CyclictestVerboseImporter:
         yield from reader.finish()
 
 
-def rows_of(data: bytes, number: int, start: int = 0) -> Iterator[tuple[Any, int] | tuple[bytes, int]]:
+def rows_of(
+    parser: RowParser, data: bytes, number: int, start: int = 0
+) -> Iterator[tuple[Any, int] | tuple[bytes, int]]:
     """The rows of whole lines as `Rows`, and every other line as bytes, each with the number of its (first) line."""
-    from rtassay.importers import verbose_rows
-
     at, found, patience = start, 0, 1
     while at < len(data):
-        rows = verbose_rows.parse(data, at)
+        rows = parser.parse(data, at)
         if rows.used:
             yield rows, number
-            at, number, found = at + rows.used, number + len(rows.lane), found + len(rows.lane)
+            at, number, found = at + rows.used, number + len(rows), found + len(rows)
             continue
         # In a file where few lines are rows, looking for many rows at once after each line would cost too much.
         patience, found = 1 if found >= _MANY_ROWS else min(2 * patience, _LINES_MOST), 0
@@ -143,7 +146,10 @@ class _Reader:
     """Turns rows into samples per thread and everything else into a summary."""
 
     def __init__(self, path: Path, unit: tuple[int, str]) -> None:
+        from rtassay.importers.verbose_rows import RowParser
+
         self.next_line = 1
+        self._parser = RowParser()
         self._path = path
         self._scale_ns, self._unit_from = unit
         self._lanes: dict[int, _Lane] = {}
@@ -154,17 +160,17 @@ class _Reader:
         """Samples of whole lines from `start` on, the first of which has this number."""
         import numpy as np
 
-        for found, line in rows_of(data, number, start):
+        for found, line in rows_of(self._parser, data, number, start):
             if isinstance(found, bytes):
                 self.next_line = line + 1
                 row = self._other(found, line)
                 if row is not None:
-                    yield self._samples(row[0], np.array([row[1]]), np.array([row[2]]), np.array([line]))
+                    yield self._samples(row[0], np.array([row[1]]), np.array([row[2]]), line, np.zeros(1, np.int64))
                 continue
-            self.next_line = line + len(found.lane)
-            for lane in np.unique(found.lane).tolist():
-                mine = np.flatnonzero(found.lane == lane)
-                yield self._samples(lane, found.cycle[mine], found.value[mine], line + mine)
+            self.next_line = line + len(found)
+            for lane, mine in found.by_lane():
+                cycle, value = (column[mine].astype(np.int64) for column in (found.cycle, found.value))
+                yield self._samples(lane, cycle, value, line, mine)
 
     def _other(self, raw: bytes, line: int) -> tuple[int, int, int] | None:
         """A line that is no plain row: a row behind a prefix, the prelude, the summary, or noise."""
@@ -178,39 +184,46 @@ class _Reader:
         self._text.line(raw, line)
         return None
 
-    def _samples(self, number: int, cycle: Any, value: Any, lines: Any) -> Samples:
+    def _samples(self, number: int, cycle: Any, value: Any, line: int, rows: Any) -> Samples:
+        """Rows of one thread (int64), which stand `rows` behind `line`."""
         import numpy as np
 
         if number >= _LANES_MOST:
-            self._refuse(int(lines[0]), f"thread {number}")
-        wrong = (np.abs(value) > _VALUE_MOST) | (cycle > 2**53)
-        if wrong.any():
-            self._refuse(int(lines[int(np.argmax(wrong))]), "a number that is too large")
+            self._refuse(line + int(rows[0]), f"thread {number}")
+        low, high = int(value.min()), int(value.max())
+        if low < -_VALUE_MOST or high > _VALUE_MOST or int(cycle.max()) > 2**53:
+            wrong = (np.abs(value) > _VALUE_MOST) | (cycle > 2**53)
+            self._refuse(line + int(rows[np.argmax(wrong)]), "a number that is too large")
         lane = self._lanes.setdefault(number, _Lane())
-        printed, cycle = int(cycle[-1]), _of_zeros(lane, cycle, value)
-        steps = np.diff(np.concatenate([[lane.last_cycle], cycle]))
-        if int(steps.max()) > _JUMP_MOST:
-            self._refuse(int(lines[int(np.argmax(steps))]), f"the cycles of thread {number} jump by {int(steps.max())}")
-        lost = np.maximum(steps - 1, 0)
+        printed = int(cycle[-1])
+        cycle = _of_zeros(lane, cycle, value) if low <= 0 else cycle
+        steps = np.diff(cycle, prepend=lane.last_cycle)
+        narrowest, widest = int(steps.min()), int(steps.max())
+        if widest > _JUMP_MOST:
+            where = line + int(rows[np.argmax(steps)])
+            self._refuse(where, f"the cycles of thread {number} jump by {widest}")
         if lane.n:
-            lane.widest = max(lane.widest, int(steps.max()))
+            lane.widest = max(lane.widest, widest)
         elif len(steps) > 1:
             lane.widest = int(steps[1:].max())
         lane.first_cycle = int(cycle[0]) if lane.n == 0 else lane.first_cycle
-        lane.gaps += int((lost > 0).sum())
-        lane.duplicates += int((steps == 0).sum())
-        lane.backwards += int((steps < 0).sum())
+        gap, dropped = max(0, int(steps[0]) - 1), np.zeros(len(steps), np.int64)
+        if widest > 1:
+            dropped[:-1] = np.maximum(steps[1:] - 1, 0)
+            lane.gaps += int((steps > 1).sum())
+        if narrowest < 1:
+            lane.duplicates += int((steps == 0).sum())
+            lane.backwards += int((steps < 0).sum())
         lane.last_cycle, lane.last_printed = int(cycle[-1]), printed
-        latency_ns = value * self._scale_ns
-        low, high = int(latency_ns.min()), int(latency_ns.max())
+        low, high = low * self._scale_ns, high * self._scale_ns
         lane.min_ns = low if lane.min_ns is None else min(lane.min_ns, low)
         lane.max_ns = high if lane.max_ns is None else max(lane.max_ns, high)
-        gap, dropped = int(lost[0]), np.concatenate([lost[1:], [0]])
-        first_k = lane.next_k + gap
-        lane.n += len(latency_ns)
-        lane.dropped += int(lost.sum())
-        lane.next_k = first_k + len(latency_ns) + int(dropped.sum())
-        return Samples(number, first_k, latency_ns, np.zeros(len(latency_ns), np.int64), dropped, gap_dropped=gap)
+        first_k, lost = lane.next_k + gap, int(dropped.sum())
+        lane.n += len(value)
+        lane.dropped += gap + lost
+        lane.next_k = first_k + len(value) + lost
+        none = np.zeros(len(value), np.int64)
+        return Samples(number, first_k, value * self._scale_ns, none, dropped, gap_dropped=gap)
 
     def finish(self) -> Iterator[Event]:
         """What the summary counts and no row shows, then FACTS and END."""
@@ -329,7 +342,7 @@ def _unit_of(path: Path) -> tuple[int, str]:
 
     text, values, typical_us = _text_around(path), [], None
     head = next(blocks(path, _HEAD), b"")
-    for found, _ in rows_of(head[: head.rfind(b"\n") + 1], 1):
+    for found, _ in rows_of(verbose_rows.RowParser(), head[: head.rfind(b"\n") + 1], 1):
         if isinstance(found, verbose_rows.Rows):
             values += found.value.tolist()
         elif interval := _INTERVAL.search(found):

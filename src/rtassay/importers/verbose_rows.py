@@ -1,9 +1,12 @@
-"""Rows `thread:cycle:value` of cyclictest -v, many at once: nearly as fast as counting them, and no byte believed unseen.
+"""Rows `thread:cycle:value` of cyclictest -v, many at once: not far from the cost of counting them, and no byte believed unseen.
 
-A row is printed as `%8d:%8d:%8d`, so nearly all have 27 bytes at fixed places. The last four characters of cycle and value become
-numbers in 32-bit words, and each is then compared with how that number is written; what stands before them (and the thread) is the
-same in long runs of rows, so one row of each run is enough (`_fixed`). Rows of other widths (nine digits, a carriage return, a
-minus) go through `_split`, which finds the separators first. Both stop in front of the first row they do not understand.
+A row is printed as `%8d:%8d:%8d`, so nearly all have 27 bytes at fixed places. Four words of eight bytes hold a row: at 26 its
+newline and the next row's thread, at 5 the end of the thread and the upper half of the cycle, at 13 and 18 the rest. The lower
+halves of cycle and value become numbers side by side in one word, and bit patterns tell whether they are spaces followed by
+digits. Thread and upper half of the cycle are the same in long runs of rows, so one row of each run is enough for them.
+
+Rows of other widths (nine digits, a carriage return, a minus) go through `_split`, which finds the separators first. Both stop in
+front of the first row they do not understand.
 """
 
 from __future__ import annotations
@@ -14,130 +17,216 @@ from typing import Any
 import numpy as np
 
 ROW_BYTES = 27
-_FIELDS = np.dtype(
-    {
-        "names": ["lane", "colon1", "cycle_high", "cycle", "colon2", "value_high", "value", "end"],
-        "formats": ["<u8", "u1", "<u4", "<u4", "u1", "<u4", "<u4", "u1"],
-        "offsets": [0, 8, 9, 13, 17, 18, 22, 26],
-        "itemsize": ROW_BYTES,
-    }
-)
-CHUNK_ROWS = 16384
+# A handful of arrays of so many words is in use at once: they fit a second-level cache, and none is so large that malloc maps
+# fresh pages for it every time (128 KiB).
+CHUNK_ROWS = 16_000
 _SPLIT_BYTES = 1 << 18
 _SPLIT_DIGITS = 15
-_U = np.uint32
-_NIBBLES = _U(0x0F0F0F0F)
-_EVENS = _U(0x00FF00FF)
-_HALF = _U(0xFFFF)
-_BLANK = _U(0x20202020)
-_NUMBERS = 15 * 1111 + 1  # as many values as four nibbles can make
+_W, _D = np.uint64, np.uint32
+_LOW_HALF, _HIGH_HALF = _W(0x00000000FFFFFFFF), _W(0xFFFFFFFF00000000)
+_NIBBLES, _ZEROS = _W(0x0F0F0F0F0F0F0F0F), _W(0x3030303030303030)
 
 
-def _written() -> Any:
-    """How each number of four characters is written: alone (`  42`), and behind other digits (`0042`); 0 for what none is."""
-    table = np.zeros(2 * _NUMBERS, _U)
-    for at, form in ((0, "%4d"), (_NUMBERS, "%04d")):
-        text = "".join(form % number for number in range(10_000))
-        table[at : at + 10_000] = np.frombuffer(text.encode(), "<u4")
-    return table
+def _word(text: bytes) -> Any:
+    return np.frombuffer(text, "<u8")[0]
 
 
-_WRITTEN = _written()
+_BETWEEN, _BETWEEN_BELOW_10 = _word(b"\n     \0\0"), _word(b"\n       ")
+_BETWEEN_MASK = _word(b"\xff\xff\xff\xff\xff\xff\0\0")
+_THREAD_MASK, _THREAD_COLON, _COLON_MASK = (
+    _word(b"\xff\xff\xff\0\0\0\0\0"),
+    _word(b"\0\0\0:\0\0\0\0"),
+    _word(b"\0\0\0\xff\0\0\0\0"),
+)
+_VALUE_BELOW_10000 = _word(b"    :   ")
+_VALUE_COLON, _VALUE_COLON_MASK = _word(b"\0\0\0\0:\0\0\0"), _word(b"\0\0\0\0\xff\0\0\0")
+_ALL_BLANK = _word(b"        ")
+_BLANK_LOW, _BLANK_HIGH = _word(b" \0\0\0\0\0\0\0"), _word(b"\0\0\0\0    ")
+# What `_broken` shall forbid to be a space: the last of four characters, or behind other digits all four.
+_LAST_A_DIGIT, _ALL_DIGITS, _HALF = _W(0xFF000000), _W(0xFFFFFFFF), _W(32)
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Columns of `len(lane)` rows (int64), which took the first `used` bytes."""
+    """Rows that took the first `used` bytes: `cycle` and `value` of each (uint32 or int64).
 
-    lane: Any
+    Rows from `starts[i]` up to the next start are all of thread `lanes[i]`.
+    """
+
+    starts: Any
+    lanes: Any
     cycle: Any
     value: Any
     used: int
 
+    def __len__(self) -> int:
+        return len(self.cycle)
 
-def parse(data: bytes, start: int = 0, end: int | None = None) -> Rows:
-    """Rows from `start` on without anything else between them, at most CHUNK_ROWS. `data` has a whole line before `end`."""
-    end = len(data) if end is None else end
-    rows = _fixed(data, start, end)
-    if rows.used == 0 and start < end:
-        return _split(data[start : min(end, start + _SPLIT_BYTES)])
-    return rows
+    @property
+    def lane(self) -> Any:
+        """The thread of each row (int64)."""
+        return np.repeat(self.lanes, np.diff(self.starts, append=len(self)))
+
+    def by_lane(self) -> list[tuple[int, Any]]:
+        """(thread, indices of its rows) in order of thread."""
+        order = np.argsort(self.lanes, kind="stable")
+        lengths = np.diff(self.starts, append=len(self))[order]
+        ends = np.cumsum(lengths)
+        rows = np.arange(len(self)) + np.repeat(self.starts[order] - ends + lengths, lengths)
+        lanes = self.lanes[order]
+        cuts = np.flatnonzero(lanes[1:] != lanes[:-1])
+        return list(zip(lanes[np.append(cuts, -1)].tolist(), np.split(rows, ends[cuts]), strict=True))
 
 
-def _fixed(data: bytes, start: int, end: int) -> Rows:
-    """Rows of exactly 27 bytes, up to the first other one."""
-    n = min((end - start) // ROW_BYTES, CHUNK_ROWS)
-    if n == 0:
-        nothing = np.zeros(0, np.int64)
-        return Rows(nothing, nothing, nothing, 0)
-    records = np.frombuffer(data, _FIELDS, n, start)
-    highs = [records[name].copy() for name in ("lane", "cycle_high", "value_high")]
-    changes = highs[0][1:] != highs[0][:-1]
-    for words in highs[1:]:
-        changes |= words[1:] != words[:-1]
-    starts = np.concatenate([[0], np.flatnonzero(changes) + 1])
-    lengths = np.diff(np.append(starts, n))
-    lane_words = highs[0][starts].view(_U).reshape(-1, 2).T
-    lane_high, cycle_high, value_high = (_head(part) for part in (lane_words[0], highs[1][starts], highs[2][starts]))
-    lane, lane_good = _low(lane_words[1], lane_high)
-    good = (records["colon1"] == ord(":")) & (records["colon2"] == ord(":"))
-    good &= records["end"] == ord("\n")
-    columns = []
-    for name, high in (("cycle", cycle_high), ("value", value_high)):
-        spread = (
-            _Head(*(np.repeat(part, lengths) for part in (high.number, high.blank, high.good))) if high.filled else None
-        )
-        numbers, as_written = _low(records[name].copy(), spread)
-        good &= as_written
-        columns.append(numbers)
-    heads_good = lane_good & lane_high.good & cycle_high.good & value_high.good
-    if not heads_good.all():
-        good &= np.repeat(heads_good, lengths)
-    few = n if good.all() else int(np.argmin(good))
-    return Rows(np.repeat(lane, lengths)[:few], columns[0][:few], columns[1][:few], few * ROW_BYTES)
+def _no_rows() -> Rows:
+    nothing = np.zeros(0, np.int64)
+    return Rows(nothing, nothing, nothing, nothing, 0)
+
+
+class RowParser:
+    """Parses piece after piece with the same scratch memory: one for each thread that parses."""
+
+    def __init__(self) -> None:
+        self._words = [np.empty(CHUNK_ROWS, _W) for _ in range(6)]
+        self._flags = np.empty(CHUNK_ROWS, bool)
+        self._known = _runs(np.zeros(1, _W))
+
+    def parse(self, data: Any, start: int = 0, end: int | None = None) -> Rows:
+        """Rows from `start` on without anything else between them, at most CHUNK_ROWS. `data` has a whole line before `end`."""
+        end = len(data) if end is None else end
+        n = min((end - start) // ROW_BYTES, CHUNK_ROWS)
+        rows = self._fixed(data, start, n) if n else _no_rows()
+        if rows.used == 0 and start < end:
+            return _split(bytes(data[start : min(end, start + _SPLIT_BYTES)]))
+        return rows
+
+    def _fixed(self, data: Any, start: int, n: int) -> Rows:
+        """Rows of exactly 27 bytes, up to the first other one."""
+        between, before, upper, lower, spaces, broken = (words[:n] for words in self._words)
+        for words, at, count in ((between, 26, n - 1), (before, 5, n), (upper, 13, n), (lower, 18, n)):
+            words[:count] = np.ndarray((count,), "<u8", data, start + at, (ROW_BYTES,))
+        few = _lines(data, start, between[: n - 1])
+        # Of the two words with the ends of cycle and value: `lower` gets the lower halves of both, `upper` what else there is.
+        upper ^= lower
+        np.bitwise_and(upper, _LOW_HALF, out=spaces)
+        lower ^= spaces
+        upper ^= lower
+        starts = self._run_starts(before)
+        runs, at = self._about(before[starts])
+        if not runs.fine.all() and not (fine := runs.fine[at]).all():
+            few = min(few, int(starts[np.argmin(fine)]))
+        heads, must, fine = _upper_values(upper, self._flags)
+        if fine is not None and not fine.all():
+            few = min(few, int(np.argmin(fine)))
+        must = must | _of_rows(runs.must[at], starts, n)
+        heads = heads | _of_rows(runs.heads[at], starts, n)
+        _numbers(lower, spaces, broken, must)
+        if np.bitwise_or.reduce(broken):
+            few = min(few, int(np.argmax(broken != 0)))
+        halves, lanes = np.add(spaces, heads).view(_D), runs.lanes[at]
+        if few < n:
+            count = int(np.searchsorted(starts, few))
+            starts, lanes, halves = starts[:count], lanes[:count], halves[: 2 * few]
+        return Rows(starts, lanes, halves[0::2], halves[1::2], few * ROW_BYTES)
+
+    def _about(self, words: Any) -> tuple[_Runs, Any]:
+        """What the beginnings of runs say, and where each of `words` is in that. Nearly always known from the last chunk."""
+        at = np.searchsorted(self._known.words, words)
+        if not (self._known.words.take(at, mode="clip") == words).all():
+            ordered = np.sort(words)
+            self._known = _runs(ordered[np.append(True, ordered[1:] != ordered[:-1])])
+            at = np.searchsorted(self._known.words, words)
+        return self._known, at
+
+    def _run_starts(self, before: Any) -> Any:
+        flags = self._flags[: len(before)]
+        flags[0] = True
+        np.not_equal(before[1:], before[:-1], out=flags[1:])
+        return np.flatnonzero(flags)
+
+
+def _lines(data: Any, start: int, between: Any) -> int:
+    """How many rows end in a newline and belong to a thread below 1000, as far as `between` and both ends tell."""
+    n = len(between) + 1
+    if bytes(data[start : start + 5]) != b"     ":
+        return 0
+    if (between != _BETWEEN_BELOW_10).any():
+        fine = between & _BETWEEN_MASK == _BETWEEN
+        if not fine.all():
+            return int(np.argmin(fine))
+    return n if data[start + n * ROW_BYTES - 1] == ord("\n") else n - 1
 
 
 @dataclass(frozen=True, slots=True)
-class _Head:
-    """Four characters in front of the last four, one word per run of rows that have the same: a number, or all spaces."""
+class _Runs:
+    """Sorted words from 5 on in a row. Of each: its thread, what the upper half of the cycle adds to a pair of numbers, what
 
-    number: Any
-    blank: Any
-    good: Any
+    `_numbers` must forbid behind it, and whether it is as cyclictest writes it.
+    """
 
-    @property
-    def filled(self) -> bool:
-        """Whether there is a digit anywhere."""
-        return not bool(self.blank.all())
-
-
-def _head(words: Any) -> _Head:
-    numbers = _value(words)
-    blank = words == _BLANK
-    return _Head(numbers, blank, blank | (_WRITTEN.take(numbers) == words))
+    words: Any
+    lanes: Any
+    heads: Any
+    must: Any
+    fine: Any
 
 
-def _low(words: Any, head: _Head | None) -> tuple[Any, Any]:
-    """The last four characters, with what stands before them, as numbers; and which of them are written as such numbers are."""
-    numbers = _value(words)
-    if head is None or not head.filled:
-        return numbers, _WRITTEN.take(numbers) == words
-    good = _WRITTEN.take(np.where(head.blank, numbers, numbers + _NUMBERS)) == words
-    return numbers + head.number * 10_000, good
+def _runs(words: Any) -> _Runs:
+    blank = words & _HIGH_HALF == _BLANK_HIGH
+    pairs = ((words & _THREAD_MASK) << _W(8)) | _BLANK_LOW | (words & _HIGH_HALF)
+    numbers, broken = np.empty_like(pairs), np.empty_like(pairs)
+    # the thread needs a digit, the upper half of the cycle may be blank
+    halves = _numbers(pairs, numbers, broken, _LAST_A_DIGIT)
+    fine = (broken == 0) & (words & _COLON_MASK == _THREAD_COLON)
+    heads = halves[1::2].astype(_W) * _W(10_000)
+    must = np.where(blank, _LAST_A_DIGIT, _ALL_DIGITS)
+    return _Runs(words, halves[0::2].astype(np.int64), heads, must, fine)
 
 
-def _value(words: Any) -> Any:
-    """What the four low nibbles of each word make as decimal digits, the first character being the lowest byte."""
-    numbers = words & _NIBBLES
-    scratch = numbers >> _U(8)
-    numbers *= _U(10)
-    numbers += scratch
-    numbers &= _EVENS
-    np.right_shift(numbers, _U(16), out=scratch)
-    numbers *= _U(100)
-    numbers += scratch
-    numbers &= _HALF
-    return numbers.astype(np.int64)
+def _of_rows(of_runs: Any, starts: Any, n: int) -> Any:
+    """One word if it is the same for all runs, else one for each row."""
+    first = of_runs[0]
+    return first if (of_runs == first).all() else np.repeat(of_runs, np.diff(starts, append=n))
+
+
+def _upper_values(upper: Any, flags: Any) -> tuple[Any, Any, Any]:
+    """The same of the upper half of each value and the colon in front of it; scalars and None where all are blank."""
+    if not np.not_equal(upper, _VALUE_BELOW_10000, out=flags[: len(upper)]).any():
+        return _W(0), _LAST_A_DIGIT << _HALF, None
+    pairs = (upper & _LOW_HALF) | _BLANK_HIGH
+    blank = pairs == _ALL_BLANK
+    numbers, broken = np.empty_like(pairs), np.empty_like(pairs)
+    heads = _numbers(pairs, numbers, broken, _W(0))[0::2].astype(_W) * _W(10_000)
+    fine = (broken == 0) & (upper & _VALUE_COLON_MASK == _VALUE_COLON)
+    return heads << _HALF, np.where(blank, _LAST_A_DIGIT, _ALL_DIGITS) << _HALF, fine
+
+
+def _numbers(words: Any, nibbles: Any, broken: Any, must: Any) -> Any:
+    """The numbers that the two times four characters of each word spell (uint32, two a word). All three arrays are overwritten.
+
+    `broken` becomes 0 for words of spaces followed by digits, where no space stands under a bit of `must` (scalar or array).
+    """
+    np.bitwise_and(words, _NIBBLES, out=nibbles)
+    # one for each space, nothing for a digit; what is neither spoils the check below
+    words ^= nibbles
+    words ^= _ZEROS
+    words >>= _W(4)
+    marks, plus_one = words.view(_D), broken.view(_D)
+    # Of leading spaces this makes 2^8k - 1, and only of them: x & (x + 1) is 0. Under a space the low nibble must be 0.
+    marks *= _D(255)
+    np.add(marks, _D(1), out=plus_one)
+    broken |= nibbles
+    broken |= must
+    broken &= words
+    if nibbles.view(np.uint8).max() > 9:
+        broken |= (nibbles + _W(0x7676767676767676)) & _W(0x8080808080808080)
+    numbers = nibbles.view(_D)
+    numbers *= _D(10 * 256 + 1)
+    numbers >>= _D(8)
+    numbers &= _D(0x00FF00FF)
+    numbers *= _D(100 * 65536 + 1)
+    numbers >>= _D(16)
+    return numbers
 
 
 def _split(data: bytes) -> Rows:
@@ -150,8 +239,7 @@ def _split(data: bytes) -> Rows:
     two = np.diff(np.concatenate([first, [np.searchsorted(colons, ends[-1])]])) == 2 if len(ends) else ends > 0
     count = int(np.argmin(two)) if not two.all() else len(ends)
     if count == 0:
-        nothing = np.zeros(0, np.int64)
-        return Rows(nothing, nothing, nothing, 0)
+        return _no_rows()
     begins, ends, first = begins[:count], ends[:count], first[:count]
     one, two_ = colons[first], colons[first + 1]
     line_ends = ends - (text[ends - 1] == ord("\r"))
@@ -161,7 +249,7 @@ def _split(data: bytes) -> Rows:
     value = _field(text, two_ + 1, line_ends, bad, signed=True)
     good = int(np.argmax(bad)) if bad.any() else count
     used = int(ends[good - 1]) + 1 if good else 0
-    return Rows(lane[:good], cycle[:good], value[:good], used)
+    return Rows(np.arange(good), lane[:good], cycle[:good], value[:good], used)
 
 
 def _field(text: Any, begins: Any, ends: Any, bad: Any, *, signed: bool = False) -> Any:

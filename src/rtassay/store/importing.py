@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import shutil
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rtassay.model.errors import BoardError, InputFileError
 from rtassay.model.events import Event
-from rtassay.model.manifest import Damage, Manifest, Plan, Source
+from rtassay.model.manifest import Damage, Manifest, Plan, Seal, Source
 from rtassay.store.collect import integer
 from rtassay.store.disk import disk_error, explain, sha256_of, sync_directory
 from rtassay.store.manifests import save_manifest
@@ -19,6 +24,7 @@ from rtassay.store.paths import SUFFIX, make_directory, new_id
 from rtassay.store.sealing import seals_of, write_tables
 
 _OWN_FORMAT = "rtw"
+_COPY_BYTES = 1 << 20
 
 
 def import_events(
@@ -52,13 +58,14 @@ def import_events(
             labels=dict(labels or {}),
             note=note,
         )
-        manifest, _ = write_tables(aside, manifest, events, lambda: _damage(events))
-        if not any(lane.n for lane in manifest.lanes):
-            raise InputFileError(f"{source_path} holds no measurement", "there is not one sample in it")
+        with _kept_original(aside, source_path, source) as kept:
+            manifest, _ = write_tables(aside, manifest, events, lambda: _damage(events))
+            if not any(lane.n for lane in manifest.lanes):
+                raise InputFileError(f"{source_path} holds no measurement", "there is not one sample in it")
+            known = kept.result()
         if plan is None:
             manifest = replace(manifest, plan=_plan_of(manifest), inventory=_inventory_of(manifest))
-        _keep_original(aside, source_path, source)
-        save_manifest(aside, replace(manifest, sealed=True, seals=seals_of(aside)))
+        save_manifest(aside, replace(manifest, sealed=True, seals=seals_of(aside, known=known)))
         aside.rename(final)
         sync_directory(home)
     except OSError as error:
@@ -75,18 +82,55 @@ def _damage(events: Iterable[Event]) -> Damage:
     return found if isinstance(found, Damage) else Damage()
 
 
-def _keep_original(directory: Path, source_path: Path, source: Source) -> None:
-    if source.format == _OWN_FORMAT:
-        _, digest = sha256_of(source_path)
-        (directory / "logs" / "original.sha256").write_text(f"{digest}  {source_path.name}\n")
-        return
-    original = directory / "original"
-    original.mkdir()
-    target = original / source_path.name
+@contextmanager
+def _kept_original(directory: Path, source_path: Path, source: Source) -> Iterator[Future[dict[str, Seal]]]:
+    """The file copied and hashed in one reading, on another CPU while the caller decodes it: name in the recording -> seal.
+
+    Raises InputFileError in the end if the file was still growing: what was decoded and what was kept might differ.
+    """
+    before, stop = _size_and_time(source_path), threading.Event()
+    with ThreadPoolExecutor(1, "original") as pool:
+        try:
+            yield pool.submit(_keep_original, directory, source_path, source, stop)
+        finally:
+            stop.set()
+    after = _size_and_time(source_path)
+    if before != after:
+        raise InputFileError(
+            f"{source_path} changed while it was being read",
+            f"it had {before[0]} bytes and now has {after[0]}",
+            "import it when nothing writes to it any more",
+        )
+
+
+def _size_and_time(path: Path) -> tuple[int, int]:
     try:
-        shutil.copyfile(source_path, target)
+        found = path.stat()
+    except OSError as error:
+        raise InputFileError(f"cannot read {path}", explain(error)) from error
+    return found.st_size, found.st_mtime_ns
+
+
+def _keep_original(directory: Path, source_path: Path, source: Source, stop: threading.Event) -> dict[str, Seal]:
+    if source.format == _OWN_FORMAT:
+        _, text = sha256_of(source_path)
+        (directory / "logs" / "original.sha256").write_text(f"{text}  {source_path.name}\n")
+        return {}
+    name = f"original/{source_path.name}"
+    (directory / "original").mkdir()
+    digest, size = hashlib.sha256(), 0
+    try:
+        with source_path.open("rb", buffering=0) as original, (directory / name).open("xb", buffering=0) as copy:
+            while not stop.is_set() and (piece := original.read(_COPY_BYTES)):
+                digest.update(piece)
+                size += len(piece)
+                rest = memoryview(piece)
+                while rest:
+                    rest = rest[copy.write(rest) :]
+            os.fsync(copy.fileno())
     except OSError as error:
         raise BoardError(f"cannot copy {source_path} into the recording", explain(error)) from error
+    return {name: Seal(size, digest.hexdigest())}
 
 
 def _inventory_of(manifest: Manifest) -> dict[str, Any]:

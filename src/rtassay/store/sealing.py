@@ -167,14 +167,17 @@ def write_tables(
     return manifest, made
 
 
-def seals_of(path: Path, *, keep_telemetry: bool = False) -> dict[str, Seal]:
-    """Size and hash of every file that stays, synced before it is hashed."""
+def seals_of(path: Path, *, keep_telemetry: bool = False, known: dict[str, Seal] | None = None) -> dict[str, Seal]:
+    """Size and hash of every file that stays, synced before it is hashed. `known`: of files synced and hashed while written."""
     seals = {}
     for file in sorted(path.rglob("*")):
         name = file.relative_to(path).as_posix()
         if not file.is_file() or file.name.startswith(".") or name.startswith(_ASIDE):
             continue
         if name in (MANIFEST, FINDINGS, LOCK) or (_is_raw(name) and not (keep_telemetry and name == _TELEMETRY_STREAM)):
+            continue
+        if known and name in known:
+            seals[name] = known[name]
             continue
         sync_file(file)
         size, digest = sha256_of(file)

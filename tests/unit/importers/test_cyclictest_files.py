@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -203,7 +205,7 @@ def test_rows_are_read_as_they_are(written: list[tuple[int, int, int]], newline:
     data = rows(*written).replace("\n", newline).encode()
     read_, at = [], 0
     while at < len(data):
-        found = verbose_rows.parse(data, at)
+        found = verbose_rows.RowParser().parse(data, at)
         assert found.used > 0
         read_ += list(zip(found.lane.tolist(), found.cycle.tolist(), found.value.tolist(), strict=True))
         at += found.used
@@ -216,14 +218,48 @@ def test_a_wrong_byte_stops_the_rows_or_leaves_a_row(at: int, byte: int, row: in
     """What is accepted must be what a careful reader reads."""
     data = bytearray(rows(*((1, 1000 + k, 10 * k) for k in range(5))).encode())
     data[row * 27 + at] = byte
-    found = verbose_rows.parse(bytes(data))
+    found = verbose_rows.RowParser().parse(bytes(data))
     text = bytes(data[: found.used]).decode("ascii")
     lines = text.split("\n")[:-1]
-    assert len(lines) == len(found.lane)
+    assert len(lines) == len(found) == len(found.lane)
     for line, *numbers in zip(lines, found.lane.tolist(), found.cycle.tolist(), found.value.tolist(), strict=True):
         fields = line.rstrip("\r").split(":")
         assert all(field == f"{field.strip(' '):>{len(field)}}" for field in fields)
         assert [int(field) for field in fields] == numbers
+
+
+@RELAXED
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 1200), st.integers(0, 99_999_990), st.integers(1, 9), st.sampled_from([40, 9990, 10**6])
+        ),
+        min_size=1,
+        max_size=40,
+    ),
+    st.lists(st.tuples(st.integers(0, 10**6), st.sampled_from(b"0159 :-/;\n\r\x00@P\xb0")), max_size=2),
+)
+def test_runs_of_rows_are_read_to_the_first_that_is_none(
+    runs: list[tuple[int, int, int, int]], wrong: list[tuple[int, int]]
+) -> None:
+    """Threads, cycles and values that cross every width, and bytes that look nearly right."""
+    written = [(lane, k + i, value + 7 * i) for lane, k, count, value in runs for i in range(count)]
+    data = bytearray(rows(*written).encode())
+    for at, byte in wrong:
+        data[at % len(data)] = byte
+    found = verbose_rows.RowParser().parse(bytes(data))
+    careful = re.match(rb"(?: *\d+: *\d+: *-?\d+\r?\n)*", bytes(data))
+    assert careful is not None and found.used <= careful.end()
+    assert list(zip(found.lane.tolist(), found.cycle.tolist(), found.value.tolist(), strict=True)) == list(
+        by_hand(bytes(data[: found.used]))
+    )
+    regular = re.match(rb"(?: {5}[ \d]{3}:[ \d]{8}:[ \d]{7}\d\n)*", bytes(data))
+    if not wrong and regular is not None:
+        assert found.used >= regular.end() - verbose_rows.ROW_BYTES
+    by_lane = found.by_lane() if len(found) else []
+    assert [lane for lane, _ in by_lane] == sorted(set(found.lane.tolist()))
+    assert all((found.lane[mine] == lane).all() and (np.diff(mine) > 0).all() for lane, mine in by_lane)
+    assert sum(len(mine) for _, mine in by_lane) == len(found)
 
 
 @RELAXED
@@ -335,3 +371,17 @@ def test_verbose_importer_tells_how_far_it_is() -> None:
     events = read(importer, VERBOSE / "q.ok.txt")
     assert seen[-1][0] == seen[-1][1] == (VERBOSE / "q.ok.txt").stat().st_size
     assert sum(len(event.latency_ns) for event in events if isinstance(event, Samples)) == 200
+
+
+def test_a_file_that_still_grows_is_not_imported(tmp_path: Path) -> None:
+    file, importer = tmp_path / "growing.txt", CyclictestVerboseImporter()
+    file.write_text(rows(*((0, k, 5) for k in range(100))))
+
+    def events() -> Iterator[Event]:
+        yield from importer.read(file)
+        with file.open("a") as more:
+            more.write(rows((0, 100, 5)))
+
+    with pytest.raises(InputFileError, match="changed while it was being read"):
+        store.import_events(tmp_path / "home", file, importer.source(file), events())
+    assert list((tmp_path / "home").iterdir()) == []
