@@ -43,6 +43,10 @@ _OPTIONS = (
 _counter = itertools.count()
 
 
+class LinkLost(BoardError):
+    """The connection to the board is gone; the board may well go on."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Where a board is: what one would type behind `ssh`, a port, and more words for ssh (`-F FILE`, `-o ...`)."""
@@ -114,7 +118,7 @@ class Link:
         async with self._asking:
             master = self._master
             if master is None or master.stdin is None or master.stdout is None:
-                raise BoardError(f"there is no connection to {self.target}")
+                raise LinkLost(f"there is no connection to {self.target}")
             begin, end = (f"{self.mark}-{word}-{next(_counter)}" for word in ("a", "z"))
             text = f"echo {begin}\n{{ {script}\n}} </dev/null 2>/dev/null\necho; echo {end}\n"
             try:
@@ -124,7 +128,9 @@ class Link:
                         await master.stdin.drain()
                     answer = await _until(master.stdout, f"{end}\n".encode())
             except TimeoutError as error:
-                raise BoardError(
+                with contextlib.suppress(ProcessLookupError):
+                    master.kill()  # a connection that does not answer is none
+                raise LinkLost(
                     f"board {self.target} does not answer",
                     f"no answer within {timeout_s:.0f} s",
                     f"try by hand: {self.target.by_hand()} true",
@@ -172,7 +178,7 @@ class Link:
         while chunk := await master.stderr.read(65536):
             self._said = (self._said + chunk)[-_STDERR_KEPT:]
 
-    async def _failure(self) -> BoardError:
+    async def _failure(self) -> LinkLost:
         if self._errors is not None:
             await asyncio.wait([self._errors], timeout=2.0)
         return explain(self.target, self._said.decode(errors="replace"))
@@ -249,7 +255,7 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def explain(target: Target, said: str) -> BoardError:
+def explain(target: Target, said: str) -> LinkLost:
     """One sentence and the next step out of what ssh wrote to stderr."""
     lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("@")]
     last = lines[-1] if lines else None
@@ -257,8 +263,8 @@ def explain(target: Target, said: str) -> BoardError:
         if re.search(pattern, said):
             hint = hint.replace("HOST", _host(target)).format(by_hand=f"{target.by_hand()} true")
             detail = f" ({last})" if last is not None and pattern.startswith(("Perm", "kex", "timed")) else ""
-            return BoardError(f"cannot log in to {target}", f"{why}{detail}", hint)
-    return BoardError(
+            return LinkLost(f"cannot log in to {target}", f"{why}{detail}", hint)
+    return LinkLost(
         f"cannot run anything on {target}",
         last or "the connection ended without a word",
         f"try by hand: {target.by_hand()} true",

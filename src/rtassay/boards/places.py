@@ -26,12 +26,14 @@ class Contact:
     system: str
     sudo: str  # "none", "works", "asks"
     real_time: bool  # may set a real-time policy as it is
+    memory_bytes: int | None  # available
     boot_id: str
 
 
 # Prints key=value lines. `ulimit -r` and CapEff bit 23 (CAP_SYS_NICE) tell who may be real-time without being root.
 CONTACT_SCRIPT = """
 echo uid=$(id -u); echo machine=$(uname -m); echo system=$(uname -s)
+echo memory_kib=$(sed -n 's/^MemAvailable:[[:space:]]*\\([0-9]*\\).*/\\1/p' /proc/meminfo)
 echo boot_id=$(cat /proc/sys/kernel/random/boot_id)
 echo rtprio=$(ulimit -r || ulimit -Hr); echo caps=$(sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status)
 if command -v sudo >/dev/null; then if sudo -n true; then echo sudo=works; else echo sudo=asks; fi; else echo sudo=none; fi
@@ -56,19 +58,20 @@ def contact_of(answer: bytes, where: str) -> Contact:
         sudo=fields.get("sudo", "none"),
         real_time=nice or fields.get("rtprio", "0") not in ("", "0"),
         boot_id=fields.get("boot_id", ""),
+        memory_bytes=int(fields["memory_kib"]) * 1024 if fields.get("memory_kib", "").isdigit() else None,
     )
 
 
 def place_script(uid: int, asked: str | None) -> str:
-    """Prints `place=DIR` for the first place that fits, else `tried=DIR reason` for each that does not."""
+    """Prints `place=DIR` for the first place that fits, one where rtassay was before first; `tried=DIR reason` for each that does not."""
     places = (asked,) if asked else (_ROOT_PLACES if uid == 0 else _USER_PLACES)
     quoted = " ".join(shlex.quote(asked) if asked else f'"{place}"' for place in places)
     return f"""
 umask 077
-for p in {quoted}; do
+for old in 1 0; do for p in {quoted}; do
   [ -n "$p" ] && [ -d "$p" ] || continue
   d=$p/{DIRECTORY}-{uid}
-  [ -e "$d" ] || made=yes
+  [ -d "$d" ] || [ $old = 0 ] || continue
   mkdir "$d" 2>/dev/null
   if [ ! -d "$d" ] || [ -L "$d" ] || [ ! -O "$d" ] || [ ! -w "$d" ]; then echo "tried=$p cannot be written"; continue; fi
   t=$d/.try$$
@@ -79,9 +82,18 @@ for p in {quoted}; do
   f=$(df -Pk "$p" | {{ read x; read x x x f x; echo $f; }})
   if [ -n "$f" ] && [ "$f" -lt {_LEAST_KIB} ]; then echo "tried=$p has no space left ($f KiB)"; rmdir $d; continue; fi
   chmod 711 "$d"
-  echo "place=$d"; echo "free_kib=$f"; break
-done
+  echo "place=$d"; echo "free_kib=$f"; exit
+done; done
 """
+
+
+def all_places_script(uid: int, asked: str | None) -> str:
+    """Prints every directory of rtassay there is, one a line, whether it still fits or not."""
+    places = (
+        *((shlex.quote(asked),) if asked else ()),
+        *(f'"{p}"' for p in dict.fromkeys((*_ROOT_PLACES, *_USER_PLACES))),
+    )
+    return f'for p in {" ".join(places)}; do d=$p/{DIRECTORY}-{uid}; [ -n "$p" ] && [ -d "$d" ] && [ -O "$d" ] && echo "$d"; done | sort -u'
 
 
 def place_of(answer: bytes, where: str) -> tuple[str, int | None]:

@@ -11,7 +11,7 @@ import contextlib
 import re
 from collections.abc import AsyncIterator, Sequence
 
-from rtassay.boards.openssh import Link
+from rtassay.boards.openssh import Link, LinkLost
 from rtassay.model.errors import BoardError
 
 _CHUNK = 256 * 1024
@@ -75,7 +75,7 @@ class RemoteProcess:
                 await process._read_header()
         except TimeoutError as error:
             await process.end()
-            raise BoardError(
+            raise LinkLost(
                 f"board {link.target} does not answer", f"{argv[0]} did not start within {_START_S:.0f} s"
             ) from error
         except BoardError:
@@ -126,7 +126,7 @@ class RemoteProcess:
         words, code = self._words_and_code()
         if code is None:
             last = words.decode(errors="replace").strip().splitlines()
-            raise BoardError(
+            raise LinkLost(
                 f"the connection to {self._link.target} was lost",
                 last[-1] if last else f"while {self._argv[0]} ran",
                 "look at the cable and the power of the board",
@@ -178,7 +178,9 @@ class RemoteProcess:
         text = self._words_and_code()[0] or self._errors_raw or seen
         lines = [line.strip() for line in text.decode(errors="replace").splitlines() if line.strip()]
         why = lines[-1] if lines else "the connection ended"
-        return BoardError(f"cannot start {self._argv[0]} on {self._link.target}", why)
+        # Without a word of our wrapper the connection failed; with it, what stands between (sudo) did.
+        kind = BoardError if self._outer else LinkLost
+        return kind(f"cannot start {self._argv[0]} on {self._link.target}", why)
 
     def _words_and_code(self) -> tuple[bytes, int | None]:
         """What the command itself wrote to stderr, and its exit code once it was told."""

@@ -1,0 +1,195 @@
+"""Who uses a board: one at a time. The lease lies on the board, and is taken over when its holder is provably gone."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import secrets
+import shlex
+import socket
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from rtassay.model.errors import BoardError
+
+# The holder is heard of this often; silent for SILENT_S on the board's own uptime, and with nothing of it running, it is gone.
+BEAT_S = 10.0
+SILENT_S = 45.0
+LEASE = "lease"
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """One holder: `user@host`, its process there, since when (UTC, its own calendar), and the board's boot."""
+
+    holder: str
+    pid: int
+    since: str
+    boot_id: str
+    token: str
+    run: str
+
+    def words(self) -> str:
+        """For people: who, since when, on which run."""
+        return f"{self.holder} (process {self.pid}) since {self.since}"
+
+
+@dataclass(frozen=True, slots=True)
+class Spool:
+    """One launched command as the board knows it. `alive`: its spooler runs; `ended`: it left an exit code."""
+
+    run: str
+    name: str
+    alive: bool
+    ended: bool
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is in rtassay's directory of a board."""
+
+    lease: Lease | None
+    heard_s: float | None  # since the holder was last heard of; None: never, or before this boot
+    boot_id: str
+    spools: tuple[Spool, ...]
+    files: tuple[str, ...]
+
+    @property
+    def running(self) -> tuple[Spool, ...]:
+        return tuple(spool for spool in self.spools if spool.alive and not spool.ended)
+
+    @property
+    def held(self) -> bool:
+        """Whether the lease counts: its holder was heard of lately in this boot, or something of it still runs."""
+        if self.lease is None or self.lease.boot_id != self.boot_id:
+            return False
+        fresh = self.heard_s is not None and self.heard_s < SILENT_S
+        return fresh or any(spool.run == self.lease.run for spool in self.running)
+
+
+def new_lease(boot_id: str) -> Lease:
+    now = datetime.now(UTC)
+    token = secrets.token_hex(8)
+    return Lease(
+        holder=f"{_user()}@{socket.gethostname()}",
+        pid=os.getpid(),
+        since=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        boot_id=boot_id,
+        token=token,
+        run=f"run-{now:%Y%m%dT%H%M%S}-{token[:6]}",
+    )
+
+
+def adopting(lease: Lease, run: str, token: str) -> Lease:
+    """The run of a holder that died, in new hands."""
+    return replace(lease, run=run, token=token)
+
+
+def standing_script(directory: str) -> str:
+    """Prints what `standing_of` reads. `kill -0` by root or by the owner: the spoolers are of the user that looks."""
+    return f"""
+cd {shlex.quote(directory)} 2>/dev/null || {{ echo none=1; exit 0; }}
+echo "boot_id=$(cat /proc/sys/kernel/random/boot_id)"
+read -r up x </proc/uptime; echo "uptime=$up"
+[ -f beat ] && echo "beat=$(cat beat)"
+[ -f {LEASE} ] && echo "lease=$(cat {LEASE})"
+for f in *; do [ -e "$f" ] && echo "file=$f"; done
+for s in run-*/*/; do
+  s=${{s%/}}; [ -p "$s/control" ] || continue
+  alive=0; ended=0; size=0; pid=; start=; boot=
+  read -r pid start x boot <"$s/pid" 2>/dev/null
+  if [ -n "$pid" ] && [ "$boot" = "$(cat /proc/sys/kernel/random/boot_id)" ] && kill -0 "$pid" 2>/dev/null; then
+    line=$(cat /proc/$pid/stat 2>/dev/null); set -- ${{line##*) }}; shift 19 2>/dev/null && [ "$1" = "$start" ] && alive=1
+  fi
+  [ -f "$s/exit" ] && ended=1
+  for g in "$s"/0*; do [ -f "$g" ] && size=$((size + $(wc -c <"$g"))); done
+  echo "spool=$s $alive $ended $size"
+done
+"""
+
+
+def standing_of(answer: bytes) -> Standing:
+    """Raises nothing: what cannot be read is not there."""
+    lease: Lease | None = None
+    values: dict[str, str] = {}
+    spools: list[Spool] = []
+    files: list[str] = []
+    for line in answer.decode(errors="replace").splitlines():
+        key, _, value = line.partition("=")
+        if key == "spool":
+            spools += _spool(value)
+        elif key == "file":
+            files.append(value)
+        elif key == "lease":
+            lease = _lease(value)
+        else:
+            values[key] = value
+    return Standing(lease, _heard(values), values.get("boot_id", ""), tuple(spools), tuple(files))
+
+
+def take_script(directory: str, lease: Lease, stale: Lease | None) -> str:
+    """Prints `taken` if the lease is now ours. Made with O_EXCL, and a stale one is moved away only if it still is that one."""
+    text = shlex.quote(json.dumps(asdict(lease)))
+    away = "rm -f lease" if stale is None else f"grep -q {stale.token} lease && mv lease lease.$$ && rm -f lease.$$"
+    return f"""
+cd {shlex.quote(directory)} || exit 1
+umask 022
+[ -f lease ] && {{ {away if stale is not None else "true"}; }}
+(set -C; echo {text} >lease) && cat /proc/uptime >beat && mkdir -p -m 700 {lease.run} && grep -q {lease.token} lease && echo taken
+"""
+
+
+def beat_script(directory: str, lease: Lease) -> str:
+    """Prints `ours` while nobody took the board from us."""
+    place = shlex.quote(directory)
+    return (
+        f"read -r u x </proc/uptime; echo $u >{place}/beat; "
+        f"read -r l <{place}/{LEASE}; case $l in *{lease.token}*) echo ours;; esac"
+    )
+
+
+def busy(board: str, standing: Standing) -> BoardError:
+    """The second one is told who holds it."""
+    who = "by " + standing.lease.words() if standing.lease is not None else "by nobody who left a name"
+    running = ", ".join(spool.name for spool in standing.running)
+    heard = "" if standing.heard_s is None else f"; last heard of {standing.heard_s:.0f} s ago"
+    return BoardError(
+        f"board '{board}' is in use",
+        who + (f", running {running}" if running else "") + heard,
+        "wait for it; if that run is yours and its host died: rtassay run --attach RECORDING; "
+        f"to end it and clear the board: rtassay board clean {board} --force",
+    )
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return str(os.getuid())
+
+
+def _heard(values: Mapping[str, str]) -> float | None:
+    try:
+        return max(0.0, float(values["uptime"]) - float(values["beat"].split()[0]))
+    except (KeyError, ValueError, IndexError):
+        return None
+
+
+def _lease(text: str) -> Lease | None:
+    try:
+        data: Any = json.loads(text)
+        return Lease(**{key: data[key] for key in Lease.__dataclass_fields__})
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _spool(text: str) -> list[Spool]:
+    words = text.split()
+    run, _, name = words[0].partition("/") if words else ("", "", "")
+    if len(words) != 4 or not name or not words[3].isdigit():
+        return []
+    return [Spool(run, name, words[1] == "1", words[2] == "1", int(words[3]))]

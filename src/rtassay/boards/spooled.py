@@ -1,0 +1,152 @@
+"""A command that lives on the board alone: its stream comes by `rtprobe fetch`, over as many connections as it takes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Protocol
+
+from rtassay.boards.openssh import LinkLost
+from rtassay.boards.remote_process import RemoteProcess
+from rtassay.model.errors import BoardError
+
+_ACK_EVERY_S = 2.0
+_ENDS_S = 30.0
+
+
+class Way(Protocol):
+    """What a spooled process needs of its board. Every method raises LinkLost when the connection is gone."""
+
+    @property
+    def rtprobe(self) -> str: ...
+
+    async def attached(self, argv: Sequence[str]) -> RemoteProcess: ...
+
+    async def output(self, argv: Sequence[str]) -> tuple[bytes, int]: ...
+
+    async def reach(self) -> None:
+        """Connected again when this returns. Raises BoardError when patience is at its end."""
+        ...
+
+
+class SpooledProcess:
+    """`pid` is the command's on the board. `synced`: called before bytes are acknowledged, so that they are safe on this side first."""
+
+    def __init__(self, way: Way, name: str, directory: str, pid: int, offset: int = 0) -> None:
+        self._way = way
+        self._offset = offset
+        self._consumed = offset
+        self._acknowledged = offset
+        self._last_ack_s = time.monotonic()
+        self._fetcher: RemoteProcess | None = None
+        self._signals: list[int] = []
+        self._let_go = False
+        self._ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._words = b""
+        self.name = name
+        self.directory = directory
+        self.pid = pid
+        self.synced: Callable[[], Awaitable[None]] | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether all of it has arrived."""
+        return self._ended.done()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        try:
+            while not self._ended.done():
+                async for chunk in self._connection():
+                    yield chunk
+                    # We are asked for the next: the last one has been taken.
+                    self._consumed = self._offset
+                    await self._acknowledge()
+        except BoardError as error:
+            self._fail(error)
+            raise
+
+    async def _connection(self) -> AsyncIterator[bytes]:
+        """What one connection brings; returns when it is lost and there is a new one, or when the command has ended."""
+        try:
+            argv = [self._way.rtprobe, "fetch", self.directory, "--from", str(self._offset)]
+            fetcher = self._fetcher = await self._way.attached(argv)
+            try:
+                await self._repeat_wishes(fetcher)
+                async for chunk in fetcher.chunks():
+                    self._offset += len(chunk)
+                    yield chunk
+                code = await fetcher.wait(_ENDS_S)
+                words = await fetcher.errors()
+            finally:
+                self._fetcher = None
+                await fetcher.end()
+            if code != 0:
+                raise BoardError("the board lost a part of the run", _last(words), "what had arrived is kept")
+            await self._take_end()
+        except (LinkLost, TimeoutError):
+            await self._way.reach()
+
+    async def errors(self) -> bytes:
+        return self._words
+
+    async def close_stdin(self) -> None:
+        """Let go: the spooler closes the stdin of the guard. Repeated on every new connection until it has ended."""
+        self._let_go = True
+        await self._say("let-go")
+
+    async def signal(self, number: int) -> None:
+        self._signals.append(int(number))
+        await self._say(f"signal {len(self._signals)} {int(number)}")
+
+    async def wait(self, timeout_s: float | None = None) -> int:
+        async with asyncio.timeout(timeout_s):
+            return await asyncio.shield(self._ended)
+
+    async def _say(self, line: str) -> None:
+        if self._fetcher is not None and not self._ended.done():
+            await self._fetcher.write(f"{line}\n".encode())
+
+    async def _repeat_wishes(self, fetcher: RemoteProcess) -> None:
+        """Numbered, so that the board does nothing twice."""
+        for number, signal in enumerate(self._signals, 1):
+            await fetcher.write(f"signal {number} {signal}\n".encode())
+        if self._let_go:
+            await fetcher.write(b"let-go\n")
+
+    async def _acknowledge(self) -> None:
+        now = time.monotonic()
+        if self._consumed == self._acknowledged or now - self._last_ack_s < _ACK_EVERY_S or self._fetcher is None:
+            return
+        self._last_ack_s = now
+        upto = self._consumed
+        if self.synced is not None:
+            await self.synced()
+        self._acknowledged = upto
+        await self._say(f"ack {upto}")
+
+    async def _take_end(self) -> None:
+        answer, _ = await self._way.output(["cat", f"{self.directory}/exit"])
+        words = answer.split()
+        if len(words) != 3:
+            raise BoardError("the board does not tell how the run ended", f"{self.directory}/exit cannot be read")
+        code, total, lost = (int(word) for word in words)
+        if self._offset < total:
+            return  # fetch again from there
+        if lost:
+            raise BoardError(
+                f"the board had no room for {lost} bytes of {self.name}", "its budget or its disk was full"
+            )
+        self._words, _ = await self._way.output(["cat", f"{self.directory}/errors"])
+        if not self._ended.done():
+            self._ended.set_result(code)
+
+    def _fail(self, error: BoardError) -> None:
+        if not self._ended.done():
+            self._ended.set_exception(error)
+            self._ended.exception()  # it may be that nobody waits
+
+
+def _last(words: bytes) -> str | None:
+    lines = words.decode(errors="replace").strip().splitlines()
+    return lines[-1].removeprefix("rtprobe: ") if lines else None
