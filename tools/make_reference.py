@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from rtassay.analysis.checks import reference_markdown
 from rtassay.analysis.compare.checks import reference_markdown as comparison_markdown
 from rtassay.boards.binaries import probe_path
 from rtassay.cli.main import VERBS, cli
+from rtassay.experiments.schema import json_schema
 
 ROOT = Path(__file__).parents[1]
 MADE = "<!-- made by `make docs` from the code; do not edit -->\n"
@@ -29,6 +31,8 @@ def cli_page() -> str:
         command = cli.get_command(click.Context(cli), verb)
         assert command is not None
         parts.append(f"\n## rtassay {verb}\n\n```\n{help_of(command, f'rtassay {verb}')}\n```\n")
+        for name, sub in (command.commands if isinstance(command, click.Group) else {}).items():
+            parts.append(f"\n### rtassay {verb} {name}\n\n```\n{help_of(sub, f'rtassay {verb} {name}')}\n```\n")
     return "".join(parts)
 
 
@@ -36,7 +40,7 @@ def probe_page() -> str:
     probe = str(probe_path(None))
     usage = subprocess.run([probe, "--help"], capture_output=True, text=True, check=True).stdout
     parts = [f"# rtprobe\n\n{MADE}\n```\n{usage}```\n"]
-    for name in ("cyclic", "load", "watch", "guard", "describe", "selftest"):
+    for name in ("cyclic", "load", "repeat", "watch", "guard", "describe", "selftest"):
         text = subprocess.run([probe, name, "--help"], capture_output=True, text=True, check=True).stdout
         parts.append(f"\n## rtprobe {name}\n\n```\n{text}```\n")
     return "".join(parts)
@@ -48,6 +52,7 @@ def main() -> int:
         "checks.md": reference_markdown(),
         "comparison-checks.md": comparison_markdown(),
         "rtprobe.md": probe_page(),
+        "experiment.schema.json": json.dumps(json_schema(), indent=1) + "\n",
     }
     stale = []
     for name, text in pages.items():

@@ -2,26 +2,81 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
+import socket
 import subprocess
 import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rtassay.boards.binaries import probe_path
-from rtassay.loads.base import LoadSpec
+from rtassay.loads.base import CLASSES, LoadCommand, LoadResult, LoadSpec, Meter
 from rtassay.model import rooms
+from rtassay.model.errors import UsageError
+from rtassay.model.events import Output
 
 NAMES = list(rooms.table("loads"))
+# What a load is asked for here where nothing is not enough.
+ARGUMENTS = {"command": "sh -c 'sleep 0.2; echo done'"}
+# Nothing of their own output says how much they did: their CPU time stands for it (session.guarded).
+COUNT_NOTHING = {"stress"}
 
 
-def commands(name: str, seconds: int) -> tuple[object, list[list[str]]]:
+def free_port() -> int:
+    with socket.socket() as chosen:
+        chosen.bind(("127.0.0.1", 0))
+        return int(chosen.getsockname()[1])
+
+
+def commands(name: str, seconds: int, **fields: Any) -> tuple[Any, list[LoadCommand]]:
     load = rooms.load("loads", name)()
-    program = None if load.program is None else shutil.which(load.program)
-    if load.program is not None:
-        assert program, f"{load.program} is not installed: apt-get install {load.program}"
-    return load, load.commands(LoadSpec(None, (0,), seconds, 1 << 30, str(probe_path()), program))
+    argument = f"port={free_port()}" if name in ("iperf3", "iperf") else ARGUMENTS.get(name)
+    needed = load.needs(argument)
+    program = None if needed is None else shutil.which(needed)
+    assert needed is None or program, f"{needed} is not installed: tools/setup --test"
+    return load, load.commands(LoadSpec(argument, (0,), seconds, 1 << 30, str(probe_path()), program, **fields))
+
+
+@dataclass
+class Running:
+    """The processes of one load, started as the session starts them: in order, each when the one before is ready."""
+
+    load: Any
+    commands: list[LoadCommand]
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def __enter__(self) -> Running:
+        for command in self.commands:
+            process = subprocess.Popen(command.argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0)
+            self.processes.append(process)
+            if command.ready:
+                time.sleep(0.7)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self.processes:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+    def results(self, timeout: float) -> list[LoadResult]:
+        return [self.result(i, *process.communicate(timeout=timeout)) for i, process in enumerate(self.processes)]
+
+    def result(self, index: int, out: bytes, err: bytes) -> LoadResult:
+        return fed(self.load.meter(self.commands[index].argv), out, err)
+
+
+def fed(meter: Meter, out: bytes, err: bytes, size: int = 1000) -> LoadResult:
+    """What a meter says of output that comes in pieces."""
+    for fd, data in ((2, err), (1, out)):
+        for at in range(0, len(data), size):
+            meter.take(Output(at, fd, data[at : at + size]))
+    return meter.result()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -32,40 +87,75 @@ def test_load_introduces_itself(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_commands_are_lists_of_words(name: str) -> None:
-    _, argvs = commands(name, 5)
-    assert all(argv and all(isinstance(word, str) for word in argv) for argv in argvs)
+def test_commands_are_words_with_known_classes(name: str) -> None:
+    _, made = commands(name, 5)
+    for command in made:
+        assert command.argv and all(isinstance(word, str) for word in command.argv)
+        assert set(command.classes) <= set(CLASSES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_arguments_no_shell_could_read_are_refused(name: str) -> None:
+    with pytest.raises(UsageError):
+        rooms.load("loads", name)().needs("'--unbalanced")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_ends_by_itself_and_reports_its_work(name: str) -> None:
-    load, argvs = commands(name, 1)
-    started = [subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for argv in argvs]
-    for process in started:
-        output, _ = process.communicate(timeout=60)
-        result = load.result(output)
-        assert process.returncode == 0
-        assert result.error is None
-        assert result.operations is not None and result.operations > 0
-        assert result.unit
+    load, made = commands(name, 2)
+    with Running(load, made) as running:
+        for result in running.results(60):
+            assert result.error is None
+            if name not in COUNT_NOTHING:
+                assert result.operations is not None and result.operations > 0 and result.unit
+        assert [process.returncode for process in running.processes] == [0] * len(made)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_ends_when_asked_and_still_reports(name: str) -> None:
-    load, argvs = commands(name, 60)
-    for argv in argvs:
-        process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        time.sleep(1.5)
-        assert process.poll() is None
-        process.send_signal(signal.SIGTERM)
-        output, _ = process.communicate(timeout=20)
-        assert load.result(output).operations is not None
+    load, made = commands(name, 60)
+    with Running(load, made) as running:
+        time.sleep(2.5)
+        assert all(process.poll() is None for process in running.processes)
+        for process in reversed(running.processes):  # clients before their servers
+            process.send_signal(signal.SIGTERM)
+        for result in running.results(20):
+            assert name in COUNT_NOTHING or result.operations is not None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_everything_stays_on_the_cpus_of_the_load(name: str) -> None:
+    load, made = commands(name, 60)
+    with Running(load, made) as running:
+        time.sleep(1.0)
+        for process in running.processes:
+            for pid in family(process.pid):
+                try:
+                    status = Path(f"/proc/{pid}/status").read_text()
+                except (FileNotFoundError, ProcessLookupError):
+                    continue
+                # A parent that only waits for its workers may be anywhere (stress-ng, rtprobe load).
+                allowed = status.partition("Cpus_allowed_list:\t")[2].splitlines()[0]
+                assert allowed == "0" or pid == process.pid, status
+            os.killpg(process.pid, signal.SIGTERM)
+
+
+def family(pid: int) -> list[int]:
+    children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True).stdout.split()
+    return [pid, *(member for child in children for member in family(int(child)))]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_garbage_is_an_error_not_a_number(name: str) -> None:
-    load, argvs = commands(name, 1)
-    for garbage in (b"", b"\xff\x00 nonsense", b"stress-ng: metrc: [1] cpu many\n"):
-        result = load.result(garbage)
-        assert result.operations is None
-        assert result.error or not argvs
+    load, made = commands(name, 1)
+    for command in made:
+        for garbage in (
+            b"",
+            b"\xff\x00 nonsense",
+            b"stress-ng: metrc: [1] cpu many\n",
+            b"Time: 1.0\n",
+            b"[  5] x sec\n",
+        ):
+            result = fed(load.meter(command.argv), garbage, garbage)
+            assert result.operations is None
+            assert result.error

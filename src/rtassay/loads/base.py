@@ -2,13 +2,47 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
+
+from rtassay.model.errors import UsageError
+from rtassay.model.events import Output
+from rtassay.model.manifest import WorkPart
+from rtassay.model.units import format_cpu_list, parse_cpu_list
+
+CLASSES: Final = ("cpu", "cache", "memory", "vm", "io", "hdd", "fork", "timer", "network", "scheduler")
+_AT_CPUS = re.compile(r"@(\d[\d,:-]*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One load as a person asks for it: NAME[:ARGUMENT][@CPUS]."""
+
+    name: str
+    argument: str | None = None
+    cpus: tuple[int, ...] | None = None
+
+    def __str__(self) -> str:
+        argument = "" if self.argument is None else f":{self.argument}"
+        return self.name + argument + ("" if self.cpus is None else f"@{format_cpu_list(self.cpus)}")
+
+
+def parse_asked(text: str) -> Asked:
+    """The parts of NAME[:ARGUMENT][@CPUS]; an `@` that no CPU list ends is a part of the argument. Raises UsageError."""
+    cpus = None
+    if at := _AT_CPUS.search(text):
+        text, cpus = text[: at.start()], parse_cpu_list(at[1])
+    name, colon, argument = text.partition(":")
+    if colon and not argument.strip():
+        raise UsageError(f"'{name}:' names no arguments", hint=f"write {name} alone, or {name}:ARGUMENTS")
+    return Asked(name, argument if colon else None, cpus)
 
 
 @dataclass(frozen=True, slots=True)
 class LoadSpec:
-    """What the session knows when it asks a load for its command lines."""
+    """What the session knows when it asks a load for its command lines. `index`: the how manieth load of the run (0, 1 ...)."""
 
     argument: str | None
     cpus: tuple[int, ...]
@@ -16,28 +50,70 @@ class LoadSpec:
     memory_available_bytes: int | None
     rtprobe: str
     program: str | None
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LoadCommand:
+    """One process to guard. `classes`: which of CLASSES it stresses, empty where that is not known.
+
+    `ready`: words of its output after which the next command may start (a server that listens); such a command ends last.
+    """
+
+    argv: tuple[str, ...]
+    classes: tuple[str, ...] = ()
+    ready: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Work per second, over the time that ended at `mono_ns` of the board's clock; `unit` e.g. `bytes/s`."""
+
+    mono_ns: int
+    value: float
+    unit: str
 
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """Work done, as the load's own output tells: None where it does not."""
+    """Work done, as the load's own output tells: None where it does not. `error`: what went wrong, in its own words."""
 
     operations: float | None
     unit: str | None
     error: str | None = None
+    parts: tuple[WorkPart, ...] = ()
+
+
+class Meter(Protocol):
+    """Reads what one command writes, while it writes it and in constant memory."""
+
+    def take(self, output: Output) -> list[Rate]:
+        """What this piece of stdout (fd 1) or stderr (fd 2) says of work per second; [] where it says nothing."""
+        ...
+
+    def stopping(self) -> None:
+        """From now on the command is being ended: what it complains of after this is no error of its own."""
+        ...
+
+    def result(self) -> LoadResult:
+        """What the command has done, once it has ended or was cut."""
+        ...
 
 
 class Load(Protocol):
-    """One load. It runs under `rtprobe guard --wrap`, which ends it; `program` is what must be on the board (None: rtprobe)."""
+    """One load. Each of its commands runs under `rtprobe guard --wrap`, which proves it alive and ends it on every path."""
 
     name: str
-    program: str | None
     summary: str
 
-    def commands(self, spec: LoadSpec) -> list[list[str]]:
-        """One argv per process to guard. Every command must also end by itself after `spec.duration_s`."""
+    def needs(self, argument: str | None) -> str | None:
+        """The program that must be on the board; None where rtprobe is enough. Raises UsageError for an argument it cannot read."""
         ...
 
-    def result(self, output: bytes) -> LoadResult:
-        """What one command says it did, from its captured stdout and stderr (rtprobe load: its stream)."""
+    def commands(self, spec: LoadSpec) -> list[LoadCommand]:
+        """What to start, in this order. Every command also ends by itself after `spec.duration_s`. Raises UsageError."""
+        ...
+
+    def meter(self, argv: Sequence[str]) -> Meter:
+        """A new reader of the output of one of the commands."""
         ...

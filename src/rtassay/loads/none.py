@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from rtassay.loads.base import LoadResult, LoadSpec
+from collections.abc import Sequence
+
+from rtassay.loads.base import LoadCommand, LoadSpec, Meter
+from rtassay.loads.tools import RepeatMeter
 from rtassay.model.errors import UsageError
 
 
@@ -10,13 +13,16 @@ class NoLoad:
     """Starts nothing."""
 
     name = "none"
-    program: str | None = None
     summary = "no load: the board as it is"
 
-    def commands(self, spec: LoadSpec) -> list[list[str]]:
-        if spec.argument:
+    def needs(self, argument: str | None) -> str | None:
+        if argument:
             raise UsageError("load 'none' takes no argument", hint="write --load none")
+        return None
+
+    def commands(self, spec: LoadSpec) -> list[LoadCommand]:
+        self.needs(spec.argument)
         return []
 
-    def result(self, output: bytes) -> LoadResult:
-        return LoadResult(None, None)
+    def meter(self, argv: Sequence[str]) -> Meter:
+        return RepeatMeter()

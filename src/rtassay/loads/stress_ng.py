@@ -1,11 +1,12 @@
-"""stress-ng as the load: one fixed profile, or the user's own arguments."""
+"""stress-ng as the load: one fixed profile, fixed lists by class, or the user's own arguments."""
 
 from __future__ import annotations
 
-import re
-import shlex
+from collections.abc import Sequence
 
-from rtassay.loads.base import LoadResult, LoadSpec
+from rtassay.loads.base import CLASSES, LoadCommand, LoadSpec, Meter
+from rtassay.loads.stress_ng_output import StressNgMeter
+from rtassay.loads.tools import split
 from rtassay.model.errors import UsageError
 from rtassay.model.units import format_cpu_list
 
@@ -13,12 +14,42 @@ PROFILE = "field"
 _MIB = 1024 * 1024
 _VM_MOST, _VM_LEAST = 256 * _MIB, _MIB
 _VM_FALLBACK = 64 * _MIB
-# stress-ng 0.13 writes these rows as info:, later ones as metrc:.
-_METRIC = re.compile(
-    r"^stress-ng: (?:metrc|info):\s+\[\d+\]\s+(?P<name>[a-z][a-z0-9-]*)\s+(?P<ops>\d+)((?:\s+[\d.]+){5}.*)$",
-    re.MULTILINE,
-)
-_TROUBLE = re.compile(r"^stress-ng: (?:error|fail):\s+\[\d+\]\s+(?P<text>.+?)\s*$", re.MULTILINE)
+_FIELD = ("cpu", "cache", "vm", "timer", "fork", "sem", "msg")
+# The stressors of each class. They do not change between versions of rtassay without a new name of the class.
+STRESSORS: dict[str, tuple[str, ...]] = {
+    "cpu": ("cpu", "matrix"),
+    "cache": ("cache", "bsearch"),
+    "memory": ("memcpy", "stream"),
+    "vm": ("vm", "mmap"),
+    "io": ("io", "aio"),
+    "hdd": ("hdd",),
+    "fork": ("fork", "vfork"),
+    "timer": ("timer", "timerfd"),
+    "network": ("sock", "udp"),
+    "scheduler": ("sem", "msg", "yield"),
+}
+# What other stressors of people's own command lines stress; `--all` and `--class` name more than anyone lists.
+_ALSO = {
+    **dict.fromkeys(
+        ("matrix-3d", "branch", "fp", "crypt", "prime", "trig", "vecmath", "vecwide", "zlib", "atomic"), "cpu"
+    ),
+    **dict.fromkeys(
+        ("l1cache", "icache", "lockbus", "lsearch", "hsearch", "tsearch", "heapsort", "qsort", "cacheline"), "cache"
+    ),
+    **dict.fromkeys(("memrate", "memthrash", "mcontend", "numa", "membarrier"), "memory"),
+    **dict.fromkeys(("bigheap", "brk", "mremap", "madvise", "mlock", "fault", "userfaultfd", "shm", "malloc"), "vm"),
+    **dict.fromkeys(("iomix", "sync-file", "readahead", "rawdev"), "io"),
+    **dict.fromkeys(("fallocate", "dentry", "dir", "file-ioctl", "copy-file", "seek", "revio"), "hdd"),
+    **dict.fromkeys(("clone", "exec", "spawn", "zombie", "daemon"), "fork"),
+    **dict.fromkeys(("itimer", "hrtimers", "clock", "nanosleep", "sleep", "alarm", "cyclic"), "timer"),
+    **dict.fromkeys(
+        ("sockpair", "sockfd", "sockmany", "udp-flood", "rawsock", "rawudp", "icmp-flood", "netdev"), "network"
+    ),
+    **dict.fromkeys(
+        ("switch", "pipe", "futex", "mutex", "affinity", "schedpolicy", "schedmix", "eventfd", "poll"), "scheduler"
+    ),
+}
+_CLASS_OF = {**_ALSO, **{stressor: name for name, stressors in STRESSORS.items() for stressor in stressors}}
 
 
 class StressNgLoad:
@@ -34,54 +65,89 @@ class StressNgLoad:
     - `--fork` (process creation), `--sem` (context switches between threads), `--msg` (messages between processes).
 
     No disk, no network. Only stressors that end in order when all their processes are told to end at once, which is how a guard
-    does it (`switch` and `pipe` then call their own counters corrupt). `stress-ng:ARGS` runs ARGS instead, split as a shell would but given to no shell.
+    does it (`switch` and `pipe` then call their own counters corrupt).
+
+    `stress-ng:cpu,vm,hdd` runs the stressors of those classes (STRESSORS), the files of `io` and `hdd` in /var/tmp. `stress-ng:ARGS`
+    runs ARGS instead, split as a shell would but given to no shell. Work, time and skips of each stressor come from its
+    `--yaml`, written to stdout; from its tables on stderr where a version writes none.
     """
 
     name = "stress-ng"
-    program: str | None = "stress-ng"
-    summary = f"stress-ng, profile '{PROFILE}' (cpu, cache, vm, timer, fork, sem, msg); stress-ng:ARGS for your own"
+    summary = (
+        f"stress-ng, profile '{PROFILE}' (cpu, cache, vm, timer, fork, sem, msg); stress-ng:CLASS,... or stress-ng:ARGS"
+    )
 
-    def commands(self, spec: LoadSpec) -> list[list[str]]:
-        bounded = [
-            spec.program or "stress-ng",
-            "--timeout",
-            f"{spec.duration_s}s",
-            "--metrics-brief",
-            "--temp-path",
-            "/tmp",
-            "--taskset",
-            format_cpu_list(spec.cpus),
-        ]
-        return [bounded + (_profile(spec) if spec.argument is None else _split(spec.argument))]
+    def needs(self, argument: str | None) -> str | None:
+        _classes_named(argument)
+        if argument is not None:
+            split(self.name, argument)
+        return "stress-ng"
 
-    def result(self, output: bytes) -> LoadResult:
-        text = output.decode(errors="replace")
-        rows = [int(match["ops"]) for match in _METRIC.finditer(text)]
-        trouble = _TROUBLE.search(text)
-        error = trouble["text"] if trouble else None
-        if not rows:
-            return LoadResult(None, None, error or "stress-ng printed no metrics")
-        return LoadResult(float(sum(rows)), "bogo ops", error)
+    def commands(self, spec: LoadSpec) -> list[LoadCommand]:
+        arguments, classes = _arguments(spec)
+        bounded = (
+            *(spec.program or "stress-ng", "--timeout", f"{spec.duration_s}s", "--metrics", "--yaml", "/dev/stdout"),
+            *("--temp-path", "/tmp", "--taskset", format_cpu_list(spec.cpus)),
+        )
+        return [LoadCommand((*bounded, *arguments), classes)]
+
+    def meter(self, argv: Sequence[str]) -> Meter:
+        return StressNgMeter()
 
 
-def _profile(spec: LoadSpec) -> list[str]:
-    each = str(len(spec.cpus))
+def _arguments(spec: LoadSpec) -> tuple[list[str], tuple[str, ...]]:
+    if named := _classes_named(spec.argument):
+        stressors = [stressor for name in named for stressor in STRESSORS[name]]
+        places = ["--temp-path", "/var/tmp"] if {"io", "hdd"} & set(named) else []
+        return [*places, *_instances(stressors, spec)], named
+    if spec.argument is None:
+        return _instances(_FIELD, spec), _classes_of([f"--{name}" for name in _FIELD])
+    arguments = split("stress-ng", spec.argument)
+    return arguments, _classes_of(arguments)
+
+
+def _instances(stressors: Sequence[str], spec: LoadSpec) -> list[str]:
+    """One of each per CPU, with sizes that leave the board its memory and its disk."""
+    sized = sum(stressor in ("vm", "mmap") for stressor in stressors) or 1
     vm_bytes = _VM_FALLBACK if spec.memory_available_bytes is None else spec.memory_available_bytes * 3 // 16
     # Some versions share --vm-bytes out between the instances, others give it to each: divided here, it is right or too low.
-    per_instance = max(_VM_LEAST, min(_VM_MOST, vm_bytes // len(spec.cpus)))
-    arguments: list[str] = []
-    for stressor in ("cpu", "cache", "vm", "timer", "fork", "sem", "msg"):
-        arguments += [f"--{stressor}", each]
-    return [*arguments, "--vm-bytes", f"{per_instance // 1024}k", "--timer-freq", "100000"]
-
-
-def _split(argument: str) -> list[str]:
-    try:
-        arguments = shlex.split(argument)
-    except ValueError as error:
-        raise UsageError(f"cannot read the arguments of stress-ng: {argument}", str(error)) from error
-    if not arguments:
-        raise UsageError(
-            "'stress-ng:' names no arguments", hint="write stress-ng alone for its profile, or stress-ng:'--cpu 4'"
-        )
+    each = f"{max(_VM_LEAST, min(_VM_MOST, vm_bytes // len(spec.cpus) // sized)) // 1024}k"
+    more = {
+        "vm": ["--vm-bytes", each],
+        "mmap": ["--mmap-bytes", each],
+        "timer": ["--timer-freq", "100000"],
+        "timerfd": ["--timerfd-freq", "100000"],
+        "hdd": ["--hdd-bytes", "64m"],
+        # Its arrays are four times this; by default the board's own L3, which may be hundreds of MB and seconds for one round.
+        "stream": ["--stream-l3-size", "8m"],
+    }
+    arguments = []
+    for stressor in stressors:
+        arguments += [f"--{stressor}", str(len(spec.cpus))]
+    for stressor in stressors:
+        arguments += more.get(stressor, [])
     return arguments
+
+
+def _classes_named(argument: str | None) -> tuple[str, ...]:
+    """The classes an argument names, () where it holds arguments of stress-ng. Raises UsageError for a class that is none."""
+    if argument is None or argument.lstrip().startswith(("-", "'", '"')) or not argument.strip():
+        return ()
+    names = tuple(part.strip() for part in argument.split(","))
+    for name in names:
+        if name not in STRESSORS:
+            raise UsageError(
+                f"stress-ng has no class '{name}' here",
+                hint=f"known: {', '.join(CLASSES)}; or arguments as stress-ng:'--cpu 4 --vm 2'",
+            )
+    return tuple(dict.fromkeys(names))
+
+
+def _classes_of(arguments: Sequence[str]) -> tuple[str, ...]:
+    """What a command line stresses, as far as that is known; `--all` stresses everything but what it skips."""
+    words = [word.partition("=")[0] for word in arguments]
+    if any(word in ("--all", "-a") for word in words):
+        return CLASSES
+    short = {"-c": "cpu", "-C": "cache", "-m": "vm", "-i": "io", "-d": "hdd", "-f": "fork", "-T": "timer", "-S": "sock"}
+    found = {_CLASS_OF[name] for word in words if (name := short.get(word) or word.removeprefix("--")) in _CLASS_OF}
+    return tuple(name for name in CLASSES if name in found)

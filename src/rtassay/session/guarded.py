@@ -4,68 +4,194 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from rtassay.boards.base import Board, BoardProcess
-from rtassay.loads.base import Load
+from rtassay.loads.base import Load, LoadCommand, LoadResult
 from rtassay.model.errors import BoardError
-from rtassay.model.events import Event, Note, Output
+from rtassay.model.events import End, Event, Note, Output
 from rtassay.model.manifest import LoadEntry
+from rtassay.model.units import NS_PER_S
 from rtassay.session.board_files import said
-from rtassay.wire.stream import StreamParser
+from rtassay.wire.stream import MAGIC, StreamParser
 
+TelemetryRow = tuple[str, str, int, float, str]
+
+MONITOR = "load"
+CPU_TIME_UNIT = "CPU seconds"
 _ALIVE_S = 10.0
 _OUTPUT_KEPT = 4 * 1024 * 1024
+_USAGE = {"processes": "processes", "threads": "threads", "real_time": "threads"}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedLoad:
+    """One process to be started under a guard. `spec` is the load as asked for; several processes may share one."""
+
+    load: Load
+    spec: str
+    cpus: tuple[int, ...]
+    command: LoadCommand
+    tool_version: str | None = None
+
+    def entry(self) -> LoadEntry:
+        """What is known before it has started."""
+        return LoadEntry(
+            name=self.load.name,
+            argv=self.command.argv,
+            cpus=self.cpus,
+            tool_version=self.tool_version,
+            spec=self.spec,
+            classes=self.command.classes,
+        )
+
+
+class LoadWatch:
+    """What the guard's stream tells of one load, while it runs or afterwards.
+
+    Telemetry of the monitor `load`, a name for every quantity as `<index>.<load>.<quantity>`, index counting `manifest.loads`:
+
+    - `cpus` (unit `CPUs`): CPU time used since the reading before, divided by the time since then; `processes`, `threads`, and
+      `real_time` (threads of a real-time class): about once a second, from the guard's `usage`;
+    - `work` (unit such as `bytes/s`): work per second, where the load tells while it runs.
+    """
+
+    def __init__(self, planned: LoadEntry, load: Load) -> None:
+        self._planned = planned
+        self._meter = load.meter(planned.argv)
+        self._notes: dict[str, Note] = {}
+        self._end: End | None = None
+        self._columns: dict[tuple[str, str], tuple[array[int], array[float]]] = {}
+        self._used: tuple[int, int] | None = None
+        self._most_real_time = 0
+        self._result: LoadResult | None = None
+
+    def take(self, events: Iterable[Event]) -> None:
+        for event in events:
+            if isinstance(event, Output):
+                for rate in self._meter.take(event):
+                    self._add("work", rate.unit, rate.mono_ns, rate.value)
+            elif isinstance(event, Note):
+                self._note(event)
+            elif isinstance(event, End):
+                self._end = event
+
+    def stopping(self) -> None:
+        """It is being asked to end now."""
+        self._meter.stopping()
+
+    def entry(self, log: str | None = None) -> LoadEntry:
+        """How it ran so far, on the board's clock. Where the load counts no work itself, its CPU time stands for it."""
+        # A meter may look at its last line only once.
+        result = self._result = self._result or self._meter.result()
+        exited = self._field_of("child_exited")
+        user_ns, system_ns = self._cpu_time(exited)
+        operations, unit = result.operations, result.unit
+        used_ns = self._used[1] if user_ns is None or system_ns is None else user_ns + system_ns
+        if operations is None and result.error is None and used_ns:
+            operations, unit = used_ns / NS_PER_S, CPU_TIME_UNIT
+        return replace(
+            self._planned,
+            started_ns=self._field_of("child_started").get("mono_ns"),
+            ended_ns=exited.get("mono_ns"),
+            stop_asked_ns=self._field_of("owner_gone").get("mono_ns"),
+            exit_code=exited.get("exit_code"),
+            signal=exited.get("signal"),
+            user_ns=user_ns,
+            system_ns=system_ns,
+            operations=operations,
+            operations_unit=unit,
+            parts=result.parts,
+            error=result.error,
+            policy="real-time" if self._most_real_time else None,
+            log=log,
+        )
+
+    def started_entry(self) -> LoadEntry:
+        """That it was started, and so far nothing else."""
+        return replace(self._planned, started_ns=self._field_of("child_started").get("mono_ns"))
+
+    def rows(self, index: int) -> Iterator[TelemetryRow]:
+        """Its telemetry as `store.seal` takes it."""
+        for (quantity, unit), (times, values) in self._columns.items():
+            for mono_ns, value in zip(times, values, strict=True):
+                yield MONITOR, f"{index}.{self._planned.name}.{quantity}", mono_ns, value, unit
+
+    def _note(self, note: Note) -> None:
+        self._notes.setdefault(note.name, note)
+        if note.name == "owner_gone":
+            self._meter.stopping()
+        elif note.name == "usage":
+            self._usage(note)
+        elif note.name == "child_started" and self._used is None:
+            self._used = (int(note.data["mono_ns"]), 0)
+
+    def _usage(self, note: Note) -> None:
+        now, used = int(note.data["mono_ns"]), int(note.data["cpu_ns"])
+        before, self._used = self._used, (now, used)
+        if before is not None and now > before[0]:
+            self._add("cpus", "CPUs", now, (used - before[1]) / (now - before[0]))
+        for name, unit in _USAGE.items():
+            if note.data.get(name) is not None:
+                self._add(name, unit, now, float(note.data[name]))
+        self._most_real_time = max(self._most_real_time, int(note.data.get("real_time") or 0))
+
+    def _add(self, quantity: str, unit: str, mono_ns: int, value: float) -> None:
+        times, values = self._columns.setdefault((quantity, unit), (array("q"), array("d")))
+        times.append(mono_ns)
+        values.append(value)
+
+    def _cpu_time(self, exited: dict[str, int | None]) -> tuple[int | None, int | None]:
+        """Of all its descendants where the guard came to its end, else of those the command waited for."""
+        end = self._end.data if self._end is not None else exited
+        return end.get("user_ns"), end.get("system_ns")
+
+    def _field_of(self, name: str) -> dict[str, int | None]:
+        return self._notes[name].data if name in self._notes else {}
 
 
 class GuardedLoad:
     """One load process. `exited` is set as soon as it is gone, asked to or not."""
 
-    def __init__(
-        self, process: BoardProcess, argv: Sequence[str], cpus: tuple[int, ...], tee: Callable[[bytes], None]
-    ) -> None:
+    def __init__(self, process: BoardProcess, planned: PlannedLoad, tee: Callable[[bytes], None]) -> None:
         self._process = process
-        self._argv = tuple(argv)
-        self._cpus = cpus
+        self._planned = planned
         self._tee = tee
         self._parser = StreamParser()
-        self._output = bytearray()
-        self._notes: dict[str, Note] = {}
+        self._log = bytearray()
         self._started = asyncio.Event()
+        self._ready = asyncio.Event()
+        self.watch = LoadWatch(planned.entry(), planned.load)
         self.exited = asyncio.Event()
         self.reader = asyncio.create_task(self._read())
 
     @classmethod
     async def start(
-        cls,
-        board: Board,
-        rtprobe: str,
-        argv: Sequence[str],
-        cpus: tuple[int, ...],
-        max_ns: int,
-        tee: Callable[[bytes], None],
+        cls, board: Board, rtprobe: str, planned: PlannedLoad, max_ns: int, tee: Callable[[bytes], None]
     ) -> GuardedLoad:
-        guard = [rtprobe, "guard", "--attached", "--wrap", "--max", f"{max_ns}ns", "--", *argv]
-        return cls(await board.start(guard), argv, cpus, tee)
+        options = ["--attached", "--wrap", "--usage", "--max", f"{max_ns}ns"]
+        return cls(await board.start([rtprobe, "guard", *options, "--", *planned.command.argv]), planned, tee)
 
     async def wait_started(self) -> None:
-        """Until the guard says that it runs. Raises BoardError when it did not start."""
-        waits = [asyncio.create_task(self._started.wait()), self.reader]
-        done, _ = await asyncio.wait(waits, timeout=_ALIVE_S, return_when=asyncio.FIRST_COMPLETED)
-        waits[0].cancel()
-        if self.reader in done and (error := self.reader.exception()):
-            raise error
+        """Until the guard says that it runs, and it says itself that it is ready, where it does. Raises BoardError otherwise."""
+        await self._wait(self._started)
         if not self._started.is_set():
-            raise BoardError(
-                f"the load did not start: {shlex.join(self._argv)}", self._last_words(await self._errors())
-            )
+            raise BoardError(f"the load did not start: {self._line}", await self._last_words())
+        if self._planned.command.ready is not None:
+            await self._wait(self._ready)
+            if not self._ready.is_set():
+                raise BoardError(f"the load does not get ready: {self._line}", await self._last_words())
 
     async def check_alive(self) -> None:
         """Raises BoardError if it is gone already: a load that ends by itself at once loads nothing."""
         if self.exited.is_set():
-            why = self._last_words(await self._errors())
+            await asyncio.wait([self.reader], timeout=_ALIVE_S)
             raise BoardError(
-                f"the load ended at once: {shlex.join(self._argv)}", why, "try its command by hand, or --load builtin"
+                f"the load ended at once: {self._line}",
+                await self._last_words(),
+                "try its command by hand, or --load builtin",
             )
 
     async def stop(self, timeout_s: float) -> None:
@@ -74,42 +200,29 @@ class GuardedLoad:
         await asyncio.wait([self.reader], timeout=timeout_s)
 
     @property
-    def output(self) -> bytes:
-        """What it wrote to stdout and stderr, the first 4 MiB."""
-        return bytes(self._output)
+    def ends_last(self) -> bool:
+        """Whether others need it until their end."""
+        return self._planned.command.ready is not None
 
-    def entry(self, load: Load, tool_version: str | None, log: str | None) -> LoadEntry:
-        """How it ran, on the board's clock."""
-        result = load.result(self.output)
-        exited = self._field_of("child_exited")
-        return LoadEntry(
-            name=load.name,
-            argv=self._argv,
-            cpus=self._cpus,
-            tool_version=tool_version,
-            started_ns=self._field_of("child_started").get("mono_ns"),
-            ended_ns=exited.get("mono_ns"),
-            stop_asked_ns=self._field_of("owner_gone").get("mono_ns"),
-            exit_code=exited.get("exit_code"),
-            signal=exited.get("signal"),
-            user_ns=exited.get("user_ns"),
-            system_ns=exited.get("system_ns"),
-            operations=result.operations,
-            operations_unit=result.unit,
-            log=log,
-            error=result.error,
-        )
+    @property
+    def log(self) -> bytes:
+        """The text it wrote to stdout and stderr, in order of time, the first 4 MiB."""
+        return bytes(self._log)
 
-    def _field_of(self, name: str) -> dict[str, int | None]:
-        return self._notes[name].data if name in self._notes else {}
+    @property
+    def _line(self) -> str:
+        return shlex.join(self._planned.command.argv)
 
-    async def _errors(self) -> bytes:
-        if not self.reader.done():
-            return b""
-        return await self._process.errors()
+    async def _wait(self, event: asyncio.Event) -> None:
+        waiting = asyncio.create_task(event.wait())
+        done, _ = await asyncio.wait([waiting, self.reader], timeout=_ALIVE_S, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        if self.reader in done and (error := self.reader.exception()):
+            raise error
 
-    def _last_words(self, errors: bytes) -> str | None:
-        return said(self.output) or said(errors)
+    async def _last_words(self) -> str | None:
+        errors = await self._process.errors() if self.reader.done() else b""
+        return said(self.log) or said(errors)
 
     async def _read(self) -> None:
         try:
@@ -121,12 +234,23 @@ class GuardedLoad:
             self.exited.set()
 
     def _take(self, events: Sequence[Event]) -> None:
+        self.watch.take(events)
         for event in events:
             if isinstance(event, Output):
-                self._output += event.data[: _OUTPUT_KEPT - len(self._output)]
-            elif isinstance(event, Note):
-                self._notes.setdefault(event.name, event)
-                if event.name == "child_started":
-                    self._started.set()
-                elif event.name == "child_exited":
-                    self.exited.set()
+                self._keep(event)
+            elif isinstance(event, Note) and event.name == "child_started":
+                self._started.set()
+            elif isinstance(event, Note) and event.name == "child_exited":
+                self.exited.set()
+
+    def _keep(self, output: Output) -> None:
+        # The stream of rtprobe's own loads is no text.
+        if output.fd == 1 and (self._binary or output.data.startswith(MAGIC)):
+            self._binary = True
+            return
+        self._log += output.data[: _OUTPUT_KEPT - len(self._log)]
+        ready = self._planned.command.ready
+        if ready is not None and not self._ready.is_set() and ready.encode() in self._log:
+            self._ready.set()
+
+    _binary = False

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rtassay.boards.base import Board
-from rtassay.loads.base import Load, LoadSpec
+from rtassay.loads.base import Asked, Load, LoadSpec, parse_asked
 from rtassay.model import rooms
 from rtassay.model.cyclictest import equivalent
 from rtassay.model.errors import BoardError, UsageError
@@ -17,6 +17,7 @@ from rtassay.model.units import NS_PER_S, format_cpu_list
 from rtassay.probes.base import Probe
 from rtassay.session import inventory
 from rtassay.session.board_files import read_files
+from rtassay.session.guarded import PlannedLoad
 
 DEFAULT_INTERVAL_NS = 997_000
 DEFAULT_DURATION_NS = 60 * NS_PER_S
@@ -26,7 +27,7 @@ GRACE_NS = 45 * NS_PER_S
 # How long a load may take to get under way: processes forked, memory touched.
 SPIN_UP_NS = NS_PER_S
 _VERSION = re.compile(r"\d+\.\d+[\w.]*")
-_PACKAGES = {"cyclictest": "rt-tests", "stress-ng": "stress-ng"}
+_PACKAGES = {"cyclictest": "rt-tests", "hackbench": "rt-tests"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,7 @@ class Prepared:
     plan: Plan
     rtprobe: str
     probe: Probe
-    load: Load
-    load_commands: tuple[tuple[str, ...], ...]
+    loads: tuple[PlannedLoad, ...]
     inventory: dict[str, Any]
     tool_versions: dict[str, str]
 
@@ -65,9 +65,7 @@ async def prepare(board: Board, asked: Plan, *, isolated: bool, lanes: int | Non
     """Decide everything. Raises UsageError for what cannot be done, BoardError for what the board lacks."""
     probe: Probe = rooms.load("probes", asked.probe)()
     probe.check(asked)
-    load_name, _, load_argument = asked.load.partition(":")
-    if load_name != "auto":
-        rooms.load("loads", load_name)
+    wanted = asked_loads(asked)
     rtprobe = await board.probe()
     files = await read_files(board, rtprobe, inventory.PATHS)
     facts = inventory.describe(files, await _boot_config(board, rtprobe, files))
@@ -78,22 +76,25 @@ async def prepare(board: Board, asked: Plan, *, isolated: bool, lanes: int | Non
         )
     cpus = _measured_cpus(asked, allowed, facts, isolated=isolated, lanes=lanes)
     load_cpus = _subset("--load-cpus", asked.load_cpus, allowed)
-    load, program = await _load(board, load_name)
-    plan = _complete(asked, cpus, load_cpus, f"{load.name}:{load_argument}" if load_argument else load.name)
+    wanted = tuple([await _resolved(board, load) for load in wanted])
+    plan = _complete(asked, cpus, load_cpus, wanted)
     probe_program = rtprobe if probe.program is None else await _needed(board, probe.program)
-    spec = LoadSpec(
-        argument=load_argument or None,
-        cpus=load_cpus,
-        duration_s=load_seconds(plan),
-        memory_available_bytes=facts["memory"]["available_bytes"],
-        rtprobe=rtprobe,
-        program=program,
-    )
-    commands = tuple(tuple(command) for command in load.commands(spec))
-    versions = {}
-    for name, path in ((load.program, program), (probe.program, probe_program)):
-        if name is not None and path is not None and (version := await _version(board, path)):
-            versions[name] = version
+    versions: dict[str, str] = {}
+    loads: list[PlannedLoad] = []
+    for index, load in enumerate(wanted):
+        of_load = load.cpus and _subset(f"--load {load}", load.cpus, allowed)
+        spec = LoadSpec(
+            argument=load.argument,
+            cpus=of_load or load_cpus,
+            duration_s=load_seconds(plan),
+            memory_available_bytes=_share(facts["memory"]["available_bytes"], len(wanted)),
+            rtprobe=rtprobe,
+            program=None,
+            index=index,
+        )
+        loads += await _planned(board, load, spec, versions)
+    if probe.program is not None and (version := await _version(board, probe_program)):
+        versions[probe.program] = version
     # The probe gets the policy as asked: it may fall back only where none was.
     command = probe.command(replace(plan, policy=asked.policy, priority=asked.priority), probe_program, cpus)
     return Prepared(
@@ -101,8 +102,7 @@ async def prepare(board: Board, asked: Plan, *, isolated: bool, lanes: int | Non
         plan=replace(plan, command=tuple(command), cyclictest_equivalent=equivalent(plan)),
         rtprobe=rtprobe,
         probe=probe,
-        load=load,
-        load_commands=commands,
+        loads=tuple(loads),
         inventory=facts,
         tool_versions=versions,
     )
@@ -113,7 +113,18 @@ def load_seconds(plan: Plan) -> int:
     return -(-(plan.warm_up_ns + planned_ns(plan) + SPIN_UP_NS + 2 * GRACE_NS) // NS_PER_S)
 
 
-def _complete(asked: Plan, cpus: tuple[int, ...], load_cpus: tuple[int, ...], load: str) -> Plan:
+def asked_loads(plan: Plan) -> tuple[Asked, ...]:
+    """The loads a plan asks for, with names that exist (or `auto`); () for none. Raises UsageError."""
+    loads = tuple(parse_asked(text) for text in plan.loads or (plan.load,))
+    for load in loads:
+        if load.name != "auto":
+            rooms.load("loads", load.name)().needs(load.argument)
+    if len(loads) > 1 and any(load.name == "none" for load in loads):
+        raise UsageError("--load none excludes other loads", hint="leave it out")
+    return loads
+
+
+def _complete(asked: Plan, cpus: tuple[int, ...], load_cpus: tuple[int, ...], loads: tuple[Asked, ...]) -> Plan:
     policy = asked.policy or "fifo"
     unbounded = asked.duration_ns is None and asked.count is None
     return replace(
@@ -126,7 +137,8 @@ def _complete(asked: Plan, cpus: tuple[int, ...], load_cpus: tuple[int, ...], lo
         aligned=bool(asked.aligned),
         cpus=cpus,
         load_cpus=load_cpus,
-        load=load,
+        load=" + ".join(str(load) for load in loads),
+        loads=tuple(str(load) for load in loads if load.name != "none"),
     )
 
 
@@ -165,12 +177,29 @@ def _subset(option: str, wanted: tuple[int, ...] | None, allowed: tuple[int, ...
     return tuple(sorted(set(wanted)))
 
 
-async def _load(board: Board, name: str) -> tuple[Load, str | None]:
-    """The load and its program. `auto`: stress-ng where the board has it, else what rtprobe brings along."""
-    if name == "auto":
-        name = "stress-ng" if await board.which("stress-ng") else "builtin"
-    load: Load = rooms.load("loads", name)()
-    return load, None if load.program is None else await _needed(board, load.program)
+async def _resolved(board: Board, load: Asked) -> Asked:
+    """`auto` by its name here: stress-ng where the board has it, else what rtprobe brings along."""
+    if load.name != "auto":
+        return load
+    return replace(load, name="stress-ng" if await board.which("stress-ng") else "builtin")
+
+
+def _share(available_bytes: int | None, loads: int) -> int | None:
+    """Several loads share the memory of which each would take its part."""
+    return None if available_bytes is None else available_bytes // max(1, loads)
+
+
+async def _planned(board: Board, asked: Asked, spec: LoadSpec, versions: dict[str, str]) -> list[PlannedLoad]:
+    """The processes of one load; the version of its program goes into `versions`, by the load's name."""
+    load: Load = rooms.load("loads", asked.name)()
+    program = load.needs(asked.argument)
+    path = None if program is None else await _needed(board, program)
+    # Of a person's own command nobody knows what an option --version would do.
+    known = path is None or asked.name in versions or asked.name != program
+    if path is not None and not known and (version := await _version(board, path)):
+        versions[asked.name] = version
+    commands = load.commands(replace(spec, program=path))
+    return [PlannedLoad(load, str(asked), spec.cpus, command, versions.get(asked.name)) for command in commands]
 
 
 async def _needed(board: Board, program: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import shutil
 import time
 from collections.abc import Callable, Coroutine, Mapping
@@ -15,14 +16,14 @@ from typing import Any, TypeVar
 from rtassay import __version__
 from rtassay.boards.base import Board
 from rtassay.model.errors import BoardError, RtassayError
-from rtassay.model.manifest import LoadEntry, Manifest, Plan
+from rtassay.model.manifest import Manifest, Plan
 from rtassay.session import inventory
 from rtassay.session.board_files import read_files, take_file
 from rtassay.session.control import Interrupted, Progress, RunResult, StopRequest
-from rtassay.session.guarded import GuardedLoad
+from rtassay.session.loads import Loads
 from rtassay.session.measure import Measurement
 from rtassay.session.prepare import GRACE_NS, SPIN_UP_NS, Prepared, load_seconds, prepare
-from rtassay.session.telemetry import SeriesKeeper, Telemetry, all_monitors
+from rtassay.session.telemetry import SeriesKeeper, Telemetry, all_monitors, housekeeping
 from rtassay.store import RecordingWriter, new_id
 
 T = TypeVar("T")
@@ -81,7 +82,7 @@ class _Run:
         self._stop = stop
         self._writer: RecordingWriter | None = None
         self._telemetry: Telemetry | None = None
-        self._loads: list[GuardedLoad] = []
+        self._loads = Loads(self._tee)
         self._measurement: Measurement | None = None
         self._seen: SeriesKeeper | None = None
         self._warnings: list[str] = []
@@ -111,29 +112,22 @@ class _Run:
             all_monitors(),
             _longest_ns(prepared),
             lambda data: self._tee("telemetry.rtw", data),
+            housekeeping(prepared.inventory, prepared.cpus),
         )
         self._watch(self._telemetry.reader)
 
     async def _start_loads(self, prepared: Prepared) -> None:
         """All of them proven alive, and still alive after a second of getting under way."""
-        if not prepared.load_commands:
+        if not prepared.loads:
             return
         self._tell("load", planned_ns=SPIN_UP_NS)
-        assert prepared.plan.load_cpus is not None
-        for index, argv in enumerate(prepared.load_commands):
-            tee = _tee_to(self._tee, f"load-{index}.rtw")
-            load = await GuardedLoad.start(
-                self._board, prepared.rtprobe, argv, prepared.plan.load_cpus, _longest_ns(prepared), tee
-            )
-            self._loads.append(load)
-            self._watch(load.reader)
-        for load in self._loads:
-            await self._or_stopped(load.wait_started())
+        await self._loads.start(
+            self._board, prepared.rtprobe, prepared.loads, _longest_ns(prepared), self._watch, self._or_stopped
+        )
         await self._or_stopped(asyncio.sleep(SPIN_UP_NS / _NS))
-        for load in self._loads:
-            await load.check_alive()
+        await self._loads.check_alive()
         # Should this process die, the recording still says what ran: with a start and, so far, no end.
-        self._update(loads=tuple(load.entry(prepared.load, None, None) for load in self._loads))
+        self._update(loads=self._loads.started_entries())
 
     async def _warm_up(self, prepared: Prepared) -> None:
         begun = time.monotonic()
@@ -194,10 +188,9 @@ class _Run:
         self._tell("collect")
         measurement = self._measurement
         assert measurement is not None
-        await asyncio.gather(*(load.stop(_LOAD_ENDS_S) for load in self._loads))
-        if not all(load.reader.done() for load in self._loads):
+        if not await self._loads.stop(_LOAD_ENDS_S):
             self._warnings.append(f"the load had not ended {_LOAD_ENDS_S:.0f} s after it was asked to")
-        entries = tuple(self._load_entry(prepared, index, load) for index, load in enumerate(self._loads))
+        entries = self._loads.entries()
         facts = measurement.facts
         if words := await measurement.words():
             self._tee("logs/probe.txt", words)
@@ -234,6 +227,9 @@ class _Run:
         try:
             if self._telemetry is not None:
                 self._seen = await self._telemetry.stop(_LOAD_ENDS_S)
+                self._update(monitors=self._seen.entries())
+                if self._seen.cut_short is not None:
+                    self._warnings.append(f"monitors: {self._seen.cut_short}")
             return inventory.describe_end(await read_files(self._board, prepared.rtprobe, inventory.END_PATHS))
         except BoardError as error:
             self._warnings.append(str(error))
@@ -252,7 +248,7 @@ class _Run:
             seal,
             writer.path,
             parser_for=lambda manifest: probe.parser(manifest.plan),
-            telemetry_rows=None if self._seen is None else self._seen.rows(),
+            telemetry_rows=None if self._seen is None else itertools.chain(self._seen.rows(), self._loads.rows()),
             messages=() if self._seen is None else self._seen.messages,
         )
         return RunResult(writer.path, manifest.id, manifest.end_reason or "unknown", self._stop.asked.is_set())
@@ -261,7 +257,7 @@ class _Run:
         """Nothing we started is left on the board when this returns. Harmless when all has ended."""
         with contextlib.suppress(RtassayError, OSError):
             await self._board.close()
-        readers = [load.reader for load in self._loads]
+        readers = self._loads.readers
         readers += [part.reader for part in (self._telemetry, self._measurement) if part is not None]
         for reader in readers:
             reader.cancel()
@@ -285,17 +281,6 @@ class _Run:
             note=self._note,
             tool_versions={"rtassay": __version__, **prepared.tool_versions},
         )
-
-    def _load_entry(self, prepared: Prepared, index: int, load: GuardedLoad) -> LoadEntry:
-        entry = load.entry(prepared.load, prepared.tool_versions.get(prepared.load.name), f"logs/load-{index}.txt")
-        # What rtprobe's own load writes is a stream, no text: its result stands for it.
-        text = (
-            load.output
-            if prepared.load.program is not None
-            else f"{entry.operations} {entry.operations_unit}\n".encode()
-        )
-        self._tee(f"logs/load-{index}.txt", text)
-        return entry
 
     def _tee(self, name: str, data: bytes) -> None:
         assert self._writer is not None
@@ -338,10 +323,6 @@ class _Run:
 def _longest_ns(prepared: Prepared) -> int:
     """The guard's limit for what runs beside the probe: later than the load would end by itself."""
     return (load_seconds(prepared.plan) + 5) * _NS
-
-
-def _tee_to(tee: Callable[[str, bytes], None], name: str) -> Callable[[bytes], None]:
-    return lambda data: tee(name, data)
 
 
 def _now() -> str:

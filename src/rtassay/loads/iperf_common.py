@@ -1,0 +1,173 @@
+"""What iperf3 and iperf share: how a connection is asked for, and rows of intervals to work per second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rtassay.loads.base import LoadResult, Rate
+from rtassay.loads.tools import RepeatMeter, split
+from rtassay.model.errors import UsageError
+from rtassay.model.manifest import WorkPart
+
+LOOPBACK = "127.0.0.1"
+CLASSES = ("network",)
+_VALUES = ("client", "port", "streams", "rate", "bind")
+_FLAGS = ("server", "both", "reverse", "udp")
+_PORTS = range(1, 65536)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """`client` and `server` both off: a pair of them on the loopback. `raw`: the tool's own arguments instead."""
+
+    client: str | None = None
+    server: bool = False
+    port: int | None = None
+    streams: int = 1
+    rate: str | None = None
+    bind: str | None = None
+    both: bool = False
+    reverse: bool = False
+    udp: bool = False
+    raw: tuple[str, ...] = ()
+
+    @property
+    def pair(self) -> bool:
+        """A server and a client, both on the board."""
+        return not (self.client or self.server or self.raw)
+
+    @property
+    def interval_s(self) -> int:
+        """Seconds between rows; fewer rows where each is a hundred lines."""
+        return 1 if self.streams <= 8 else 10
+
+
+def parse(name: str, argument: str | None) -> Connection:
+    """`client=HOST,port=5201,streams=4,both,udp`, `server`, or arguments of the tool itself. Raises UsageError."""
+    if argument is None:
+        return Connection()
+    if argument.lstrip().startswith("-"):
+        return _raw(name, split(name, argument))
+    known: dict[str, str] = {}
+    flags: set[str] = set()
+    for part in argument.split(","):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if equals and key in _VALUES and value:
+            known[key] = value
+        elif not equals and key in _FLAGS:
+            flags.add(key)
+        else:
+            raise UsageError(
+                f"{name} does not know '{part.strip()}'",
+                hint=f"known: client=HOST, server, port=N, streams=N, rate=10M, bind=ADDRESS, both, reverse, udp; or {name}:'-c HOST ...'",
+            )
+    found = Connection(
+        client=known.get("client"),
+        server="server" in flags,
+        port=_number(name, "port", known.get("port"), _PORTS),
+        streams=_number(name, "streams", known.get("streams"), range(1, 129)) or 1,
+        rate=known.get("rate"),
+        bind=known.get("bind"),
+        both="both" in flags,
+        reverse="reverse" in flags,
+        udp="udp" in flags,
+    )
+    if found.client and found.server:
+        raise UsageError(f"{name}: client=HOST and server exclude each other", hint=f"ask for {name} twice")
+    if found.server and (found.both or found.reverse):
+        raise UsageError(
+            f"{name}: the client says which way data goes", hint="leave 'both' and 'reverse' to the other end"
+        )
+    if found.both and found.reverse:
+        raise UsageError(f"{name}: 'both' and 'reverse' exclude each other")
+    return found
+
+
+def _raw(name: str, words: list[str]) -> Connection:
+    server = any(word in ("-s", "--server") for word in words)
+    client = any(word in ("-c", "--client") or word.startswith(("-c", "--client=")) for word in words)
+    if server == client:
+        raise UsageError(f"{name}:{' '.join(words)} is neither a client nor a server", hint="give -c HOST or -s")
+    if any(word in ("-J", "--json", "-D", "--daemon", "--logfile", "-y") for word in words):
+        raise UsageError(f"{name} must stay in the foreground and write text", hint="leave -J, -D and --logfile out")
+    streams = [after for word, after in pairwise(words) if word in ("-P", "--parallel")]
+    number = int(streams[0]) if streams and streams[0].isdigit() else 1
+    return Connection(server=server, client=None if server else "as given", streams=number, raw=tuple(words))
+
+
+def _number(name: str, key: str, text: str | None, allowed: range) -> int | None:
+    if text is None:
+        return None
+    if not text.isdigit() or int(text) not in allowed:
+        raise UsageError(f"{name}: {key}={text} is not a number from {allowed[0]} to {allowed[-1]}")
+    return int(text)
+
+
+@dataclass(slots=True)
+class _Way:
+    bytes: float = 0.0
+    seconds: float = 0.0
+    streams: int = 0
+
+
+class IntervalMeter(RepeatMeter):
+    """Sums the rows of all connections, by the way the data went; a row of all streams together is one rate."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ways: dict[str, _Way] = {}
+        self._ends: dict[str, float] = {}
+        self._open: tuple[float, float, int, float] | None = None
+
+    def counts_rounds(self) -> bool:
+        return False
+
+    def connected(self) -> None:
+        """A new connection: intervals begin at 0 again."""
+        self._ends.clear()
+
+    def row(self, mono_ns: int, way: str, stream: str, begin: float, end: float, sent: float) -> list[Rate]:
+        """One row of one stream: `sent` bytes from `begin` to `end`, in seconds of the connection. A sum at the end is left out."""
+        known = self._ends.get(stream)
+        if (known is not None and begin < known - 1e-6) or end <= begin:
+            return []
+        total = self._ways.setdefault(way, _Way())
+        if known is None:
+            total.streams += 1
+        total.bytes += sent
+        total.seconds = max(total.seconds, end)
+        self._ends[stream] = end
+        return self._rate(mono_ns, begin, end, sent)
+
+    def _rate(self, mono_ns: int, begin: float, end: float, sent: float) -> list[Rate]:
+        """Rows of one interval come together: its rate is known when the next begins."""
+        if self._open is not None and abs(self._open[0] - begin) < 0.1:
+            self._open = (begin, max(end, self._open[1]), mono_ns, self._open[3] + sent)
+            return []
+        done, self._open = self._open, (begin, end, mono_ns, sent)
+        if done is None or done[1] - done[0] < 0.5:
+            return []
+        return [Rate(done[2], done[3] / (done[1] - done[0]), "bytes/s")]
+
+    def summary(self) -> LoadResult:
+        parts = tuple(
+            WorkPart(way, total.bytes, "bytes", total.seconds, total.streams) for way, total in self._ways.items()
+        )
+        done = sum(total.bytes for total in self._ways.values())
+        if not done:
+            return LoadResult(None, None, self.trouble() or self.failure() or "no data went through", parts)
+        return LoadResult(done, "bytes", self.trouble() or self.failure(), parts)
+
+    def trouble(self) -> str | None:
+        """What the tool called an error, if it did."""
+        return None
+
+
+def given(words: Iterable[str], *names: str) -> bool:
+    """Whether an option is among a person's own arguments, in any spelling."""
+    return any(
+        word in names or any(word.startswith(f"{name}=" if name.startswith("--") else name) for name in names)
+        for word in words
+    )

@@ -1,0 +1,113 @@
+"""All loads of a run: started in order, proven alive, ended in order, and what they did as entries and telemetry."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rtassay.boards.base import Board
+from rtassay.model import rooms
+from rtassay.model.errors import RtassayError
+from rtassay.model.manifest import LoadEntry, Manifest
+from rtassay.session.guarded import GuardedLoad, LoadWatch, PlannedLoad, TelemetryRow
+from rtassay.wire.stream import StreamParser, read_events
+
+
+class Loads:
+    """The guarded loads of one run. `tee(name, bytes)` keeps their streams and logs."""
+
+    def __init__(self, tee: Callable[[str, bytes], None]) -> None:
+        self._tee = tee
+        self._guarded: list[GuardedLoad] = []
+
+    @property
+    def readers(self) -> list[asyncio.Task[None]]:
+        """The tasks that read their streams."""
+        return [load.reader for load in self._guarded]
+
+    async def start(
+        self,
+        board: Board,
+        rtprobe: str,
+        planned: Sequence[PlannedLoad],
+        max_ns: int,
+        started: Callable[[asyncio.Task[None]], None],
+        unless_stopped: Callable[[Coroutine[Any, Any, None]], Coroutine[Any, Any, None]],
+    ) -> None:
+        """Start them one by one; `started` hears of every reader. One that others need is ready before the next is started."""
+        for index, one in enumerate(planned):
+            load = await GuardedLoad.start(board, rtprobe, one, max_ns, self._tee_of(index))
+            self._guarded.append(load)
+            started(load.reader)
+            if load.ends_last:
+                await unless_stopped(load.wait_started())
+        for load in self._guarded:
+            await unless_stopped(load.wait_started())
+
+    async def check_alive(self) -> None:
+        """Raises BoardError for one that has ended already."""
+        for load in self._guarded:
+            await load.check_alive()
+
+    async def stop(self, timeout_s: float) -> bool:
+        """End them, servers after their clients. False if one had not ended within `timeout_s`."""
+        for load in self._guarded:
+            load.watch.stopping()
+        for last in (False, True):
+            await asyncio.gather(*(load.stop(timeout_s) for load in self._guarded if load.ends_last is last))
+        return all(load.reader.done() for load in self._guarded)
+
+    def started_entries(self) -> tuple[LoadEntry, ...]:
+        """What is known of them while they run: should this process die, the recording still says what ran."""
+        return tuple(load.watch.started_entry() for load in self._guarded)
+
+    def entries(self) -> tuple[LoadEntry, ...]:
+        """How they ran; their logs are written."""
+        entries = []
+        for index, load in enumerate(self._guarded):
+            log = f"logs/load-{index}.txt"
+            entry = load.watch.entry(log)
+            # rtprobe's own loads write a stream, no text: the result stands for it.
+            self._tee(log, load.log or f"{entry.operations} {entry.operations_unit}\n".encode())
+            entries.append(entry)
+        return tuple(entries)
+
+    def rows(self) -> Iterator[TelemetryRow]:
+        """Their telemetry (LoadWatch)."""
+        for index, load in enumerate(self._guarded):
+            yield from load.watch.rows(index)
+
+    def _tee_of(self, index: int) -> Callable[[bytes], None]:
+        return lambda data: self._tee(f"load-{index}.rtw", data)
+
+
+class RecordedLoads:
+    """Loads of an unsealed recording, from its `load-<i>.rtw`. For sealing what a dead host left."""
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self._watches: dict[int, LoadWatch] = {}
+        for index, entry in enumerate(manifest.loads):
+            stream = path / f"load-{index}.rtw"
+            try:
+                load = rooms.load("loads", entry.name)()
+            except RtassayError:
+                continue  # a load of someone else's that is not installed here
+            if stream.is_file():
+                watch = LoadWatch(entry, load)
+                watch.take(read_events(stream, StreamParser()))
+                self._watches[index] = watch
+
+    def rows(self) -> Iterator[TelemetryRow]:
+        """Their telemetry (LoadWatch)."""
+        for index, watch in self._watches.items():
+            yield from watch.rows(index)
+
+    def into(self, manifest: Manifest, path: Path) -> Manifest:
+        """The manifest with what their streams tell, as `store.seal` asks for it at its end (`finish`)."""
+        loads = list(manifest.loads)
+        for index, watch in self._watches.items():
+            loads[index] = watch.entry(f"logs/load-{index}.txt")
+        return replace(manifest, loads=tuple(loads))
