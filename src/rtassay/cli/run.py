@@ -39,10 +39,11 @@ class CyclictestCommand(click.Command):
 @requirement_options
 @click.option(
     "--load",
-    default="auto",
-    show_default=True,
-    metavar="NAME[:ARGS]",
-    help="stress-ng, builtin or none; auto is stress-ng where the board has it, else builtin.",
+    multiple=True,
+    default=("auto",),
+    metavar="NAME[:ARGS][@CPUS]",
+    help="stress-ng, stress, hackbench, iperf3, iperf, builtin, command:CMD or none; several at once by several --load. "
+    "auto is stress-ng where the board has it, else builtin.  [default: auto]",
 )
 @click.option(
     "--duration",

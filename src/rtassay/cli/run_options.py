@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from rtassay.loads.base import parse_asked
 from rtassay.model import rooms
 from rtassay.model.errors import UsageError
 from rtassay.model.manifest import Plan
@@ -39,12 +40,13 @@ def parse_dma_latency(text: str | None) -> int | None:
     return int(text)
 
 
-def parse_load(text: str) -> str:
-    """`auto` or NAME[:ARGS] of the room `loads`, checked."""
-    name, _, _ = text.partition(":")
-    if name != "auto":
-        rooms.load("loads", name)
-    return text
+def parse_loads(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """`auto` or NAME[:ARGS][@CPUS] of the room `loads` each, checked as far as that can be without the board."""
+    for text in texts:
+        load = parse_asked(text)
+        if load.name != "auto":
+            rooms.load("loads", load.name)().needs(load.argument)
+    return texts
 
 
 def make_plan(options: dict[str, Any]) -> Plan:
@@ -60,6 +62,7 @@ def make_plan(options: dict[str, Any]) -> Plan:
         raise UsageError("--duration is shorter than one --interval")
     _check_distance(options["distance"], options)
     cpus = options["cpus"]
+    loads = parse_loads(tuple(options["load"]))
     return Plan(
         probe=options["probe"],
         interval_ns=interval_ns,
@@ -70,7 +73,8 @@ def make_plan(options: dict[str, Any]) -> Plan:
         priority=priority,
         cpus=cpus if isinstance(cpus, tuple) else None,
         load_cpus=options["load_cpus"],
-        load=parse_load(options["load"]),
+        load=" + ".join(loads),
+        loads=loads,
         deadline_ns=options["deadline_ns"],
         p_target=options["p_target"],
         confidence=options["confidence"],
