@@ -25,7 +25,7 @@ const struct source_kind *source_find(const char *name, const char **argument)
 		if (strlen(kind->name) != length || strncmp(kind->name, name, length))
 			continue;
 		/* An argument is there where one is wanted, and nowhere else. */
-		if ((kind->argument != NULL) != (name[length] == ':' && name[length + 1] != 0))
+		if (kind->argument ? !name[length] || !name[length + 1] : name[length] != 0)
 			return NULL;
 		*argument = kind->argument ? name + length + 1 : "";
 		return kind;

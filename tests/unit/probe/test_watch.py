@@ -265,3 +265,238 @@ def test_inventory_of_all_processes() -> None:
     assert f"/proc/{os.getpid()}/stat" in facts["paths"]  # type: ignore[operator]
     mine = found[facts["paths"].index(f"/proc/{os.getpid()}/stat")]  # type: ignore[attr-defined]
     assert mine.content.startswith(f"{os.getpid()} (".encode())
+
+
+def test_a_period_reads_a_path_less_often(tmp_path: Path) -> None:
+    dear, both = tmp_path / "dear", tmp_path / "both"
+    for path in (dear, both):
+        path.write_text("x")
+    facts, found, end = watch_while(
+        lambda wait: wait(40),
+        "/proc/uptime",
+        f"100ms:{tmp_path}/dear",
+        f"1h:{tmp_path}/b*",
+        str(both),
+        f"1h:{tmp_path}/no*",
+    )
+    assert facts["paths"] == ["/proc/uptime", str(dear), str(both)]  # plain names
+    assert facts["unmatched"] == [f"{tmp_path}/no*"] and facts["slower_ns"] == {str(dear): 100_000_000}
+    readings = [[f.mono_ns for f in found if f.path == i] for i in range(3)]
+    assert len(readings[0]) - 1 <= len(readings[2]) <= len(readings[0])  # asked for twice: the shorter period
+    assert 2 <= len(readings[1]) <= len(readings[0]) / 4
+    assert end["rounds"] >= len(readings[0]) - 1
+
+
+def test_names_that_look_like_a_period_or_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("5s:x", "@clock", "a:b"):
+        (tmp_path / name).write_text(name)
+    facts, found = watch_once("./5s:x", "./@clock", "a:b", "1h:./5s:x")
+    assert facts["paths"] == ["./5s:x", "./@clock", "a:b"] and facts["slower_ns"] == {}
+    assert [f.content for f in found] == [b"5s:x", b"@clock", b"a:b"]
+
+
+@pytest.mark.parametrize("name", ["@", "@nothing", "@clock:", "@clock:x", "@run", "@run:", "@msr", "@kms", "5s:@none"])
+def test_a_source_that_is_none_is_a_usage_error(name: str) -> None:
+    done = run("watch", "--count", "1", name)
+    assert done.returncode == 2 and done.stdout == b"" and b"no source" in done.stderr
+
+
+def test_clock_offsets_and_steering() -> None:
+    before = time.time_ns() - time.monotonic_ns()
+    _, (found,) = watch_once("@clock")
+    after = time.time_ns() - time.monotonic_ns()
+    real, boot, status, freq = found.content.decode().split()
+    boot_now = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.monotonic_ns()
+    assert min(before, after) - 10**9 < int(real) < max(before, after) + 10**9
+    assert abs(int(boot) - boot_now) < 10**9
+    assert status.isdigit() and freq.lstrip("-").isdigit()
+
+
+def kernel_says(text: str) -> None:
+    Path("/dev/kmsg").write_text(f"<6>{text}\n")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: writes to the kernel's log")
+def test_kernel_messages_come_once_with_their_time() -> None:
+    first, second = f"rtassay test {os.urandom(8).hex()}", f"rtassay test {os.urandom(8).hex()}"
+    kernel_says(first)
+    told_ns: list[int] = []
+
+    def change(wait: Callable[[int], None]) -> None:
+        wait(3)
+        told_ns.append(time.monotonic_ns())
+        kernel_says(second)
+        told_ns.append(time.monotonic_ns())
+        wait(5)
+
+    _, found, _ = watch_while(change, "@kmsg")
+    log = b"".join(f.content for f in found).decode(errors="replace").splitlines()
+    numbers = [int(line.split(",")[1]) for line in log]
+    assert numbers == sorted(set(numbers))  # none twice
+    assert [sum(text in line for line in log) for text in (first, second)] == [1, 1]
+    (line,) = (line for line in log if second in line)
+    prefix, _, text = line.partition(";")
+    priority, _, usec = prefix.split(",")[:3]
+    assert text == second and int(priority) & 7 == 6
+    assert told_ns[0] - 10**9 < int(usec) * 1000 < told_ns[1] + 10**9  # the log's clock may differ a little from ours
+    assert all(not line.startswith(" ") and ";" in line for line in log)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: reads the kernel's log")
+def test_a_long_log_comes_in_frames_of_whole_lines() -> None:
+    _, all_at_once = watch_once("@kmsg", more=("--max-bytes", "1000000"))
+    _, found = watch_once("@kmsg", more=("--max-bytes", "700"))
+    assert len(found) > 10
+    assert b"".join(f.content for f in found).startswith(all_at_once[0].content[:700])
+    assert all(f.content.endswith(b"\n") for f in found if f.content and not f.cut)
+    assert all(f.content.count(b"\n") == 0 and len(f.content) == 700 for f in found if f.cut)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: SCHED_FIFO")
+def test_real_time_threads_are_named_with_their_cpu_time() -> None:
+    """A thread that becomes real-time while the watch runs is found, its CPU time grows, and it is gone when it is plain again."""
+    hog = (
+        "import os, sys, threading, time\n"
+        "def work():\n"
+        "    tid = threading.get_native_id()\n"
+        "    open(f'/proc/self/task/{tid}/comm', 'w').write('a) b 9\\n c')\n"
+        "    time.sleep(0.3)\n"
+        "    os.sched_setscheduler(tid, os.SCHED_RR, os.sched_param(7))\n"
+        "    until = time.thread_time() + 0.3\n"
+        "    while time.thread_time() < until: pass\n"
+        "    os.sched_setscheduler(tid, os.SCHED_OTHER, os.sched_param(0))\n"
+        "    sys.stdin.read()\n"
+        "threading.Thread(target=work).start()\n"
+    )
+
+    def change(wait: Callable[[int], None]) -> None:
+        wait(3)
+        process = subprocess.Popen(["python3", "-S", "-c", hog], stdin=subprocess.PIPE)
+        pids.append(process.pid)
+        wait(60)
+        process.communicate()
+
+    pids: list[int] = []
+    _, found, _ = watch_while(change, "@rt-threads")
+    rows = [line.split(" ", 8) for f in found for line in f.content.decode().splitlines()]
+    assert all(len(row) == 9 and row[2] in ("fifo", "rr", "deadline") for row in rows)
+    assert all(int(row[3]) in range(100) and all(int(n) >= 0 for n in row[4:8]) for row in rows)
+    mine = [row for row in rows if int(row[1]) == pids[0]]
+    assert {(row[2], row[3], row[8]) for row in mine} == {("rr", "7", "a) b 9? c")}
+    (tid,) = {int(row[0]) for row in mine}
+    assert tid != pids[0]
+    run_ns = [int(row[5]) for row in mine]
+    assert len(run_ns) >= 2 and run_ns == sorted(run_ns) and run_ns[-1] <= 10**9
+    assert str(pids[0]).encode() not in found[-1].content.split() or found[-1].same
+    for f in found:
+        tids = [int(line.split()[0]) for line in f.content.splitlines()]
+        assert tids == sorted(set(tids))
+
+
+def test_registers_of_every_cpu() -> None:
+    _, (wrong, known) = watch_once("@msr:zz", "@msr:0x34")
+    assert wrong.error == errno.EINVAL
+    driver = sorted(Path("/dev/cpu").glob("[0-9]*/msr"))
+    if not driver:
+        assert known.error == errno.ENOENT
+    elif known.error:
+        assert known.error in (errno.EIO, errno.EACCES, errno.EPERM)
+    else:
+        rows = [line.split() for line in known.content.decode().splitlines()]
+        assert rows and all(len(row) == 2 and row[0].isdigit() and row[1].isdigit() for row in rows)
+
+
+def test_programs_are_run_beside_the_files(tmp_path: Path) -> None:
+    look = tmp_path / "look"
+    look.write_text(
+        '#!/bin/sh\nread line\necho "$1|$2|$3|$line"\necho unseen >&2\n'
+        "ps -o cls=,ni= -p $$ | tr -s ' '; taskset -p $$ | sed 's/.*: //'\n"
+    )
+    look.chmod(0o755)
+    cpu = max(os.sched_getaffinity(0))
+    source = f"@run:{look} one  two  *"
+    begun = time.monotonic_ns()
+    facts, found = watch_once(source, "/proc/uptime", more=("--cpus", str(cpu)))
+    assert facts["paths"] == [source, "/proc/uptime"]
+    assert facts["obtained"]["affinity"] == [cpu]  # type: ignore[index]
+    assert [f.path for f in found] == [1, 0]  # the file did not wait
+    assert found[1].content.decode().split("\n")[:2] == ["one|two|*|", " TS 0"]
+    assert found[1].content.decode().split("\n")[2] == f"{1 << cpu:x}"
+    assert begun <= found[0].mono_ns <= found[1].mono_ns
+
+
+def test_programs_that_fail(tmp_path: Path) -> None:
+    plain, trace = tmp_path / "plain", tmp_path / "trace"
+    plain.write_text("no program")
+    names = [
+        "@run:no-such-program-here",
+        f"@run:{plain}",
+        "@run:false",
+        "@run:sh -c kill${IFS}-9${IFS}$$",
+        "@run:ls /nowhere/at/all",
+    ]
+    count = f"@run:tee -a {trace}"
+    facts, found, _ = watch_while(lambda wait: wait(60), "/proc/uptime", *names, count)
+    assert facts["paths"][1:] == [*names, count]  # type: ignore[index]
+    errors = [[f.error for f in found if f.path == 1 + i] for i in range(5)]
+    assert errors == [[errno.ENOENT], [errno.EACCES], [errno.EIO], [errno.EIO], [errno.EIO]]  # each error once
+    assert sum(f.path == 6 for f in found) >= 2  # while others ran again and again
+
+
+def test_a_program_that_hangs_is_killed_with_its_children() -> None:
+    hang = "@run:sh -c sleep${IFS}30&sleep${IFS}30"
+    with family() as members:
+        process = members.start("watch", "--every", "20ms", "--count", "30", "/proc/uptime", hang)
+        seen, errors = process.communicate(timeout=PATIENCE_S)
+        assert errors == b"" and members.alive() == []
+    frames = whole(seen, "watch")
+    found = files(frames)
+    assert [f.error for f in found if f.path == 1] == [errno.ETIMEDOUT]
+    begun = frames[0].json["mono_ns"]
+    assert next(f.mono_ns for f in found if f.path == 1) - begun >= 500_000_000
+    before = [f for f in found if f.path == 0 and f.mono_ns - begun < 500_000_000]
+    assert len(before) >= 2  # the rounds went on
+
+
+def test_a_program_is_not_left_behind() -> None:
+    """Neither by a watch that is told to end nor by one that is killed."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with family() as members:
+            process = members.start("watch", "--every", "10s", "@run:sleep 50")
+            members.wait_for(2)
+            process.send_signal(number)
+            process.communicate(timeout=PATIENCE_S)
+            members.wait_gone()
+
+
+def test_a_program_that_floods_is_cut_and_ended() -> None:
+    with family() as members:
+        process = members.start(
+            "watch", "--count", "1", "--max-bytes", "1000", "@run:yes", "@run:head -c 1000 /dev/zero"
+        )
+        seen, errors = process.communicate(timeout=PATIENCE_S)
+        assert errors == b"" and members.alive() == []
+    found = {f.path: f for f in files(whole(seen, "watch"))}
+    assert found[0].cut and found[0].content == b"y\n" * 500
+    assert not found[1].cut and found[1].content == bytes(1000)
+
+
+def test_many_programs_at_once() -> None:
+    names = [f"@run:echo {n}" for n in range(60)]
+    _, found = watch_once(*names)
+    assert {f.path: f.content for f in found} == {n: f"{n}\n".encode() for n in range(60)}
+
+
+def test_the_cost_of_the_watch_is_told_with_its_programs() -> None:
+    burn = "@run:timeout 0.4 sh -c while${IFS}:;do${IFS}:;done;echo${IFS}x"
+    done = run("watch", "--count", "1", "/proc/uptime")
+    cheap = whole(done.stdout, "watch")[-1].json["cpu_ns"]
+    done = run("watch", "--count", "1", "/proc/uptime", burn)
+    dear = whole(done.stdout, "watch")[-1].json["cpu_ns"]
+    assert 0 < cheap < dear
+
+
+def test_cpus_that_are_not_there() -> None:
+    done = run("watch", "--count", "1", "--cpus", "4000", "/proc/uptime")
+    assert done.returncode == 3 and b"--cpus" in done.stderr and done.stdout == b""
