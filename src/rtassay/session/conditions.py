@@ -63,9 +63,10 @@ def _idle_state(state: Mapping[str, str]) -> dict[str, Any]:
 
 
 def idle_driver(files: Mapping[str, bytes]) -> dict[str, str | None]:
-    """`driver` and `governor` of cpuidle."""
+    """`driver` and `governor` of cpuidle; None where there is none."""
+    driver = _text(files, f"{_CPUS}/cpuidle/current_driver")
     governor = _text(files, f"{_CPUS}/cpuidle/current_governor") or _text(files, f"{_CPUS}/cpuidle/current_governor_ro")
-    return {"driver": _text(files, f"{_CPUS}/cpuidle/current_driver"), "governor": governor}
+    return {"driver": None if driver == "none" else driver, "governor": governor}
 
 
 def dma_latency_us(files: Mapping[str, bytes]) -> int | None:

@@ -57,6 +57,12 @@ def test_a_board_that_tells_everything() -> None:
     assert found["throttle_messages"] == ["[70.250000] sched: RT throttling activated"]
 
 
+def test_a_kernel_without_a_driver_of_idle_states() -> None:
+    files = {f"{CPU}/cpuidle/current_driver": b"none\n", f"{CPU}/cpuidle/current_governor": b"menu\n"}
+    assert conditions.idle_driver(files) == {"driver": None, "governor": "menu"}
+    assert conditions.idle_states(files) is None
+
+
 def test_a_log_without_throttling_is_not_a_log_that_cannot_be_read() -> None:
     assert conditions.throttle_messages({"@kmsg": b"6,1,5,-;Booting Linux\n"}) == []
     assert conditions.throttle_messages({}) is None
