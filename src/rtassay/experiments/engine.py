@@ -13,7 +13,7 @@ from rtassay.experiments.cooling import Cooled, cool_down
 from rtassay.experiments.directory import RECORDINGS, ExperimentLock, last_written_s
 from rtassay.experiments.journal import Journal, states
 from rtassay.experiments.matrix import OVERHEAD_NS, Cell, ExperimentPlan, estimate_ns
-from rtassay.experiments.recovery import Found, ends_of, recover, unfinished
+from rtassay.experiments.recovery import Found, cut_off_while_measuring, ends_of, recover, unfinished
 from rtassay.model.errors import BoardError, RtassayError, UsageError
 from rtassay.model.manifest import Manifest
 from rtassay.model.units import NS_PER_S
@@ -148,7 +148,7 @@ class _Experiment:
 
     async def _wait_for_leftovers(self) -> None:
         """After a crash in a cell, until nothing of it can run on the board any more."""
-        if not any(state.state == "running" for state in self._states.values()):
+        if not cut_off_while_measuring(self._path, self._states):
             return
         wait_s = min(_LEFTOVERS_END_S, last_written_s(self._path) + _LEFTOVERS_END_S - time.time())
         if wait_s > 0:

@@ -16,7 +16,9 @@ import msgspec
 from rtassay.experiments.schema import Correction, ExperimentFile, Scenario, Settings, known_fields
 from rtassay.model import rooms
 from rtassay.model.errors import InputFileError, RtassayError, UsageError
+from rtassay.model.manifest import Plan
 from rtassay.model.units import parse_cpu_list, parse_duration_ns
+from rtassay.session.prepare import asked_loads
 from rtassay.store.disk import explain
 
 _AT = re.compile(r"(?P<what>.*?)(?: - at `(?P<path>\$[^`]*)`)?$", re.DOTALL)
@@ -26,6 +28,7 @@ _CHOICES = (
     "abba", "random-blocks", "as-written", "on-change", "each-block", "fifo", "rr", "other", "cell", "combination", "off",
     "board", "kernel", "load", "probe", "scenario",
 )  # fmt: skip
+_IDLE = ("idle", "none")
 # The levels of a matrix; more is a slip of the pen.
 _CELLS_MOST = 100_000
 
@@ -160,6 +163,11 @@ def _check(file: ExperimentFile, at: str, faults: _Faults) -> None:
     for index, probe in enumerate(file.probes):
         faults.tried(f"{at}.probes[{index}]", lambda probe=probe: rooms.load("probes", probe))  # type: ignore[misc]
     for index, load in enumerate(file.loads):
+        # The level becomes the label `load`: any other word there would count as a load that someone else runs.
+        if not load.run and load.name not in _IDLE:
+            faults.add(
+                f"{at}.loads[{index}].name", f"'{load.name}' runs nothing", 'name it "idle", or say what it runs'
+            )
         for position, spec in enumerate(load.run):
             _check_load(spec, f"{at}.loads[{index}].run[{position}]", faults)
     for index, scenario in enumerate(file.scenarios):
@@ -175,14 +183,10 @@ def _check(file: ExperimentFile, at: str, faults: _Faults) -> None:
 
 
 def _check_load(spec: str, path: str, faults: _Faults) -> None:
-    name = re.split(r"[:@]", spec, maxsplit=1)[0]
-    if name == "none":
+    if spec.partition(":")[0] == "none":
         faults.add(path, "'none' runs nothing", "an idle board is a load whose run is empty: run = []")
     else:
-        faults.tried(path, lambda: rooms.load("loads", name))
-    before, at, cpus = spec.rpartition("@")
-    if at and before and re.fullmatch(r"[\d,:-]+", cpus):
-        faults.tried(path, lambda: parse_cpu_list(cpus))
+        faults.tried(path, lambda: asked_loads(Plan(loads=(spec,))))
 
 
 def _check_scenario(scenario: Scenario, file: ExperimentFile, path: str, faults: _Faults) -> None:

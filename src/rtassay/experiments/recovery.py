@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from rtassay.experiments.directory import RECORDINGS
-from rtassay.experiments.journal import Journal, states
+from rtassay.experiments.journal import CellState, Journal, states
 from rtassay.experiments.matrix import Cell
 from rtassay.model.errors import BoardError, RtassayError
 from rtassay.model.manifest import Manifest
@@ -59,6 +59,20 @@ def recover(path: Path, cells: dict[str, Cell], plan_hash: str, journal: Journal
             journal.add("superseded", cell=cell.id, recording=recording_id, why=why)
             superseded.append(recording_id)
     return Found(tuple(adopted), tuple(superseded))
+
+
+def cut_off_while_measuring(path: Path, known: Mapping[str, CellState]) -> bool:
+    """Whether something of an interrupted cell may still run on the board: until all is collected its loads and probe do."""
+    running = {cell: state for cell, state in known.items() if state.state == "running"}
+    if not running:
+        return False
+    over = set()
+    for recording in recordings(path / RECORDINGS):
+        with contextlib.suppress(RtassayError):
+            manifest = load_manifest(recording)
+            if manifest.sealed or manifest.wall_end is not None:
+                over.add((manifest.labels.get("cell"), manifest.labels.get("attempt")))
+    return any((cell, str(state.attempts)) not in over for cell, state in running.items())
 
 
 def _completed(recording: Path, manifest: Manifest, finish: Finish) -> tuple[str | None, Manifest]:

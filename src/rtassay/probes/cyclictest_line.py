@@ -86,13 +86,13 @@ def parser(plan: Plan) -> Parser:
         "argv": list(asked.argv),
     }
     scale_ns = 1 if asked.nanoseconds else NS_PER_US
-    if asked.verbose:
-        from rtassay.probes.cyclictest_rows import CyclictestRows
+    from rtassay.probes.cyclictest_rows import CyclictestRows, LiveSummary
 
+    if asked.verbose:
         return CyclictestRows(facts, scale_ns)
     if asked.histogram is not None:
         return CyclictestText(facts, scale_ns=scale_ns)
-    return CyclictestText(facts, whole=True, unit="ns" if scale_ns == 1 else "us")
+    return LiveSummary(facts, scale_ns)
 
 
 def lanes(asked: CyclictestArgv, cpus: tuple[int, ...]) -> list[dict[str, Any]]:
