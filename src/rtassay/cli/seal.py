@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,15 +47,21 @@ def command(recording: str, as_json: bool) -> int:
 def finish(path: Path) -> Manifest:
     """Seal the recording at `path` from what it holds, judge it, and return its manifest."""
     from rtassay import store
+    from rtassay.session.loads import RecordedLoads
     from rtassay.session.telemetry import recorded
 
-    seen = recorded(path)
+    seen, loads = recorded(path), RecordedLoads(path, store.load_manifest(path))
+
+    def complete(manifest: Manifest, path: Path) -> Manifest:
+        manifest = loads.into(manifest, path)
+        return manifest if seen is None else seen.into(manifest, path)
+
     store.seal(
         path,
         parser_for=parser_for,
-        telemetry_rows=None if seen is None else seen.rows(),
+        telemetry_rows=None if seen is None else itertools.chain(seen.rows(), loads.rows()),
         messages=() if seen is None else seen.messages,
-        finish=None if seen is None else seen.into,
+        finish=complete,
     )
     opened = store.open_recording(path)
     cache_findings(path, judge(opened, own_requirement(opened.manifest)))
