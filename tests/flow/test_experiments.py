@@ -45,7 +45,7 @@ def test_killed_at_ten_moments_and_resumed_each_time_every_cell_is_measured_once
     kills = moments(seed)
     print(f"seed {seed}: {kills}")
     file = tmp_path / "killed.toml"
-    file.write_text(SMALL.format(repeats=4))
+    file.write_text(SMALL.format(repeats=3))
     path = tmp_path / "experiment"
     result = killed_and_resumed(file, path, kills)
     check_invariants(path, result, kills)

@@ -38,13 +38,14 @@ def plan_json(plan: ExperimentPlan) -> dict[str, Any]:
     """Schema rtassay/plan/1."""
     from rtassay.experiments.matrix import estimate_ns, probe_command
 
+    commands = {cell.combination: probe_command(cell) for cell in {c.combination: c for c in plan.cells}.values()}
     cells = [
         {
             "id": cell.id,
             **{key: getattr(cell, key) for key in ("order", "block", "repeat", *_LEVELS)},
             "length_ns": cell.length_ns,
             "argv": list(cell.plan.argv),
-            "probe_command": probe_command(cell),
+            "probe_command": commands[cell.combination],
             "loads": list(cell.plan.loads),
         }
         for cell in plan.cells

@@ -111,8 +111,9 @@ class ExperimentPlan:
 def make_plan(file: ExperimentFile, *, corrected: bool = False, scale: Fraction = Fraction(1)) -> ExperimentPlan:
     """The cells of a checked file. Raises InputFileError for a combination that its probe refuses, with its levels."""
     notes: dict[str, None] = {}
+    plans = _plans(file, scale, notes)
     cells = tuple(
-        _cell(file, levels, order, block, repeat, fresh, scale, notes)
+        _cell(plans, levels, order, block, repeat, fresh)
         for order, (levels, block, repeat, fresh) in enumerate(_ordered(file), 1)
     )
     deadline = file.acceptance.deadline
@@ -188,23 +189,32 @@ def _block(file: ExperimentFile, block: int) -> list[list[Levels]]:
     return groups
 
 
-def _cell(
-    file: ExperimentFile,
-    levels: Levels,
-    order: int,
-    block: int,
-    repeat: int,
-    fresh: bool,
-    scale: Fraction,
-    notes: dict[str, None],
-) -> Cell:
+Place = tuple[str, str, str, str]
+
+
+def _place(levels: Levels) -> Place:
+    board, _, load, probe, scenario = levels
+    return board, load.name, probe, scenario.name
+
+
+def _plans(file: ExperimentFile, scale: Fraction, notes: dict[str, None]) -> dict[Place, Plan]:
+    """The Plan of every combination; kernels and repeats share it."""
+    found: dict[Place, Plan] = {}
+    for levels in (levels for group in _groups(file) for levels in group):
+        if (place := _place(levels)) in found:
+            continue
+        board, _, load, probe, scenario = levels
+        try:
+            found[place] = _plan(file, board, load, probe, scenario, scale, notes)
+        except RtassayError as error:
+            raise InputFileError(
+                f"load={load.name} probe={probe} scenario={scenario.name} cannot be measured", str(error), error.hint
+            ) from error
+    return found
+
+
+def _cell(plans: dict[Place, Plan], levels: Levels, order: int, block: int, repeat: int, fresh: bool) -> Cell:
     board, kernel, load, probe, scenario = levels
-    try:
-        plan = _plan(file, board, load, probe, scenario, scale, notes)
-    except RtassayError as error:
-        raise InputFileError(
-            f"load={load.name} probe={probe} scenario={scenario.name} cannot be measured", str(error), error.hint
-        ) from error
     identity = [board, kernel, load.name, probe, scenario.name, repeat]
     return Cell(
         id=hashlib.sha256(msgspec.json.encode(identity)).hexdigest()[:12],
@@ -216,7 +226,7 @@ def _cell(
         load=load.name,
         probe=probe,
         scenario=scenario.name,
-        plan=plan,
+        plan=plans[_place(levels)],
         lanes=scenario.lanes,
         isolated=scenario.cpus == "isolated",
         fresh_boot=fresh,
