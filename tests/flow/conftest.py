@@ -14,7 +14,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from flow_support import MARK, PLAN, Marked
+from flow_support import MARK, PLAN, Marked, namespace_mark
 
 from rtassay.boards.local import LocalBoard
 from rtassay.session.control import Progress, RunResult, StopRequest
@@ -23,10 +23,11 @@ from rtassay.session.run import run
 
 @pytest.fixture
 def marked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Marked]:
-    mark = Marked(uuid.uuid4().hex)
-    monkeypatch.setenv(MARK, mark.value)
-    yield mark
-    mark.wait_gone()
+    with namespace_mark() as namespace:
+        mark = Marked(uuid.uuid4().hex, namespace)
+        monkeypatch.setenv(MARK, mark.value)
+        yield mark
+        mark.wait_gone()
 
 
 @pytest.fixture

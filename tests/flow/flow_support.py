@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
+import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,22 +21,53 @@ PLAN = Plan(
 )
 
 
+def free_port() -> int:
+    with socket.socket() as chosen:
+        chosen.bind(("127.0.0.1", 0))
+        return int(chosen.getsockname()[1])
+
+
+@contextlib.contextmanager
+def namespace_mark() -> Iterator[str | None]:
+    """A mark that no program loses by writing over its environment, as stress-ng's processes do to name themselves: a UTS namespace
+    of our own (the same host name), which all children inherit. None without the permission."""
+    libc, new_uts = ctypes.CDLL(None, use_errno=True), 0x04000000
+    with Path("/proc/thread-self/ns/uts").open() as before:
+        if libc.unshare(new_uts):
+            yield None
+            return
+        try:
+            yield str(Path("/proc/thread-self/ns/uts").readlink())
+        finally:
+            assert libc.setns(before.fileno(), new_uts) == 0
+
+
 @dataclass
 class Marked:
     """Processes that carry our mark: whoever we started, and whoever they started."""
 
     value: str
+    namespace: str | None = None
+
+    def _has_mark(self, entry: Path) -> bool:
+        if str((entry / "ns/uts").readlink()) == self.namespace:
+            return True
+        return f"{MARK}={self.value}".encode() in (entry / "environ").read_bytes().split(b"\0")
 
     def pids(self) -> dict[int, str]:
         """pid -> command line of every live process with the mark, this one excepted."""
-        mine = f"{MARK}={self.value}".encode()
         found = {}
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit() or int(entry.name) == os.getpid():
                 continue
             try:
-                if mine in (entry / "environ").read_bytes().split(b"\0"):
-                    found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                if (
+                    self._has_mark(entry)
+                    and (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()[0] not in "ZX"
+                ):
+                    found[int(entry.name)] = (
+                        (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                    )
             except OSError:
                 continue
         return found

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -18,7 +19,7 @@ from typing import Any
 
 import faults
 import pytest
-from flow_support import Marked, assert_account_is_exact
+from flow_support import Marked, assert_account_is_exact, free_port
 
 from rtassay import store
 from rtassay.model.errors import BoardError, NewerFormat
@@ -119,6 +120,8 @@ def test_a_killed_host_leaves_no_process_and_a_readable_recording(load: str, mar
         read_until(host, "measure")
         marked.wait_for("cyclic", without=["guard"])
         time.sleep(2.5)
+        if load == "stress-ng" and marked.namespace:
+            assert marked.find("stress-ng-"), "a worker that named itself anew is not seen: then none is missed below"
         host.kill()
         host.wait()
         marked.wait_gone(timeout_s=15)
@@ -134,6 +137,41 @@ def test_a_killed_host_leaves_no_process_and_a_readable_recording(load: str, mar
     assert {row[0] for row in rows} >= {"cpu"}
     sealed = store.seal(path, telemetry_rows=seen.rows(), messages=seen.messages)
     assert sealed.sealed and sealed.damage.cut
+
+
+# What the guards have to end: workers that name themselves anew, storms of forks, daemons, two ends of a connection.
+KILLED_LOADS = {
+    "stress-ng": ["stress-ng:--cpu 1 --fork 2 --vm 1 --vm-bytes 8m"],
+    "daemons": ["stress-ng:--daemon 1 --vfork 1"],
+    "hackbench": ["hackbench:-g 1 -l 50"],
+    "iperf3": ["iperf3:port=PORT"],
+    "two": ["stress-ng:--cpu 1", "hackbench:-g 1 -l 50"],
+}
+KILL_SEED = int(os.environ.get("RTASSAY_TEST_SEED") or time.time_ns() % 10**6)
+
+
+@pytest.mark.parametrize("name", [*KILLED_LOADS, *KILLED_LOADS])
+def test_a_host_killed_at_any_moment_leaves_nothing(
+    name: str, marked: Marked, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Ten kill points. The moment comes from the seed, which a failure shows; RTASSAY_TEST_SEED repeats it."""
+    program = KILLED_LOADS[name][0].partition(":")[0]
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+    moment = random.Random(f"{KILL_SEED} {request.node.name}").uniform(0.3, 5.0)
+    print(f"RTASSAY_TEST_SEED={KILL_SEED}: {request.node.name} is killed after {moment:.3f} s")
+    specs = [spec.replace("PORT", str(free_port())) for spec in KILLED_LOADS[name]]
+    with driver(tmp_path, load="", loads=specs, duration_ns=120 * S) as host:
+        time.sleep(moment)
+        assert host.poll() is None, host.stderr and host.stderr.read()
+        seen = set(marked.pids())
+        host.kill()
+        host.wait()
+        marked.wait_gone(timeout_s=15)
+    assert host.pid in seen  # the mark was there to be found
+    for path in tmp_path.glob("*.rta"):
+        manifest = store.load_manifest(path)
+        assert not manifest.sealed and not store.is_running(path)
 
 
 def test_control_c_of_the_host_is_heard_by_the_host_alone(marked: Marked, tmp_path: Path) -> None:
