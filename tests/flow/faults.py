@@ -11,6 +11,7 @@ import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
+from rtassay.boards.base import NeverAway
 from rtassay.boards.local import LocalBoard, LocalProcess
 from rtassay.model.errors import BoardError
 
@@ -95,13 +96,13 @@ class FaultyProcess:
         return await self._process.wait(timeout_s)
 
 
-class FaultyBoard:
+class FaultyBoard(NeverAway):
     """The local board, with faults by word and programs replaced or hidden (`{"cyclictest": None}`: not installed)."""
 
     name = "faulty"
-    detaches = False
 
     def __init__(self, faults: dict[str, Fault] | None = None, programs: dict[str, Path | None] | None = None) -> None:
+        super().__init__()
         self._board = LocalBoard()
         self._faults = faults or {}
         self._programs = programs or {}

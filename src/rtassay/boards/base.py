@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
+
+from rtassay.model.errors import UsageError
 
 
 class BoardProcess(Protocol):
@@ -37,10 +39,36 @@ class Board(Protocol):
     """One way to reach a board. Commands are lists, never strings: no shell is needed on the board.
 
     Every method raises BoardError when the board or the way to it fails.
+
+    `detaches`: what was launched goes on without a connection. `notice` is told sentences for people while things go on. `synced` is
+    awaited before the board may forget what has arrived here: set it to what makes that safe on disk.
     """
 
     name: str
     detaches: bool
+    notice: Callable[[str], None]
+    synced: Callable[[], Awaitable[None]]
+
+    @property
+    def connected(self) -> bool: ...
+
+    @property
+    def offline_s(self) -> float:
+        """Seconds without a connection since `open`: whatever is bounded in time may take that much longer."""
+        ...
+
+    @property
+    def memory(self) -> Mapping[str, Any] | None:
+        """Once open: what `recall` needs, as JSON, after this process has died; None where nothing outlives it."""
+        ...
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Before `open`: take over the run of a host that died. Raises UsageError where nothing can be left of it."""
+        ...
+
+    async def reattach(self, name: str, offset: int) -> BoardProcess:
+        """After `recall` and `open`: what was launched as `name`, with its stream from byte `offset` on."""
+        ...
 
     async def open(self) -> None:
         """Get into contact. Raises BoardError with the next step if that cannot be."""
@@ -77,3 +105,28 @@ class Board(Protocol):
     async def close(self) -> None:
         """Let go of the board; everything started through it has ended."""
         ...
+
+
+async def nothing_to_sync() -> None:
+    return
+
+
+class NeverAway:
+    """Part of a transport whose commands live and die with us: there is no connection to lose, and nothing to find again."""
+
+    detaches = False
+    connected = True
+    offline_s = 0.0
+    memory: Mapping[str, Any] | None = None
+
+    def __init__(self) -> None:
+        self.notice: Callable[[str], None] = lambda sentence: None
+        self.synced: Callable[[], Awaitable[None]] = nothing_to_sync
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        raise UsageError(
+            "there is nothing to attach to", "a run on this machine ends with its host", "rtassay seal finishes it"
+        )
+
+    async def reattach(self, name: str, offset: int) -> BoardProcess:
+        raise UsageError(f"there is no '{name}' to attach to", "a run on this machine ends with its host")

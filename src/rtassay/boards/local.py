@@ -11,6 +11,7 @@ import signal
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+from rtassay.boards.base import NeverAway
 from rtassay.boards.binaries import probe_path
 from rtassay.model.errors import BoardError
 
@@ -82,13 +83,13 @@ class LocalProcess:
             self._kept = (self._kept + chunk)[-_STDERR_KEPT:]
 
 
-class LocalBoard:
+class LocalBoard(NeverAway):
     """This machine. Nothing is copied: the native rtprobe is started where it lies."""
 
     name = "local"
-    detaches = False
 
     def __init__(self) -> None:
+        super().__init__()
         self._processes: list[LocalProcess] = []
 
     async def open(self) -> None:

@@ -18,6 +18,8 @@ _ENDS_S = 30.0
 class Way(Protocol):
     """What a spooled process needs of its board. Every method raises LinkLost when the connection is gone."""
 
+    synced: Callable[[], Awaitable[None]]
+
     @property
     def rtprobe(self) -> str: ...
 
@@ -31,7 +33,7 @@ class Way(Protocol):
 
 
 class SpooledProcess:
-    """`pid` is the command's on the board. `synced`: called before bytes are acknowledged, so that they are safe on this side first."""
+    """`pid` is the command's on the board."""
 
     def __init__(self, way: Way, name: str, directory: str, pid: int, offset: int = 0) -> None:
         self._way = way
@@ -47,7 +49,6 @@ class SpooledProcess:
         self.name = name
         self.directory = directory
         self.pid = pid
-        self.synced: Callable[[], Awaitable[None]] | None = None
 
     @property
     def ended(self) -> bool:
@@ -120,8 +121,7 @@ class SpooledProcess:
             return
         self._last_ack_s = now
         upto = self._consumed
-        if self.synced is not None:
-            await self.synced()
+        await self._way.synced()
         self._acknowledged = upto
         await self._say(f"ack {upto}")
 

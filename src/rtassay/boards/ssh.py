@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import shlex
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rtassay.boards import lease as leases
+from rtassay.boards.base import nothing_to_sync
 from rtassay.boards.binaries import probe_path
 from rtassay.boards.copying import copy, sha256_of
 from rtassay.boards.known import KnownBoard
@@ -29,7 +30,7 @@ PATIENCE_S = 900.0
 _BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 # Where programs of root live that a login without a terminal may not have on its PATH.
 _WHICH = """p=$1; case $p in */*) [ -x "$p" ] && echo "$p"; exit;; esac
-IFS=:; for d in $PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; do
+a=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; IFS=:; for d in $a; do
 if [ -f "$d/$p" ] && [ -x "$d/$p" ]; then echo "$d/$p"; exit; fi; done"""
 # Spoolers that still run are told to let go, then have 8 s; what is left then loses its owner at once.
 _END_SPOOLS = """for s in {spools}; do read -r p x <$s/pid && [ ! -f $s/exit ] && kill -TERM $p; done
@@ -59,6 +60,7 @@ class SshBoard:
     ) -> None:
         self.name = name
         self.notice: Callable[[str], None] = lambda sentence: None
+        self.synced: Callable[[], Awaitable[None]] = nothing_to_sync
         self._target = target
         self._asked_directory = directory
         self._sudo = sudo

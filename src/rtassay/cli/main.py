@@ -29,6 +29,7 @@ VERBS: Final = {
     "published": ("rtassay.cli.published", "What others published, to set beside your own."),
     "seal": ("rtassay.cli.seal", "Seal a recording whose host died."),
     "checks": ("rtassay.cli.checks", "What the validity checks mean and what to do."),
+    "board": ("rtassay.cli.board", "Boards: name them, look at them, clear them."),
     "probe": ("rtassay.cli.probe", "The program that measures on the board: its path, its self-test."),
 }
 

@@ -88,6 +88,8 @@ def _table(progress: Progress) -> list[str]:
     title = f"{_PHASES.get(progress.phase, progress.phase)}, {_clock(progress)}"
     if progress.phase == "measure":
         title += "   (Ctrl-C seals what there is)"
+    if not progress.connected:
+        title += "   link lost, the board goes on measuring"
     if not progress.lanes:
         return [title]
     return [title, _HEAD, *(_row(lane) for lane in progress.lanes)]

@@ -47,7 +47,7 @@ class LaneProgress:
 class Progress:
     """Where a run stands. phase: inventory, load, warm-up, measure, collect, seal. `path` is the recording's, once there is one.
 
-    `elapsed_ns` and `planned_ns` speak of the phase.
+    `elapsed_ns` and `planned_ns` speak of the phase. Not `connected`: the board goes on, what it measures comes later.
     """
 
     phase: str
@@ -55,6 +55,7 @@ class Progress:
     planned_ns: int | None = None
     lanes: tuple[LaneProgress, ...] = ()
     path: Path | None = None
+    connected: bool = True
 
     @property
     def worst_ns(self) -> int | None:

@@ -169,10 +169,12 @@ class GuardedLoad:
 
     @classmethod
     async def start(
-        cls, board: Board, rtprobe: str, planned: PlannedLoad, max_ns: int, tee: Callable[[bytes], None]
+        cls, board: Board, rtprobe: str, planned: PlannedLoad, max_ns: int, tee: Callable[[bytes], None], name: str
     ) -> GuardedLoad:
+        """`name`: what it is launched as."""
         options = ["--attached", "--wrap", "--usage", "--max", f"{max_ns}ns"]
-        return cls(await board.start([rtprobe, "guard", *options, "--", *planned.command.argv]), planned, tee)
+        argv = [rtprobe, "guard", *options, "--", *planned.command.argv]
+        return cls(await board.launch(argv, name), planned, tee)
 
     async def wait_started(self) -> None:
         """Until the guard says that it runs, and it says itself that it is ready, where it does. Raises BoardError otherwise."""

@@ -16,6 +16,11 @@ from rtassay.session.guarded import GuardedLoad, LoadWatch, PlannedLoad, Telemet
 from rtassay.wire.stream import StreamParser, read_events
 
 
+def load_name(index: int) -> str:
+    """What a load is launched as; its stream is this with `.rtw`."""
+    return f"load-{index}"
+
+
 class Loads:
     """The guarded loads of one run. `tee(name, bytes)` keeps their streams and logs."""
 
@@ -39,13 +44,18 @@ class Loads:
     ) -> None:
         """Start them one by one; `started` hears of every reader. One that others need is ready before the next is started."""
         for index, one in enumerate(planned):
-            load = await GuardedLoad.start(board, rtprobe, one, max_ns, self._tee_of(index))
+            load = await GuardedLoad.start(board, rtprobe, one, max_ns, self._tee_of(index), load_name(index))
             self._guarded.append(load)
             started(load.reader)
             if load.ends_last:
                 await unless_stopped(load.wait_started())
         for load in self._guarded:
             await unless_stopped(load.wait_started())
+
+    @property
+    def ended_by_probe(self) -> list[str]:
+        """Those that may end with the probe by themselves, as they were launched: a server has to wait for its clients."""
+        return [load_name(index) for index, load in enumerate(self._guarded) if not load.ends_last]
 
     async def check_alive(self) -> None:
         """Raises BoardError for one that has ended already."""
@@ -81,7 +91,7 @@ class Loads:
             yield from load.watch.rows(index)
 
     def _tee_of(self, index: int) -> Callable[[bytes], None]:
-        return lambda data: self._tee(f"load-{index}.rtw", data)
+        return lambda data: self._tee(f"{load_name(index)}.rtw", data)
 
 
 class RecordedLoads:

@@ -20,6 +20,8 @@ from rtassay.wire.stream import StreamParser
 
 # An attached guard ends its command by then once it is told to, or let go.
 _GUARD_ENDS_S = 6.0
+# What it is launched as.
+PROBE = "probe"
 _ROLLUPS = ("Facts", "Second", "Note", "End")
 _EXIT_USAGE, _EXIT_BOARD = 2, 3
 _EXIT_SIGNALLED = 128
@@ -43,10 +45,13 @@ class Measurement:
         self.reader = asyncio.create_task(self._read())
 
     @classmethod
-    async def start(cls, board: Board, prepared: Prepared, tee: Callable[[bytes], None]) -> Measurement:
+    async def start(
+        cls, board: Board, prepared: Prepared, tee: Callable[[bytes], None], ends: Sequence[str] = ()
+    ) -> Measurement:
+        """`ends`: what was launched on the board and is let go there as soon as the probe has ended."""
         guard_ns = prepared.planned_ns + GRACE_NS
         argv = [prepared.rtprobe, "guard", "--attached", "--max", f"{guard_ns}ns", "--", *prepared.plan.command]
-        return cls(prepared, await board.start(argv), tee)
+        return cls(prepared, await board.launch(argv, PROBE, ends=ends), tee)
 
     @property
     def elapsed_ns(self) -> int:

@@ -221,6 +221,12 @@ async def _version(board: Board, program: str) -> str | None:
     return None if found is None else found[0]
 
 
+async def read_inventory(board: Board, rtprobe: str) -> dict[str, Any]:
+    """What a board is and how it is set up now (`session.inventory`). Raises BoardError."""
+    files = await read_files(board, rtprobe, inventory.PATHS)
+    return inventory.describe(files, await _boot_config(board, rtprobe, files))
+
+
 async def _boot_config(board: Board, rtprobe: str, files: dict[str, bytes]) -> bytes | None:
     release = files.get("/proc/sys/kernel/osrelease", b"").decode(errors="replace").strip()
     if "/proc/config.gz" in files or not release:

@@ -17,7 +17,7 @@ from rtassay import __version__
 from rtassay.boards.base import Board
 from rtassay.model.errors import BoardError, RtassayError
 from rtassay.model.manifest import Manifest, Plan
-from rtassay.session import inventory
+from rtassay.session import attach, host_clock, inventory
 from rtassay.session.board_files import read_files, take_file
 from rtassay.session.control import Interrupted, Progress, RunResult, StopRequest
 from rtassay.session.loads import Loads
@@ -86,15 +86,19 @@ class _Run:
         self._measurement: Measurement | None = None
         self._seen: SeriesKeeper | None = None
         self._warnings: list[str] = []
+        self._clock: dict[str, int | float | None] | None = None
         self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def all(self, *, isolated: bool, lanes: int | None) -> RunResult:
         """The order of a run."""
         self._tell("inventory")
+        self._board.synced = self._sync
         await self._board.open()
         prepared = await self._or_stopped(prepare(self._board, self._asked, isolated=isolated, lanes=lanes))
+        await self._look_at_the_clock(prepared)
         writer = self._writer = RecordingWriter.create(self._home, self._manifest(prepared), prepared.probe.stream_file)
         try:
+            attach.remember(writer.path, self._board)
             await self._start_monitors(prepared)
             await self._start_loads(prepared)
             await self._warm_up(prepared)
@@ -140,7 +144,9 @@ class _Run:
         """Until the probe has ended by itself, on request, or because it must have by now."""
         self._tell("measure", 0, prepared.planned_ns)
         assert self._writer is not None
-        measurement = self._measurement = await Measurement.start(self._board, prepared, self._writer.append)
+        measurement = self._measurement = await Measurement.start(
+            self._board, prepared, self._writer.append, ends=self._loads.ended_by_probe
+        )
         await self._until_ended(measurement, prepared)
         await measurement.outcome()
 
@@ -154,7 +160,8 @@ class _Run:
                 waits: set[asyncio.Future[Any]] = {measurement.reader, self._failure, abort}
                 if not asked:
                     waits.add(wish)
-                left_s = max(0.0, min(_PROGRESS_S, deadline - time.monotonic()))
+                over_s = deadline + self._board.offline_s - time.monotonic()
+                left_s = max(0.0, min(_PROGRESS_S, over_s))
                 await asyncio.wait(waits, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
                 if abort.done():
                     raise Interrupted("aborted")
@@ -163,8 +170,8 @@ class _Run:
                 if wish.done() and not asked:
                     asked = True
                     await measurement.ask_to_stop()
-                    deadline = min(deadline, time.monotonic() + GRACE_NS / _NS)
-                if time.monotonic() >= deadline:
+                    deadline = min(deadline, time.monotonic() - self._board.offline_s + GRACE_NS / _NS)
+                if time.monotonic() >= deadline + self._board.offline_s:
                     await measurement.let_go()
                     break
                 self._tell("measure", measurement.elapsed_ns, prepared.planned_ns)
@@ -188,7 +195,10 @@ class _Run:
         self._tell("collect")
         measurement = self._measurement
         assert measurement is not None
-        if not await self._loads.stop(_LOAD_ENDS_S):
+        away_s = self._board.offline_s
+        while not (ended := await self._loads.stop(_LOAD_ENDS_S)) and self._board.offline_s > away_s:
+            away_s = self._board.offline_s  # it could not hear us
+        if not ended:
             self._warnings.append(f"the load had not ended {_LOAD_ENDS_S:.0f} s after it was asked to")
         entries = self._loads.entries()
         facts = measurement.facts
@@ -230,7 +240,10 @@ class _Run:
                 self._update(monitors=self._seen.entries())
                 if self._seen.cut_short is not None:
                     self._warnings.append(f"monitors: {self._seen.cut_short}")
-            return inventory.describe_end(await read_files(self._board, prepared.rtprobe, inventory.END_PATHS))
+            end = inventory.describe_end(await read_files(self._board, prepared.rtprobe, inventory.END_PATHS))
+            if self._clock is not None:
+                end["host_clock"] = await host_clock.compare(self._board, prepared.rtprobe, since=self._clock)
+            return end
         except BoardError as error:
             self._warnings.append(str(error))
             return {}
@@ -242,6 +255,7 @@ class _Run:
         writer = self._writer
         assert writer is not None
         writer.close()
+        attach.forget(writer.path)
         probe = prepared.probe
         # Sealing reads and compresses the whole stream: off this thread, so that signals are still heard.
         manifest = await asyncio.to_thread(
@@ -276,11 +290,20 @@ class _Run:
             plan=prepared.plan,
             board=self._board.name,
             wall_start=_now(),
-            inventory=prepared.inventory,
+            inventory=prepared.inventory if self._clock is None else {**prepared.inventory, "host_clock": self._clock},
             labels=self._labels,
             note=self._note,
             tool_versions={"rtassay": __version__, **prepared.tool_versions},
         )
+
+    async def _look_at_the_clock(self, prepared: Prepared) -> None:
+        """A board's clock may be years off; nothing depends on it, but who compares logs wants to know."""
+        if self._board.detaches:
+            self._clock = await self._or_stopped(host_clock.compare(self._board, prepared.rtprobe))
+
+    async def _sync(self) -> None:
+        if self._writer is not None:
+            await asyncio.to_thread(self._writer.sync)
 
     def _tee(self, name: str, data: bytes) -> None:
         assert self._writer is not None
@@ -317,7 +340,7 @@ class _Run:
     def _tell(self, phase: str, elapsed_ns: int = 0, planned_ns: int | None = None) -> None:
         lanes = self._measurement.lanes() if self._measurement is not None else ()
         path = self._writer.path if self._writer is not None else None
-        self._on_event(Progress(phase, elapsed_ns, planned_ns, lanes, path))
+        self._on_event(Progress(phase, elapsed_ns, planned_ns, lanes, path, self._board.connected))
 
 
 def _longest_ns(prepared: Prepared) -> int:

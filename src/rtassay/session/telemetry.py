@@ -30,6 +30,8 @@ _NOT_THERE = frozenset(
     (errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOEXEC)
 )
 
+# What it is launched as.
+TELEMETRY = "telemetry"
 TelemetryRow = tuple[str, str, int, float, str]
 
 
@@ -171,7 +173,7 @@ class Telemetry:
         guard = [rtprobe, "guard", "--attached", "--max", f"{max_ns}ns", "--"]
         watch = [rtprobe, "watch", "--every", "1s", "--max-bytes", str(_MAX_BYTES)]
         where = ["--cpus", format_cpu_list(list(cpus))] if cpus else []
-        return cls(await board.start([*guard, *watch, *where, *keeper.paths]), keeper, tee)
+        return cls(await board.launch([*guard, *watch, *where, *keeper.paths], TELEMETRY), keeper, tee)
 
     async def stop(self, timeout_s: float) -> SeriesKeeper:
         """End the watch and return what it saw. Raises BoardError if it never said anything."""

@@ -10,11 +10,12 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Self
 
-from rtassay.model.errors import BoardError, RtassayError, UsageError
+from rtassay.model.errors import BoardError, CorruptRecording, RtassayError, UsageError
 from rtassay.model.manifest import Manifest
 from rtassay.store.disk import disk_error, explain
-from rtassay.store.manifests import save_manifest
+from rtassay.store.manifests import load_manifest, save_manifest
 from rtassay.store.paths import SUFFIX, make_directory
+from rtassay.store.streams import stream_of
 
 LOCK = "lock"
 _TRIES = 20
@@ -120,6 +121,32 @@ class RecordingWriter:
                 path.rmdir()
             raise
         return writer
+
+    @classmethod
+    def resume(cls, path: Path) -> RecordingWriter:
+        """An unsealed recording whose host died, to append to. Raises UsageError while another process writes it, or for a sealed one."""
+        manifest = load_manifest(path)
+        if manifest.sealed:
+            raise UsageError(f"{path} is sealed", "there is nothing to add to it")
+        stream = stream_of(path)
+        if stream is None:
+            raise CorruptRecording(f"{path} holds no stream", "its host died before the probe was started")
+        writer = cls(path, manifest, stream.name, Lock(path))
+        for name in (stream.name, *(file.name for file in path.glob("*.rtw"))):
+            writer._written[name] = (path / name).stat().st_size
+        return writer
+
+    def written(self, name: str) -> int:
+        """Bytes of one file so far."""
+        return self._written.get(name, 0)
+
+    def sync(self) -> None:
+        """Everything appended so far is on the disk when this returns."""
+        for name, fd in list(self._files.items()):
+            try:
+                os.fsync(fd)
+            except OSError as error:
+                raise disk_error(error, self.path / name, _READABLE, self._written[name]) from error
 
     @property
     def stream_bytes(self) -> int:

@@ -1,0 +1,30 @@
+"""A started board of the lab (`rtassay lab start`): an SSH board whose port, keys and host key the lab knows."""
+
+from __future__ import annotations
+
+from rtassay.boards.openssh import Target
+from rtassay.boards.ssh import SshBoard
+from rtassay.lab import machine
+
+PREFIX = "lab:"
+
+
+class QemuBoard(SshBoard):
+    """`lab:NAME`; without a name the only board of the lab that runs. `user`: who logs in (the lab's boards have root and user).
+
+    Raises BoardError when no such board runs, UsageError when several do and none is named.
+    """
+
+    def __init__(self, name: str | None = None, *, user: str = "root", sudo: str = "auto") -> None:
+        wanted = None if name is None else name.removeprefix(PREFIX)
+        super().__init__(PREFIX.rstrip(":") if wanted is None else f"{PREFIX}{wanted}", None, sudo=sudo)
+        self._wanted = wanted
+        self._user = user
+
+    async def open(self) -> None:
+        if self._target is None:
+            found = machine.find(self._wanted)
+            assert found is not None
+            self.name = f"{PREFIX}{found.name}"
+            self._target = Target(f"{self._user}@{found.name}", None, found.ssh_options)
+        await super().open()
