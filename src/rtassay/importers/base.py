@@ -12,6 +12,7 @@ absent, which means that the format does not tell. The checks of `analysis.check
 | `missing_rows` | rows of a histogram that the file leaves out (they may have been removed because they were zero) |
 | `lanes` | rows `{"lane", "n", "min_ns", "avg_ns", "max_ns", "sd_ns", "cycles"}`: what the tool's own summary says of a lane, null where it is silent |
 | `stream` | of an order-keeping format, rows `{"lane", "n", "gaps", "lost", "duplicates", "backwards", "reduced", "undrained", "max_ns"}` |
+| `started`, `ended` | when the measurement ran, ISO 8601: in UTC with Z, or as it stands where the source tells no zone (times.py) |
 | `time_from_stamps` | whether the times of samples come from stamps in the file |
 | `caveats` | list of sentences: what this format hides, rounds or mixes, as far as it holds for this file |
 | `measures` | lane name -> what its numbers are, where that is not the wake-up latency of a thread: `irq`, `thread`, `user` (three readings of one activation), `noise` (time taken from a busy thread), `stall` (gaps in a busy loop), `mixture` (several of these added up by the tool) |

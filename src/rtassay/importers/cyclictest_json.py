@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rtassay.importers import json_files
+from rtassay.importers.times import span
 from rtassay.importers.versions import late_policy
 from rtassay.model.errors import InputFileError
 from rtassay.model.events import End, Event, Facts, HistogramPart
@@ -143,6 +144,6 @@ def _facts(
     }
     sysinfo = data.get("sysinfo")
     kernel = {k: v for k, v in sysinfo.items() if isinstance(v, str)} if isinstance(sysinfo, dict) else None
-    times = {key: data[key] for key in ("start_time", "end_time") if isinstance(data.get(key), str)}
+    times = span(data.get("start_time"), data.get("end_time"))
     facts = {"probe": "cyclictest", "bin_width_ns": scale_ns, "lanes": lanes, "import": told | times, **asked}
     return facts | ({"kernel": kernel} if kernel else {})

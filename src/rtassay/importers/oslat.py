@@ -39,6 +39,7 @@ from rtassay.importers.columns import (
     text_of,
     words_of,
 )
+from rtassay.importers.times import span
 from rtassay.model.events import Event
 from rtassay.model.manifest import Source
 from rtassay.model.units import NS_PER_S, NS_PER_US
@@ -228,6 +229,7 @@ def _from_json(path: Path) -> _Oslat:
     found = _Oslat(
         columns, width_ns, text_of(data.get("rt_test_version:", data.get("rt_test_version"))), max(known, default=None)
     )
+    found.more = span(data.get("start_time"), data.get("end_time"))
     found.facts = {"argv": command.split(), **_system(data.get("sysinfo"))}
     return found
 

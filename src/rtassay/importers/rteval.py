@@ -27,6 +27,7 @@ from rtassay.importers.columns import (
     text_of,
     unreadable,
 )
+from rtassay.importers.times import span
 from rtassay.model.errors import InputFileError
 from rtassay.model.events import Event
 from rtassay.model.manifest import Source
@@ -41,6 +42,7 @@ _MIXED = (
     "rteval skips rtla's row over: samples beyond the last bucket are absent, the maximum included",
 )
 _PLAIN = ("rteval keeps neither cyclictest's count of overflows nor its version; the maximum is cyclictest's own",)
+_TEXTS_IN = {"uname": ("node", "kernel", "arch", "baseos"), "timestamps": ("runloop_start", "runloop_stop")}
 _OF_STATISTICS = ("samples", "minimum", "maximum", "mean")
 
 
@@ -126,6 +128,7 @@ def _imported(report: _Report, mixed: bool) -> dict[str, Any]:
         "format": "rteval",
         "caveats": caveats,
         "module": report.module,
+        **span(report.texts.get("runloop_start"), report.texts.get("runloop_stop")),
     }
     if not mixed and any(column.over for column in report.columns):
         found["over_at_least"] = True
@@ -251,7 +254,7 @@ class _Parser:
         parent = self.stack[-1] if self.stack else ""
         if tag == "core":
             self.core = None
-        elif parent == "uname" and tag in ("node", "kernel", "arch", "baseos"):
+        elif tag in _TEXTS_IN.get(parent, ()):
             self.report.texts[tag] = text
         elif self.core is not None and parent == "statistics" and tag in _OF_STATISTICS:
             self._statistic(tag, text)

@@ -23,7 +23,8 @@ def summarise(manifest: Manifest, collected: Collector, damage: Damage) -> Manif
     damage = replace(damage, cut=collected.end is None)
     lanes = lane_entries(manifest, collected)
     started_ns, ended_ns = _span(facts, end, lanes, collected)
-    wall = _wall_offset(facts)
+    wall, told = _wall_offset(facts), facts.get("import")
+    told = told if isinstance(told, dict) else {}
     return replace(
         manifest,
         lanes=lanes,
@@ -31,8 +32,8 @@ def summarise(manifest: Manifest, collected: Collector, damage: Damage) -> Manif
         end=end or manifest.end,
         started_ns=manifest.started_ns if started_ns is None else started_ns,
         ended_ns=manifest.ended_ns if ended_ns is None else ended_ns,
-        wall_start=_iso(started_ns, wall) or manifest.wall_start,
-        wall_end=_iso(ended_ns, _wall_offset(end) or wall) or manifest.wall_end,
+        wall_start=_iso(started_ns, wall) or _text(told.get("started")) or manifest.wall_start,
+        wall_end=_iso(ended_ns, _wall_offset(end) or wall) or _text(told.get("ended")) or manifest.wall_end,
         end_reason=_text(end.get("reason")) or manifest.end_reason or ("cut" if damage.cut else None),
         bin_width_ns=bin_width(manifest, collected),
         has_samples=any(tally.has_samples for tally in collected.lanes.values()),
