@@ -176,7 +176,10 @@ class OpenRecording:
         )
         bad = [check for check in findings.checks if check.severity in ("invalid", "warning")]
         checks = "".join(
-            f"<li>{escape(check.severity)} {escape(check.id)}: {escape(check.message)}</li>" for check in bad
+            f"<li>{escape(check.severity)} {escape(check.id)}: {escape(check.message)}"
+            + (f" (waived: {escape(check.waived)})" if check.waived is not None else "")
+            + "</li>"
+            for check in bad
         )
         title = escape(
             " · ".join(str(part) for part in (findings.id, findings.board, findings.kernel, findings.load) if part)

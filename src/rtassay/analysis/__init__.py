@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from rtassay.model.findings import ANALYSIS_VERSION
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rtassay.model.findings import Findings
     from rtassay.model.recording import Recording
 
@@ -22,15 +24,26 @@ def judge(
     deadline_ns: int | None = None,
     p_target: float | None = None,
     confidence: float | None = None,
+    strict: bool | None = None,
+    waivers: Mapping[str, str] | None = None,
 ) -> Findings:
     """Everything rtassay can say about one recording (`model.findings.Findings`).
 
     Without `deadline_ns` the run's own requirement is judged (its deadline, p and confidence); if it had none the verdict is None.
-    With it, `p_target` defaults to 1e-6 and `confidence` to 0.95. Raises UsageError for values out of range.
+    With it, `p_target` defaults to 1e-6 and `confidence` to 0.95. `strict` (None: as the run was asked for) makes warnings invalid.
+    `waivers` (id of a check -> why it does not decide) come on top of the run's own. Raises UsageError for values out of range,
+    unknown checks and checks that cannot be waived.
     """
     from rtassay.analysis.judging import judge as run
 
-    return run(recording, deadline_ns=deadline_ns, p_target=p_target, confidence=confidence)
+    return run(
+        recording,
+        deadline_ns=deadline_ns,
+        p_target=p_target,
+        confidence=confidence,
+        strict=strict,
+        waivers=waivers,
+    )
 
 
 def findings_dict(findings: Findings) -> dict[str, Any]:

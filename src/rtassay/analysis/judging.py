@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 
 from rtassay.analysis.account import Account, accounts
-from rtassay.analysis.checks import Context, run_all
+from rtassay.analysis.checks import CHECKS, Context, run_all
 from rtassay.analysis.coincidence import outliers
 from rtassay.analysis.measures import imported, of_one_measure
 from rtassay.analysis.sentence import sentence
 from rtassay.analysis.summary import lane_findings, pooled_findings
 from rtassay.analysis.verdict import Requirement, judge_deadline
+from rtassay.analysis.waivers import check_waivers, waive
 from rtassay.model.errors import UsageError
 from rtassay.model.findings import ANALYSIS_VERSION, CheckResult, Findings, LaneFindings, Verdict, lane_words
 from rtassay.model.manifest import Manifest
@@ -30,14 +32,18 @@ def judge(
     deadline_ns: int | None = None,
     p_target: float | None = None,
     confidence: float | None = None,
+    strict: bool | None = None,
+    waivers: Mapping[str, str] | None = None,
 ) -> Findings:
     """See `rtassay.analysis.judge`."""
     manifest = recording.manifest
+    strict = manifest.plan.strict if strict is None else strict
+    excused = _excused(manifest.plan.waivers) | check_waivers(waivers or {})
     deadline_ns, p, confidence = _requirement(manifest, deadline_ns, p_target, confidence)
     lanes = accounts(recording)
     rows = tuple(lane_findings(lane, p, confidence) for lane in lanes)
     context = Context(recording, lanes, rows, deadline_ns, p, confidence)
-    checks = run_all(context)
+    checks = waive(run_all(context), excused)
     names = [lane.entry.name for lane in lanes]
     alike = of_one_measure(manifest, names, list(zip(lanes, rows, strict=True)))
     pooled = pooled_findings([lane for lane, _ in alike], [row for _, row in alike], p, confidence)
@@ -69,13 +75,20 @@ def judge(
         cyclictest_equivalent=manifest.plan.cyclictest_equivalent,
         new_record=new_record(context.duration_s, lanes),
         outliers=outliers(recording, lanes, rows, deadline_ns),
+        strict=strict,
         analysis_version=ANALYSIS_VERSION,
     )
     if deadline_ns is None:
         return findings
     requirement = Requirement(deadline_ns, p, confidence)
-    verdict = judge_deadline(lanes, requirement, checks, pooled.max_ns)
+    verdict = judge_deadline(lanes, requirement, checks, pooled.max_ns, strict)
     return replace(findings, verdict=replace(verdict, sentence=_sentence(findings, verdict, checks)))
+
+
+def _excused(recorded: Mapping[str, str]) -> dict[str, str]:
+    """Waivers that a recording carries, as far as this version knows and allows them: a foreign one is no reason to refuse to read it."""
+    known = {check.id for check in CHECKS if not check.unwaivable}
+    return {name: because for name, because in recorded.items() if name in known and because.strip()}
 
 
 def _requirement(

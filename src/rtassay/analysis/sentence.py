@@ -44,6 +44,10 @@ def sentence(
         )
     parts[0] += "."
     parts.append(f"Required: {verdict.p_target:g} -> {verdict.state}{_missing(verdict)}.")
+    if waived := [
+        f"{c.id} ({c.waived})" for c in checks if c.waived is not None and c.severity not in ("pass", "note")
+    ]:
+        parts.append(f"Waived: {'; '.join(waived)}.")
     if new_record:
         row = new_record[0]
         chance = _percent(row["probability"])
@@ -94,7 +98,7 @@ def _missing(verdict: Verdict) -> str:
 
 def _not_covered(checks: Sequence[CheckResult], load: str) -> list[str]:
     fired = {check.id for check in checks if check.severity in ("note", "warning", "invalid")}
-    blind = [check.id for check in checks if check.severity == "unknown"]
+    blind = [check.id for check in checks if check.severity == "unknown" and check.waived is None]
     rows = ["other kernels and configurations"]
     rows.append("any load" if load in ("none", "", "unknown") else "other loads")
     rows.append("other temperatures")

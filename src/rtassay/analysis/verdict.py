@@ -16,6 +16,8 @@ from rtassay.model.findings import CheckResult, Needed, Verdict, lane_words
 from rtassay.model.units import NS_PER_S, format_time
 
 VIOLATED, HOLDS, NOT_DEMONSTRATED, INVALID_MEASUREMENT = "VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT"
+KEEP_THEIR_ANSWER = ("N-TOO-SMALL",)
+"""What METHOD.md answers with NOT DEMONSTRATED and the hours that are missing; --strict makes nothing else of it."""
 _WORST_FIRST = (VIOLATED, NOT_DEMONSTRATED, HOLDS)
 
 
@@ -77,13 +79,17 @@ def _state(seen: Exceedances, low: float, high: float, by_events: float | None, 
 
 
 def judge_deadline(
-    accounts: Sequence[Account], requirement: Requirement, checks: Sequence[CheckResult], max_ns: int | None
+    accounts: Sequence[Account],
+    requirement: Requirement,
+    checks: Sequence[CheckResult],
+    max_ns: int | None,
+    strict: bool = False,
 ) -> Verdict:
     """The whole verdict but its sentence. Without lanes it is NOT DEMONSTRATED."""
     lanes = [judge_lane(account, requirement) for account in accounts]
     worst = min(lanes, key=lambda lane: (_WORST_FIRST.index(lane.state), -lane.p_upper)) if lanes else None
     base = worst.state if worst is not None else NOT_DEMONSTRATED
-    state, reasons = _under_checks(base, checks)
+    state, reasons = _under_checks(base, checks, strict)
     needed = _needed(accounts, lanes, worst, requirement)
     factor = requirement.deadline_ns / max_ns if max_ns else None
     reasons = [*_about(worst, requirement, needed), *reasons]
@@ -114,22 +120,53 @@ def _row(lane: LaneVerdict) -> dict[str, Any]:
     return asdict(lane)
 
 
-def _under_checks(base: str, checks: Sequence[CheckResult]) -> tuple[str, list[str]]:
-    """INVALID over VIOLATED over NOT DEMONSTRATED over HOLDS, with the checks that decided or qualify it."""
-    invalid = [check for check in checks if check.kind == INTEGRITY and check.severity == INVALID]
-    caps = [
-        check
-        for check in checks
-        if (check.kind == OPTIMISM and check.severity in (WARNING, INVALID))
-        or (check.severity == UNKNOWN and check.id in REQUIRED)
+def invalidating(checks: Sequence[CheckResult], strict: bool) -> list[CheckResult]:
+    """Checks that make it no measurement whatever the numbers say: integrity ones that are invalid or, if strict, warn."""
+    grave = (INVALID, WARNING) if strict else (INVALID,)
+    return [check for check in checks if check.kind == INTEGRITY and check.severity in grave and check.waived is None]
+
+
+def too_good(checks: Sequence[CheckResult]) -> list[CheckResult]:
+    """Optimism checks that say the numbers may be better than the truth."""
+    return [c for c in checks if c.kind == OPTIMISM and c.severity in (WARNING, INVALID) and c.waived is None]
+
+
+def unusable(checks: Sequence[CheckResult], strict: bool) -> bool:
+    """Whether a run without a requirement is no measurement (exit 5)."""
+    optimistic = [check for check in too_good(checks) if check.id not in KEEP_THEIR_ANSWER] if strict else []
+    return bool(invalidating(checks, strict) or optimistic)
+
+
+def _under_checks(base: str, checks: Sequence[CheckResult], strict: bool = False) -> tuple[str, list[str]]:
+    """INVALID over VIOLATED over NOT DEMONSTRATED over HOLDS, with the checks that decided or qualify it.
+
+    Strict: an optimism check makes it invalid, too, but still hides no VIOLATED; KEEP_THEIR_ANSWER only cap as ever.
+    """
+    invalid, caps = invalidating(checks, strict), too_good(checks)
+    if strict and base != VIOLATED:
+        invalid += [check for check in caps if check.id not in KEEP_THEIR_ANSWER]
+        caps = [check for check in caps if check.id in KEEP_THEIR_ANSWER]
+    caps += [c for c in checks if c.severity == UNKNOWN and c.id in REQUIRED and c.waived is None]
+    told = {check.id for check in (*invalid, *caps)}
+    qualify = [
+        c for c in checks if c.kind == INTEGRITY and c.severity == WARNING and c.waived is None and c.id not in told
     ]
-    qualify = [check for check in checks if check.kind == INTEGRITY and check.severity == WARNING]
     state = base
     if invalid:
         state = INVALID_MEASUREMENT
     elif caps and base == HOLDS:
         state = NOT_DEMONSTRATED
-    return state, [f"{check.id}: {check.message}" for check in (*invalid, *caps, *qualify)]
+    reasons = [f"{check.id}: {check.message}" for check in (*invalid, *caps, *qualify)]
+    if strict and any(check.severity == WARNING for check in invalid):
+        reasons.append("--strict: a warning is enough to make the measurement invalid")
+    return state, reasons + [
+        f"{check.id}: waived because {check.waived}" for check in checks if check.waived is not None and decides(check)
+    ]
+
+
+def decides(check: CheckResult) -> bool:
+    """Whether the check would have had a say, had it not been waived."""
+    return check.severity in (WARNING, INVALID) or (check.severity == UNKNOWN and check.id in REQUIRED)
 
 
 def _needed(

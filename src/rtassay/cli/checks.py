@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import difflib
 import textwrap
+from typing import TYPE_CHECKING
 
 import click
 
 from rtassay.cli.options import json_option, print_json
 from rtassay.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from rtassay.analysis.checks import Check
+
+_PROOF = {
+    "live": "proven live: a test provokes it on a running system",
+    "recorded": "proven on a file or recording of a real system",
+    "synthetic": "proven on a recording made up for it",
+}
 
 
 @click.command("checks")
@@ -16,13 +27,10 @@ from rtassay.model.errors import UsageError
 def command(check_id: str | None, as_json: bool) -> int:
     """The validity checks that run on every recording; with an ID (also of a check of `compare`), what it means and what to do."""
     from rtassay.analysis.checks import CHECKS
-    from rtassay.analysis.compare.checks import PAIR_CHECKS
 
-    chosen = [c for c in CHECKS if check_id is None or c.id == check_id.upper()]
-    if check_id is not None and not chosen:
-        chosen = [c.as_check() for c in PAIR_CHECKS if c.id == check_id.upper()]
-    if not chosen:
-        raise UsageError(f"there is no check '{check_id}'", hint="rtassay checks lists them")
+    chosen = (
+        list(CHECKS) if check_id is None else [c for c in CHECKS if c.id == check_id.upper()] or _of_pairs(check_id)
+    )
     if as_json:
         rows = [
             {
@@ -30,6 +38,8 @@ def command(check_id: str | None, as_json: bool) -> int:
                 "kind": c.kind,
                 "severity": c.severity,
                 "required": c.required,
+                "proof": c.proof,
+                "waivable": not c.unwaivable,
                 "condition": c.condition,
                 "explanation": c.explanation,
                 "remedy": c.remedy,
@@ -39,9 +49,26 @@ def command(check_id: str | None, as_json: bool) -> int:
         print_json({"schema": "rtassay/checks/1", "checks": rows})
     elif check_id is None:
         for c in chosen:
-            click.echo(f"{c.id:24} {c.severity:8} {c.kind:9} {c.condition}")
+            click.echo(f"{c.id:24} {c.severity:8} {c.kind:9} {c.proof:9} {c.condition}")
     else:
         c = chosen[0]
-        click.echo(f"{c.id}: {c.condition}\n{c.kind}, {c.severity}{', required' if c.required else ''}\n")
+        click.echo(textwrap.fill(f"{c.id}: {c.condition}", 96))
+        click.echo(f"{c.kind}, {c.severity}{', required' if c.required else ''}; {_PROOF[c.proof]}\n")
         click.echo(textwrap.fill(c.explanation, 96) + "\n\n" + textwrap.fill("What to do: " + c.remedy, 96))
+        if c.unwaivable:
+            click.echo("\n" + textwrap.fill(f"It cannot be waived: {c.unwaivable}.", 96))
     return 0
+
+
+def _of_pairs(check_id: str) -> list[Check]:
+    """A check of `compare`. Raises UsageError with the nearest name for one that is none either."""
+    from rtassay.analysis.checks import CHECKS
+    from rtassay.analysis.compare.checks import PAIR_CHECKS
+
+    found = [c.as_check() for c in PAIR_CHECKS if c.id == check_id.upper()]
+    if not found:
+        known = [*(c.id for c in CHECKS), *(c.id for c in PAIR_CHECKS)]
+        close = difflib.get_close_matches(check_id.upper(), known, n=1, cutoff=0.5)
+        hint = f"did you mean {close[0]}? " if close else ""
+        raise UsageError(f"there is no check '{check_id}'", hint=f"{hint}rtassay checks lists them")
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,16 @@ DEFAULT_CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What a recording is judged by; deadline None: figures and checks only."""
+    """What a recording is judged by; deadline None: figures and checks only. `strict` None: as the run was asked for.
+
+    `waivers` (id of a check -> reason) come on top of the run's own.
+    """
 
     deadline_ns: int | None = None
     p_target: float = DEFAULT_P
     confidence: float = DEFAULT_CONFIDENCE
+    strict: bool | None = None
+    waivers: dict[str, str] = field(default_factory=dict)
 
 
 def open_by_name(name: str) -> tuple[Path, Recording]:
@@ -38,6 +43,11 @@ def own_requirement(manifest: Manifest) -> Requirement:
     return Requirement(plan.deadline_ns, DEFAULT_P if plan.p_target is None else plan.p_target, plan.confidence)
 
 
+def with_trust(requirement: Requirement, strict: bool, waivers: dict[str, str]) -> Requirement:
+    """The requirement with --strict and --waive of a command line."""
+    return replace(requirement, strict=True if strict else None, waivers=waivers)
+
+
 def judge(recording: Recording, requirement: Requirement) -> Findings:
     """Findings computed now."""
     from rtassay import analysis
@@ -47,6 +57,8 @@ def judge(recording: Recording, requirement: Requirement) -> Findings:
         deadline_ns=requirement.deadline_ns,
         p_target=requirement.p_target,
         confidence=requirement.confidence,
+        strict=requirement.strict,
+        waivers=requirement.waivers,
     )
 
 

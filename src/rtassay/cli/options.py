@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from rtassay.model.errors import EXIT_INVALID, EXIT_NOT_DEMONSTRATED, EXIT_OK, EXIT_VIOLATED, RtassayError
+from rtassay.model.errors import EXIT_INVALID, EXIT_NOT_DEMONSTRATED, EXIT_OK, EXIT_VIOLATED, RtassayError, UsageError
 from rtassay.model.units import parse_cpu_list, parse_duration_ns
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -111,6 +111,44 @@ def requirement_options(command: F) -> F:
     ):
         command = option(command)
     return command
+
+
+def trust_options(command: F) -> F:
+    """--strict, and --waive ID --because REASON in pairs: what the checks may decide. `waivers_of` reads them."""
+    for option in (
+        click.option("--because", "because", multiple=True, metavar="REASON", help="Why; once for every --waive."),
+        click.option(
+            "--waive",
+            "waive",
+            multiple=True,
+            metavar="ID",
+            help="Keep this check from deciding, with --because; it is shown with its reason. Several times for several.",
+        ),
+        click.option("--strict", is_flag=True, help="Every warning of a check makes the measurement invalid."),
+    ):
+        command = option(command)
+    return command
+
+
+def waivers_of(ids: tuple[str, ...], reasons: tuple[str, ...]) -> dict[str, str]:
+    """The pairs of --waive and --because, in order. Raises UsageError for a half of one, an unknown id, a check that may not be waived."""
+    if not ids and not reasons:
+        return {}
+    if len(ids) != len(reasons):
+        raise UsageError(
+            f"{len(ids)} --waive and {len(reasons)} --because",
+            "every waived check needs its reason",
+            'write --waive VM-STEAL --because "deployed in this very VM"',
+        )
+    from rtassay.analysis.waivers import check_waivers
+
+    found: dict[str, str] = {}
+    for name, because in zip(ids, reasons, strict=True):
+        for known, reason in check_waivers({name: because}).items():
+            if known in found:
+                raise UsageError(f"--waive {known} is given twice")
+            found[known] = reason
+    return found
 
 
 def json_option(command: F) -> F:

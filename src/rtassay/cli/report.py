@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from rtassay.cli.judging import Requirement, judge, open_by_name, own_requirement
-from rtassay.cli.options import EXIT_BY_STATE, json_option, print_json, requirement_options
+from rtassay.cli.judging import Requirement, judge, open_by_name, own_requirement, with_trust
+from rtassay.cli.options import EXIT_BY_STATE, json_option, print_json, requirement_options, trust_options, waivers_of
 from rtassay.model import rooms
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.findings import Findings
@@ -37,6 +37,7 @@ _BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json
     help="Published results beside the recording (html, markdown): published:pi5. rtassay published lists them.",
 )
 @requirement_options
+@trust_options
 @json_option
 def command(
     recording: str,
@@ -46,14 +47,18 @@ def command(
     deadline_ns: int | None,
     p_target: float,
     confidence: float,
+    strict: bool,
+    waive: tuple[str, ...],
+    because: tuple[str, ...],
     as_json: bool,
 ) -> int:
     """One RECORDING as a self-contained HTML page (or Markdown, JSON, text)."""
     if as_json and output == "-":
         raise UsageError("--json and -o - both want stdout")
+    waivers = waivers_of(waive, because)
     path, opened = open_by_name(recording)
     stated = Requirement(deadline_ns, p_target, confidence) if deadline_ns is not None else None
-    findings = judge(opened, stated or own_requirement(opened.manifest))
+    findings = judge(opened, with_trust(stated or own_requirement(opened.manifest), strict, waivers))
     name = format_name or _format_of(output)
     target = output or f"{findings.id}{rooms.load('reports', name)().suffix}"
     write_report(name, target, findings, opened, _beside(against, name, findings))

@@ -12,7 +12,15 @@ import click
 from rtassay.boards.known import resolve
 from rtassay.cli import cyclictest_line
 from rtassay.cli.judging import cache_findings, judge, own_requirement
-from rtassay.cli.options import EXIT_BY_STATE, CpuList, Duration, json_option, print_json, requirement_options
+from rtassay.cli.options import (
+    EXIT_BY_STATE,
+    CpuList,
+    Duration,
+    json_option,
+    print_json,
+    requirement_options,
+    trust_options,
+)
 from rtassay.cli.progress import ProgressView
 from rtassay.cli.run_options import make_plan, parse_labels
 from rtassay.model import rooms
@@ -37,6 +45,7 @@ class CyclictestCommand(click.Command):
 @click.command("run", cls=CyclictestCommand)
 @click.argument("board", default="local")
 @requirement_options
+@trust_options
 @click.option(
     "--load",
     multiple=True,
@@ -230,4 +239,6 @@ def _exit_code(findings: Findings, recording: Recording, stopped_by: int | None)
         return EXIT_VIOLATED
     if findings.verdict is not None:
         return EXIT_BY_STATE[findings.verdict.state]
-    return EXIT_INVALID if any(c.severity == "invalid" and c.kind == "integrity" for c in findings.checks) else 0
+    from rtassay.analysis.verdict import unusable
+
+    return EXIT_INVALID if unusable(findings.checks, findings.strict) else 0

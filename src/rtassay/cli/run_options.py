@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from rtassay.cli.options import waivers_of
 from rtassay.loads.base import parse_asked
 from rtassay.model import rooms
 from rtassay.model.errors import UsageError
@@ -84,6 +85,8 @@ def make_plan(options: dict[str, Any]) -> Plan:
         aligned=options["aligned"],
         keep_samples=not options["no_samples"],
         argv=tuple(options["argv"]),
+        strict=options["strict"],
+        waivers=waivers_of(options["waive"], options["because"]),
     )
 
 

@@ -16,8 +16,17 @@ from rtassay.cli.judging import (
     judge,
     own_requirement,
     parser_for,
+    with_trust,
 )
-from rtassay.cli.options import EXIT_BY_STATE, json_option, print_json, requirement_options, wants_colour
+from rtassay.cli.options import (
+    EXIT_BY_STATE,
+    json_option,
+    print_json,
+    requirement_options,
+    trust_options,
+    waivers_of,
+    wants_colour,
+)
 from rtassay.model.findings import Findings
 from rtassay.model.recording import Recording
 
@@ -25,18 +34,29 @@ from rtassay.model.recording import Recording
 @click.command("show")
 @click.argument("recording")
 @requirement_options
+@trust_options
 @json_option
-def command(recording: str, deadline_ns: int | None, p_target: float, confidence: float, as_json: bool) -> int:
+def command(
+    recording: str,
+    deadline_ns: int | None,
+    p_target: float,
+    confidence: float,
+    strict: bool,
+    waive: tuple[str, ...],
+    because: tuple[str, ...],
+    as_json: bool,
+) -> int:
     """Verdict, per-CPU table and checks of one RECORDING (a path, an id or a unique prefix).
 
     With --deadline it is judged by that requirement and the exit code follows the verdict; without, by the one it was run
-    with, and the exit code is 0.
+    with, and the exit code is 0. --strict and --waive hold for this judgement, on top of what the run was asked for.
     """
     from rtassay import store
 
+    waivers = waivers_of(waive, because)
     path = store.find(recording)
     stated = Requirement(deadline_ns, p_target, confidence) if deadline_ns is not None else None
-    data, findings, opened = _findings(path, stated, want_object=not as_json)
+    data, findings, opened = _findings(path, stated, strict, waivers, want_object=not as_json)
     if as_json:
         print_json(data)
     else:
@@ -47,22 +67,23 @@ def command(recording: str, deadline_ns: int | None, p_target: float, confidence
 
 
 def _findings(
-    path: Path, stated: Requirement | None, *, want_object: bool
+    path: Path, stated: Requirement | None, strict: bool, waivers: dict[str, str], *, want_object: bool
 ) -> tuple[dict[str, Any], Findings | None, Recording]:
     """Findings as JSON, as an object if wanted, and the recording (without its tables where the cache answers)."""
     from rtassay import store
     from rtassay.analysis import findings_dict
 
     manifest = store.load_manifest(path)
-    if manifest.sealed and stated is None:
+    by_itself = manifest.sealed and stated is None and not strict and not waivers
+    if by_itself:
         data = cached_findings(path)
         if data is not None:
             store.check_sizes(path, manifest)
             light = Recording(manifest=manifest, lanes=(), path=str(path))
             return data, findings_from(data) if want_object else None, light
     opened = store.open_recording(path, parser_for=parser_for)
-    findings = judge(opened, stated or own_requirement(manifest))
-    if manifest.sealed and stated is None:
+    findings = judge(opened, with_trust(stated or own_requirement(manifest), strict, waivers))
+    if by_itself:
         cache_findings(path, findings)
     return findings_dict(findings), findings, opened
 

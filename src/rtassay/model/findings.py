@@ -132,7 +132,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Everything a report shows. `new_record` = {"mission_s": M, "probability": M / (K + M)} rows for a few missions."""
+    """Everything a report shows. `new_record` = {"mission_s": M, "probability": M / (K + M)} rows for a few missions.
+
+    `strict`: warnings were judged as making the measurement invalid.
+    """
 
     id: str
     source: dict[str, Any]
@@ -157,6 +160,7 @@ class Findings:
     cyclictest_equivalent: str | None = None
     new_record: tuple[dict[str, float], ...] = ()
     outliers: tuple[Outlier, ...] = ()
+    strict: bool = False
     analysis_version: int = ANALYSIS_VERSION
 
 

@@ -94,7 +94,6 @@ def embed(data: Any) -> Markup:
 
 def _words(findings: Findings, recording: Recording) -> dict[str, Any]:
     verdict = findings.verdict
-    ordered = view.sorted_checks(findings)
     return {
         "id": view.one_line(findings.id, 80),
         "board": view.one_line(findings.board, 80),
@@ -116,8 +115,9 @@ def _words(findings: Findings, recording: Recording) -> dict[str, Any]:
         "due_table": view.lane_table(findings, due=True) if view.has_due_view(findings) else None,
         "notes": details.notes(findings, recording),
         "check_summary": view.check_summary(findings),
-        "checks_shown": [check for check in ordered if check.severity != "pass"],
-        "checks_passed": [check for check in ordered if check.severity == "pass"],
+        "checks_shown": view.told_checks(findings),
+        "checks_unlooked": view.unlooked(findings),
+        "checks_passed": [check for check in findings.checks if check.severity == "pass" and check.waived is None],
         "outliers": outliers.rows(findings, watched=bool(recording.telemetry)),
         "outlier_columns": outliers.COLUMNS,
         "outlier_caveat": outliers.CAVEAT,

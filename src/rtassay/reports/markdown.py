@@ -146,21 +146,21 @@ def _outliers(findings: Findings, recording: Recording) -> list[str]:
 
 
 def _checks(findings: Findings) -> list[str]:
-    shown = [c for c in view.sorted_checks(findings) if c.severity != "pass"]
-    passed = [c for c in view.sorted_checks(findings) if c.severity == "pass"]
+    shown, unlooked = view.told_checks(findings), view.unlooked(findings)
+    passed = [c for c in findings.checks if c.severity == "pass" and c.waived is None]
     parts = [f"### Checks: {view.check_summary(findings)}"]
     if shown:
         parts.append(
             pipe_table(
                 ("Severity", "Check", "Message"),
-                [(f"**{c.severity}**", escape(c.id), escape(c.message)) for c in shown],
+                [(f"**{c.severity}**", escape(c.id), escape(view.check_text(c))) for c in shown],
             )
         )
-    if passed:
-        rows = [(c.severity, escape(c.id), escape(c.message)) for c in passed]
-        parts.append(
-            f"<details><summary>{len(passed)} passed</summary>\n\n{pipe_table(('Severity', 'Check', 'Message'), rows)}\n\n</details>"
-        )
+    for folded, words in ((unlooked, "could not be looked at"), (passed, "passed")):
+        if folded:
+            rows = [(c.severity, escape(c.id), escape(c.message)) for c in folded]
+            table = pipe_table(("Severity", "Check", "Message"), rows)
+            parts.append(f"<details><summary>{len(folded)} {words}</summary>\n\n{table}\n\n</details>")
     return parts
 
 

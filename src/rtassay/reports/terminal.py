@@ -7,7 +7,7 @@ import textwrap
 from rtassay.model.findings import CheckResult, Findings, LaneFindings
 from rtassay.model.recording import Recording
 from rtassay.model.units import format_time
-from rtassay.reports import outliers, view
+from rtassay.reports import loads, outliers, view
 
 _STEPS = (0.5, 0.99, 0.999, 0.9999, 0.99999)
 _STATE_COLOURS = {"VIOLATED": "1;31", "HOLDS": "1;32", "NOT DEMONSTRATED": "1;33", "INVALID MEASUREMENT": "1;35"}
@@ -28,13 +28,18 @@ class TerminalReport:
         self.color = color
 
     def render(self, findings: Findings, recording: Recording) -> bytes:
-        top = [*self._head(findings, recording), "", *self._table(findings), ""]
+        lines = self._lines(findings, recording, self._loads(recording))
+        if len(lines) > _SCREEN:  # the work of the loads gives way to checks that fired
+            lines = self._lines(findings, recording, [])
+        return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
+
+    def _lines(self, findings: Findings, recording: Recording, of_loads: list[str]) -> list[str]:
+        top = [*self._head(findings, recording), *of_loads, "", *self._table(findings), ""]
         if (worst := outliers.in_words(findings)) is not None:
             top[-1:] = [*self._wrap(f"Worst: {worst}", 2, indent="       "), ""]
         end = self._wrap(f"Next: {view.next_step(findings)}", 2, indent="      ")
         room = _SCREEN - len(top) - len(end) - 1
-        lines = [*top, *self._checks(findings, room), *end]
-        return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
+        return [*top, *self._checks(findings, room), *end]
 
     def _head(self, findings: Findings, recording: Recording) -> list[str]:
         where = [
@@ -51,6 +56,10 @@ class TerminalReport:
         lines += self._wrap(self._headline(findings, recording), 2)
         lines += [self._cut(f"- {view.one_line(reason)}") for reason in _own_reasons(findings)[:2]]
         return lines
+
+    def _loads(self, recording: Recording) -> list[str]:
+        done = loads.in_words(recording)
+        return [] if done is None else self._wrap(f"Load: {done}", 2, indent="      ")
 
     def _headline(self, findings: Findings, recording: Recording) -> str:
         lane, p = view.demonstrated(findings)
@@ -102,21 +111,25 @@ class TerminalReport:
 
     def _checks(self, findings: Findings, room: int) -> list[str]:
         """Checks that did not pass, as many as the screen holds; invalid ones and warnings always."""
-        shown = [check for check in view.sorted_checks(findings) if check.severity != "pass"]
-        grave = sum(check.severity in ("invalid", "warning") for check in shown)
-        fit = len(shown) if len(shown) <= room else max(room - 1, grave, 1)
+        shown = view.told_checks(findings)
+        unlooked = view.unlooked(findings)
+        blind = f"{len(unlooked)} unknown" if unlooked else ""
+        grave = sum(check.severity in ("invalid", "warning") or check.waived is not None for check in shown)
+        fit = len(shown) if len(shown) <= room - bool(unlooked) else max(room - 1, grave, 1)
         lines = [self._cut(f"Checks: {view.check_summary(findings)}")]
         for check in shown[:fit]:
             lines += self._check(check)
         if len(shown) > fit:
-            lines.append(
-                self._cut(f"  ... and {len(shown) - fit} more: rtassay report {view.one_line(findings.id, 40)}")
-            )
+            more = f"{len(shown) - fit} more{f' and {blind}' if blind else ''}"
+            lines.append(self._cut(f"  ... and {more}: rtassay report {view.one_line(findings.id, 40)}"))
+        elif unlooked:
+            text = f"  {blind}, could not be looked at: {', '.join(check.id for check in unlooked)}"
+            lines.append(self._paint(_SEVERITY_COLOURS["unknown"], self._cut(text)))
         return lines
 
     def _check(self, check: CheckResult) -> list[str]:
         """One line; what makes the measurement invalid is told in full."""
-        text = f"  {check.severity:<7} {check.id}: {view.one_line(check.message)}"
+        text = f"  {check.severity:<7} {check.id}: {view.check_text(check)}"
         lines = self._wrap(text, 4, indent=" " * 10) if check.severity == "invalid" else [self._cut(text)]
         start = 2 + len(check.severity)
         painted = "  " + self._paint(_SEVERITY_COLOURS.get(check.severity, "0"), check.severity) + lines[0][start:]

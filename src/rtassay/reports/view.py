@@ -277,7 +277,8 @@ def next_step(findings: Findings) -> str:
     if verdict is None:
         return f"state a requirement: rtassay show {findings.id} --deadline 100us --p 1e-6"
     if verdict.state == "INVALID MEASUREMENT":
-        bad = next((c.id for c in findings.checks if c.severity == "invalid"), None)
+        grave = [c for c in sorted_checks(findings) if c.severity in ("invalid", "warning") and c.waived is None]
+        bad = next((c.id for c in grave if c.severity == "invalid" or findings.strict), None)
         return (
             f"mend {bad} (see its message), then measure again"
             if bad
@@ -292,7 +293,12 @@ def next_step(findings: Findings) -> str:
                 f"{count(verdict.needed.n)} activations per lane{time} with no further exceedance would demonstrate it"
             )
         cap = next(
-            (c.id for c in findings.checks if c.kind == "optimism" and c.severity in ("invalid", "warning")), None
+            (
+                c.id
+                for c in findings.checks
+                if c.kind == "optimism" and c.severity in ("invalid", "warning") and c.waived is None
+            ),
+            None,
         )
         return (
             f"mend {cap} (see its message), then measure again"
@@ -316,9 +322,31 @@ def sorted_checks(findings: Findings) -> list[CheckResult]:
 
 
 def check_summary(findings: Findings) -> str:
-    """`1 invalid, 2 warning, 18 pass`."""
+    """`1 invalid, 2 warning, 18 pass`; `1 waived` and `strict` where that is so."""
     counts = [(name, sum(check.severity == name for check in findings.checks)) for name in SEVERITIES]
-    return ", ".join(f"{number} {name}" for name, number in counts if number) or "no checks"
+    counts.append(("waived", sum(check.waived is not None for check in findings.checks)))
+    said = ", ".join(f"{number} {name}" for name, number in counts if number) or "no checks"
+    return f"{said}; strict" if findings.strict else said
+
+
+def check_text(check: CheckResult) -> str:
+    """The message on one line, with the reason of a waiver before it, where nobody cuts it off."""
+    text = one_line(check.message)
+    return text if check.waived is None else f"[waived: {one_line(check.waived, 400)}] {text}"
+
+
+def unlooked(findings: Findings) -> list[CheckResult]:
+    """Checks that could not be looked at and that nobody waived: told together, since there may be many."""
+    return [check for check in findings.checks if check.severity == "unknown" and check.waived is None]
+
+
+def told_checks(findings: Findings) -> list[CheckResult]:
+    """Checks worth a line of their own: what fired, worst first, what was waived beside the warnings; no passes, nothing unknown."""
+    told = [c for c in findings.checks if c.severity not in ("pass", "unknown") or c.waived is not None]
+    grave = SEVERITIES.index("warning")
+    return sorted(
+        told, key=lambda c: min(SEVERITIES.index(c.severity), SEVERITIES.index("pass") if c.waived is None else grave)
+    )
 
 
 def new_record(findings: Findings) -> list[tuple[str, str]]:

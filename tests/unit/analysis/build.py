@@ -172,7 +172,7 @@ def seconds(maxima: Sequence[int], n: int = 1000, wall: Sequence[int] | None = N
 
 def recording(*lanes: Lane, **changes: Any) -> Recording:
     """A sealed run of rtprobe under a declared load, in which every check passes or is a note."""
-    telemetry, events = changes.pop("telemetry", ()), changes.pop("events", ())
+    telemetry, events, messages = (changes.pop(name, ()) for name in ("telemetry", "events", "messages"))
     starts = [lane.entry.first_due_ns for lane in lanes if lane.entry.first_due_ns is not None]
     ends = [lane.entry.closed_ns for lane in lanes if lane.entry.closed_ns is not None]
     manifest = Manifest(
@@ -191,7 +191,7 @@ def recording(*lanes: Lane, **changes: Any) -> Recording:
         inventory_end={"clocksource": "tsc", "governors": {"cpu0": "performance", "cpu1": "performance"}},
         labels={"load": "the factory's own"},
     )
-    return Recording(replace(manifest, **changes), tuple(lanes), tuple(events), tuple(telemetry))
+    return Recording(replace(manifest, **changes), tuple(lanes), tuple(events), tuple(telemetry), tuple(messages))
 
 
 def account(lane: Lane, **changes: Any) -> Account:

@@ -1,17 +1,23 @@
-"""A validity check: a row of the table and a small pure function. To add one: a function, and a line in `table.py`."""
+"""A validity check: a row of the table and a small pure function. To add one: a function, and a row in `table/`.
+
+The table can be read (`rtassay checks`, docs/reference) without numpy: functions are imported when they first run.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from rtassay.analysis.account import Account
 from rtassay.analysis.measures import imported
 from rtassay.model.findings import CheckResult, LaneFindings, lane_words
 from rtassay.model.manifest import Manifest
 from rtassay.model.recording import Recording
 from rtassay.model.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from rtassay.analysis.account import Account
 
 PASS = "pass"
 UNKNOWN = "unknown"
@@ -21,6 +27,15 @@ INVALID = "invalid"
 
 INTEGRITY = "integrity"
 OPTIMISM = "optimism"
+
+FIRED: Final = (NOTE, WARNING, INVALID)
+
+LIVE = "live"
+RECORDED = "recorded"
+SYNTHETIC = "synthetic"
+PROOFS: Final = (LIVE, RECORDED, SYNTHETIC)
+"""How the firing of a check was proven, best first: a test provoked the condition on a running system; a recording or file of a
+real system shows it; a recording was made up for it. tests/house holds the table to the tests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +79,8 @@ class Context:
         """Run by rtassay itself, which knows what load it started; not an imported file."""
         manifest = self.manifest
         known = manifest.plan.argv or manifest.inventory or self.recording.telemetry
-        return bool(known) and not imported(manifest)  # a foreign file may name its kernel, too
+        about = imported(manifest)
+        return bool(known) and (not about or bool(about.get("live")))  # a foreign file may name its kernel, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +95,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One row of the table. `severity` is the one it fires with by default; `required`: unknown caps at NOT DEMONSTRATED."""
+    """One row of the table. `severity` is the one it fires with by default; `required`: unknown caps at NOT DEMONSTRATED.
+
+    `proof`: see PROOFS. `unwaivable`: why `--waive` is refused for this check; empty where it may be waived.
+    """
 
     id: str
     condition: str
@@ -89,12 +108,26 @@ class Check:
     explanation: str
     remedy: str
     function: Callable[[Context], Outcome]
+    proof: str
+    unwaivable: str = ""
 
     def run(self, context: Context) -> CheckResult:
         """The result, always: what could not be looked at is unknown, never a pass."""
         found = self.function(context)
         message = " ".join(found.message.split())
         return CheckResult(self.id, found.severity, found.kind or self.kind, message, found.facts)
+
+
+def lazy(where: str) -> Callable[[Context], Outcome]:
+    """The function `module:name` of this package, imported when it is first called."""
+    module, _, name = where.partition(":")
+
+    def run(context: Context) -> Outcome:
+        function = getattr(import_module(f"rtassay.analysis.checks.{module}"), name)
+        return cast("Outcome", function(context))
+
+    run.__name__ = where
+    return run
 
 
 def passed(message: str, **facts: Any) -> Outcome:

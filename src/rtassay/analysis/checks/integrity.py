@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,14 +25,10 @@ from rtassay.analysis.checks.base import (
 from rtassay.analysis.measures import imported
 from rtassay.analysis.missed import due_view
 from rtassay.model.findings import lane_words
-from rtassay.model.units import NS_PER_MS, NS_PER_S, NS_PER_US, format_time
+from rtassay.model.units import NS_PER_MS, NS_PER_S, format_time
 
 SHARE_OF_COUNT = 1e-3
 START_AND_STOP_NS = 200 * NS_PER_MS
-GOOD_CLOCKS = re.compile(
-    r"tsc|kvm-clock|arch_sys_counter|arm_global_timer|riscv_clocksource|hyperv\w*|xen|timebase", re.I
-)
-BAD_CLOCKS = re.compile(r"hpet|acpi_pm|refined-jiffies|jiffies|pit", re.I)
 
 
 def co_missed(context: Context) -> Outcome:
@@ -282,70 +278,6 @@ def trailer_stripped(context: Context) -> Outcome:
     if lanes:
         return Outcome(WARNING, f"{named(lanes)}: no Total, Max and Overflow lines; ask for the original file")
     return passed("the source tells its totals")
-
-
-def clock_res(context: Context) -> Outcome:
-    """The clock that measured, whether it stayed the same, and whether the wall clock was stepped meanwhile."""
-    outcome, jump = _measuring_clock(context), wall_jump_ns(context)
-    if jump is None:
-        return outcome
-    text = f"the wall clock was stepped by {format_time(abs(jump))} during the run; the measurement's clock is not affected"
-    facts = {**outcome.facts, "wall_step_ns": jump}
-    if outcome.severity in (INVALID, WARNING):
-        return replace(outcome, message=f"{outcome.message}; {text}", facts=facts)
-    return Outcome(NOTE, text, facts)
-
-
-def _measuring_clock(context: Context) -> Outcome:
-    manifest = context.manifest
-    clock = manifest.facts.get("clock")
-    clock = clock if isinstance(clock, dict) else {}
-    getres, step = clock.get("getres_ns"), clock.get("step_ns")
-    name, name_end = manifest.inventory.get("clocksource"), manifest.inventory_end.get("clocksource")
-    facts = {"getres_ns": getres, "step_ns": step, "clocksource": name, "clocksource_end": name_end}
-    if name and name_end and name != name_end:
-        return Outcome(INVALID, f"the kernel changed its clock source from {name} to {name_end} during the run", facts)
-    if getres is not None and getres > NS_PER_US:
-        # A fine clock beside coarse timers is a kernel without high-resolution timers: late, but truly measured.
-        coarse = step is None or 2 * step > getres
-        text = f"the clock's resolution is {format_time(getres)}"
-        if coarse:
-            return Outcome(INVALID, f"{text}, and it moves in steps as coarse: latencies are multiples of that", facts)
-        return Outcome(WARNING, f"{text}: timers fire at ticks (no high-resolution timers)", facts)
-    if step is not None and step > NS_PER_US:
-        return Outcome(WARNING, f"the clock moves in steps of {format_time(step)}", facts)
-    if name and BAD_CLOCKS.fullmatch(str(name)):
-        return Outcome(WARNING, f"the clock source is {name}: slow to read, and coarse", facts)
-    if getres is None and name is None:
-        return unknown("neither the clock's resolution nor its source is known", **facts)
-    if name and not GOOD_CLOCKS.fullmatch(str(name)):
-        return Outcome(
-            NOTE, f"the clock source is {name}; its steps of {format_time(step or getres or 1)} were measured", facts
-        )
-    return passed(
-        f"clock source {name or 'not told'}, resolution {'not told' if getres is None else format_time(getres)}",
-        **facts,
-    )
-
-
-def wall_jump_ns(context: Context) -> int | None:
-    """The largest step of the wall clock against the monotonic one from start to end; None below 1 ms (that is slew)."""
-    worst = 0
-    first, last = _wall_offset(context.manifest.facts), _wall_offset(context.manifest.end)
-    for lane in context.accounts:
-        seconds = lane.lane.seconds
-        between = [] if seconds is None or seconds.wall_offset_ns is None else [int(x) for x in seconds.wall_offset_ns]
-        offsets = [*first, *between, *last]
-        if len(offsets) > 1:
-            biggest = max(np.diff(np.asarray(offsets, dtype=np.int64)).tolist(), key=abs)
-            worst = biggest if abs(biggest) > abs(worst) else worst
-    return worst if abs(worst) > NS_PER_MS else None
-
-
-def _wall_offset(frame: dict[str, Any]) -> list[int]:
-    """Wall minus monotonic clock as FACTS or END tell it, if they do."""
-    wall, mono = frame.get("wall_ns"), frame.get("mono_ns")
-    return [wall - mono] if isinstance(wall, int) and isinstance(mono, int) and wall > 0 else []
 
 
 def observer_load(context: Context) -> Outcome:

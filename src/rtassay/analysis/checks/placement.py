@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from rtassay.analysis.account import Account
+from rtassay.analysis.checks import series
 from rtassay.analysis.checks.base import INVALID, NOTE, WARNING, Context, Outcome, named, passed, unknown
 from rtassay.analysis.checks.integrity import recorder_above_lanes
 from rtassay.analysis.measures import measure_of
@@ -13,6 +15,7 @@ from rtassay.model.manifest import Obtained
 from rtassay.model.units import NS_PER_S, format_cpu_list
 
 REAL_TIME = ("fifo", "rr", "deadline")
+_THROTTLED = re.compile(r"(RT|DL) (runtime )?(throttling|replenish)|throttling activated", re.IGNORECASE)
 
 
 def _read_backs(lane: Account) -> list[Obtained]:
@@ -135,22 +138,43 @@ def rt_throttle_on(context: Context) -> Outcome:
     """The kernel's limit on real-time time, and whether the run came near it."""
     inventory = context.manifest.inventory
     runtime, period = inventory.get("rt_runtime_us"), inventory.get("rt_period_us") or 1_000_000
-    messages = inventory.get("throttle_messages") or context.manifest.inventory_end.get("throttle_messages")
-    facts: dict[str, Any] = {"rt_runtime_us": runtime, "rt_period_us": period}
-    if messages:
-        return Outcome(WARNING, f"the kernel reported real-time throttling: {str(messages[0])[:160]}", facts)
+    before, after = inventory.get("throttle_messages"), context.manifest.inventory_end.get("throttle_messages")
+    fresh = [text for text in after or () if text not in (before or ())]
+    fresh += [message.text for message in series.log_lines(context, _THROTTLED)]
+    facts: dict[str, Any] = {"rt_runtime_us": runtime, "rt_period_us": period, "throttled_before": list(before or ())}
+    if fresh:
+        return Outcome(WARNING, f"the kernel throttled real-time threads during the run: {str(fresh[0])[:120]}", facts)
+    # The kernel says it once in a boot: an old line cannot be told from a new one, but for what the threads used.
+    if before and not series.watched(context, "threads"):
+        return Outcome(WARNING, f"the kernel reported real-time throttling in this boot: {str(before[0])[:120]}", facts)
     if runtime is None:
         return unknown("the real-time throttling limit could not be read")
     if runtime == -1 or runtime >= period:
         return passed("real-time throttling is off", **facts)
     share, limit = _busiest(context), runtime / period
-    facts |= {"share": share, "limit": limit}
+    others = _busy_others(context)
+    facts |= {"share": share, "limit": limit, "other_threads": others}
     text = f"real-time throttling is on at {limit:.0%}"
+    if (busiest := max(others, key=lambda name: others[name], default=None)) and others[busiest] >= limit / 2:
+        return Outcome(WARNING, f"{text}; {busiest} used {others[busiest]:.0%} of a CPU", facts)
     if share is None:
         return unknown(f"{text}, and the lanes' CPU time is not known", **facts)
     if share >= limit / 2:
         return Outcome(WARNING, f"{text}; a lane alone used {share:.0%} of its CPU", facts)
-    return Outcome(NOTE, f"{text}; the lanes used at most {share:.1%} of a CPU", facts)
+    old = "; it was reported earlier in this boot" if before else ""
+    return Outcome(NOTE, f"{text}; the lanes used at most {share:.1%} of a CPU{old}", facts)
+
+
+def _busy_others(context: Context) -> dict[str, float]:
+    """Largest share of a CPU in any second, by real-time thread that was watched (the lanes are among them)."""
+    found = {
+        row.name.removesuffix(".busy"): float(row.values.max())
+        for row in series.of(context, "threads")
+        if row.name.endswith(".busy")
+    }
+    return {
+        name: round(share, 4) for name, share in sorted(found.items(), key=lambda item: -item[1])[:8] if share > 0.01
+    }
 
 
 def _busiest(context: Context) -> float | None:

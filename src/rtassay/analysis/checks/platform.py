@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from rtassay.analysis.checks import series
 from rtassay.analysis.checks.base import INVALID, NOTE, OPTIMISM, WARNING, Context, Outcome, passed, unknown
+from rtassay.analysis.checks.statistics import outlier_times
+from rtassay.model.units import NS_PER_MS
 
 _RT_WORD = re.compile(r"(?<![a-z0-9])(rt\d*|preempt[_-]?rt|realtime)(?![a-z0-9])", re.I)
 _NOT_RT = re.compile(r"(?<![a-z])(no|non|not|without|vs)[ _-]*(rt|preempt|realtime)", re.I)
@@ -15,6 +18,8 @@ _EMULATED = ("qemu", "tcg")
 _BARE = ("none", "", "bare", "bare-metal", "metal")
 _CONTAINERS = ("docker", "podman", "lxc", "lxc-libvirt", "systemd-nspawn", "container-other", "wsl")
 STEADY = 0.1
+# Built into kernels of distributions, and without effect until the command line asks for it.
+_FREE_UNLESS_ASKED = ("PAGE_POISONING", "DEBUG_KMEMLEAK", "FAULT_INJECTION")
 
 
 def kernel_not_rt(context: Context) -> Outcome:
@@ -76,14 +81,17 @@ def governor(context: Context) -> Outcome:
 
 
 def frequency_spread(context: Context) -> float | None:
-    """Largest (max - min) / max of a CPU's frequency over the run; None without telemetry."""
+    """Largest (max - min) / max of a measured CPU's frequency over the run; None without telemetry."""
     spreads = []
-    for series in context.recording.telemetry:
-        if series.monitor == "frequency" and len(series.values) > 1:
-            values = np.asarray(series.values, dtype=float)
-            values = values[np.isfinite(values)]
-            if values.size > 1 and values.max() > 0:
-                spreads.append(float((values.max() - values.min()) / values.max()))
+    measured = context.measured_cpus
+    for cpu, what, found in series.of_cpus(context, "frequency"):
+        if (
+            what == "frequency"
+            and (cpu in measured or not measured)
+            and found.values.size > 1
+            and found.values.max() > 0
+        ):
+            spreads.append(float((found.values.max() - found.values.min()) / found.values.max()))
     return max(spreads) if spreads else None
 
 
@@ -129,12 +137,129 @@ def is_lab(context: Context) -> bool:
 
 def steal_share(context: Context) -> float | None:
     """Mean stolen share over the measured CPUs; None without telemetry."""
-    wanted = {f"cpu{cpu}.steal" for cpu in context.measured_cpus}
-    shares = []
-    for series in context.recording.telemetry:
-        if series.monitor == "cpu" and series.name.endswith(".steal") and (series.name in wanted or not wanted):
-            values = np.asarray(series.values, dtype=float)
-            values = values[np.isfinite(values)]
-            if values.size:
-                shares.append(float(values.mean()))
+    measured = context.measured_cpus
+    shares = [
+        float(found.values.mean())
+        for cpu, what, found in series.of_cpus(context, "cpu")
+        if what == "steal" and (cpu in measured or not measured)
+    ]
     return float(np.mean(shares)) if shares else None
+
+
+def debug_kernel(context: Context) -> Outcome:
+    """A kernel that checks or traces itself while it works."""
+    options, tracing = series.inventory(context, "kernel", "debug"), series.inventory(context, "tracing")
+    found = [str(name) for name in options or () if name not in _FREE_UNLESS_ASKED]
+    if (tracer := _tracer(tracing)) is not None:
+        found.append(tracer)
+    facts = {"debug": None if options is None else list(options), "tracing": tracing}
+    if found:
+        more = f" and {len(found) - 4} more" if len(found) > 4 else ""
+        text = f"the kernel runs with {', '.join(found[:4])}{more}: that costs latency a kernel for use does not have"
+        return Outcome(WARNING, text, facts)
+    if options is None:
+        return unknown("the kernel's configuration could not be read, so its debugging options are not known", **facts)
+    return passed("no costly debugging option is built in", **facts)
+
+
+def _tracer(tracing: Any) -> str | None:
+    """What ftrace does, if it does something: a tracer, or events."""
+    if not isinstance(tracing, dict) or tracing.get("tracing_on") is False:
+        return None
+    if (tracer := tracing.get("current_tracer")) and tracer != "nop":
+        return f"the tracer {tracer}"
+    return f"{tracing['events_enabled']} trace events" if tracing.get("events_enabled") else None
+
+
+def cstates(context: Context) -> Outcome:
+    """Idle states that take time to leave were allowed."""
+    facts = context.manifest.facts
+    if "dma_latency_us" not in facts:
+        return unknown("whether cpu_dma_latency was held is not known")
+    held, states = facts["dma_latency_us"], _idle_states(context)
+    told = {"dma_latency_us": held, "idle_states": states}
+    deep = sorted({name for name, latency in (states or {}).items() if latency > (held if held is not None else 0)})
+    if held is not None:
+        if held > 0 and deep:
+            return passed(f"cpu_dma_latency was held at {held} us, so {', '.join(deep[:4])} were not entered", **told)
+        return passed(f"cpu_dma_latency was held at {held} us", **told)
+    if states is not None and not deep:
+        return passed("cpu_dma_latency was not held, but no idle state takes time to leave", **told)
+    why = f" ({facts['dma_latency_error']})" if facts.get("dma_latency_error") else ""
+    which = f": {', '.join(f'{name} takes {(states or {})[name]} us' for name in deep[:4])} to leave" if deep else ""
+    return Outcome(WARNING, f"cpu_dma_latency was not held{why}, so idle states were allowed{which}", told)
+
+
+def _idle_states(context: Context) -> dict[str, int] | None:
+    """Idle states of measured CPUs that may be entered, by name with the us it takes to leave them; {}: none; None: not known."""
+    by_cpu, idle = series.inventory(context, "idle_states"), series.inventory(context, "idle")
+    if not isinstance(by_cpu, dict):
+        # A board that lists its CPUs in sysfs and no driver of idle states has none.
+        known = isinstance(idle, dict) and not idle.get("driver") and series.inventory(context, "cpus", "online")
+        return {} if known else None
+    wanted = {f"cpu{cpu}" for cpu in context.measured_cpus} & set(by_cpu) or set(by_cpu)
+    states: dict[str, int] = {}
+    for state in (state for cpu in wanted for state in by_cpu[cpu]):
+        if not state.get("disabled"):
+            name = str(state.get("name"))
+            states[name] = max(int(state.get("latency_us") or 0), states.get(name, 0))
+    return states
+
+
+def dma_latency_side_effect(context: Context) -> Outcome:
+    """The probe keeps the CPUs out of deep idle states; does the application, too?"""
+    facts = context.manifest.facts
+    if "dma_latency_us" not in facts:
+        return unknown("whether cpu_dma_latency was held is not known")
+    held = facts["dma_latency_us"]
+    if held is None:
+        return passed("cpu_dma_latency was not held, so the measurement does not change how CPUs idle")
+    states = _idle_states(context)
+    deep = {name: latency for name, latency in (states or {}).items() if latency > held}
+    told = {"dma_latency_us": held, "idle_states": states}
+    if states is not None and not deep:
+        return passed("no idle state takes longer to leave than what was held", **told)
+    said = context.manifest.labels.get("dma-latency", "").strip().lower()
+    text = f"the probe held cpu_dma_latency at {held} us"
+    if said in ("held", "0", "yes", str(held)):
+        return passed(f"{text}, and so does the application (label dma-latency={said})", **told)
+    names = f" ({', '.join(sorted(deep)[:4])})" if deep else ""
+    if said in ("off", "no", "none"):
+        text = f"{text}; the application will not (label dma-latency={said}), and wakes up from idle states{names} that were never entered"
+        return Outcome(WARNING, text, told, OPTIMISM)
+    return Outcome(NOTE, f"{text}: an application that does not will wake up later from idle states{names}", told)
+
+
+def smi_firmware(context: Context) -> Outcome:
+    """Firmware took the CPUs away from the kernel."""
+    counts = {
+        cpu: float(found.values.sum()) for cpu, what, found in series.of_cpus(context, "firmware") if what == "smi"
+    }
+    facts: dict[str, Any] = {"smi": {str(cpu): count for cpu, count in counts.items()}}
+    most = max(counts.values(), default=0.0)
+    stalls = _all_cpu_stalls(context)
+    facts["all_cpu_stalls"] = stalls
+    if most > 0:
+        with_stall = f"; {stalls} times all CPUs were late together" if stalls else ""
+        text = f"{most:.0f} system management interrupts during the run{with_stall}: the kernel cannot see or stop them"
+        return Outcome(WARNING, text, facts)
+    kind = str(context.manifest.inventory.get("virtualisation") or "").lower()
+    if counts:
+        return passed("no system management interrupt during the run", **facts)
+    if stalls and kind in ("none", "bare", "bare-metal", "metal"):
+        text = f"all measured CPUs were late together {stalls} times, as if firmware (or secure-world software) had taken them"
+        return Outcome(WARNING, text, facts)
+    return unknown("nothing on this board counts what its firmware takes (SMI counter of x86)", **facts)
+
+
+def _all_cpu_stalls(context: Context) -> int:
+    """Moments at which a kept outlier of every lane lay within a millisecond of the others'; 0 with one lane."""
+    times = [outlier_times(lane) for lane in context.accounts]
+    if len(times) < 2 or any(found is None or not found.size for found in times):
+        return 0
+    first, *others = [found for found in times if found is not None]
+    together = np.ones(first.size, dtype=bool)
+    for other in others:
+        near = np.searchsorted(other, first + NS_PER_MS, side="right") > np.searchsorted(other, first - NS_PER_MS)
+        together &= near
+    return int(together.sum())

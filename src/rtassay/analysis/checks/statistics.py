@@ -102,7 +102,7 @@ def simultaneous(context: Context) -> Outcome:
     """Outliers of several CPUs at the same moment, more often than chance brings them together."""
     if len(context.accounts) < 2:
         return passed("one lane")
-    found = [(lane, times) for lane in context.accounts if (times := _outliers(lane)) is not None]
+    found = [(lane, times) for lane in context.accounts if (times := outlier_times(lane)) is not None]
     if len(found) < 2:
         return unknown("the times of the outliers are not known")
     span_ns = max(int(times[-1]) for _, times in found if times.size) if any(times.size for _, times in found) else 0
@@ -125,7 +125,7 @@ def simultaneous(context: Context) -> Outcome:
     return passed("outliers of different lanes do not come together more than by chance", **facts)
 
 
-def _outliers(lane: Account) -> Ints | None:
+def outlier_times(lane: Account) -> Ints | None:
     """Wake-up times of the samples kept one by one, sorted; None where they cannot be known."""
     entry = lane.entry
     if entry.first_due_ns is None or not lane.interval_ns:

@@ -67,6 +67,7 @@ class PairCheck:
     explanation: str
     remedy: str
     function: Callable[[Pair], Outcome]
+    proof: str = "synthetic"
 
     def as_check(self) -> Check:
         """What it says of itself, in the shape of a recording's check; it cannot be run on one."""
@@ -74,7 +75,17 @@ class PairCheck:
         def of_groups(context: Context) -> Outcome:
             return unknown("a check of groups, not of a recording")
 
-        return Check(self.id, self.condition, self.kind, self.severity, False, self.explanation, self.remedy, of_groups)
+        return Check(
+            self.id,
+            self.condition,
+            self.kind,
+            self.severity,
+            False,
+            self.explanation,
+            self.remedy,
+            of_groups,
+            self.proof,
+        )
 
     def run(self, pair: Pair) -> CheckResult:
         """The result, always."""

@@ -67,7 +67,9 @@ class Run:
     @property
     def invalid(self) -> tuple[str, ...]:
         """Integrity checks that make it no measurement."""
-        return tuple(c.id for c in self.findings.checks if c.severity == "invalid" and c.kind == "integrity")
+        return tuple(
+            c.id for c in self.findings.checks if c.severity == "invalid" and c.kind == "integrity" and c.waived is None
+        )
 
     @property
     def weak(self) -> tuple[str, ...]:

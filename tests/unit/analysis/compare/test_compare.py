@@ -71,7 +71,7 @@ def test_the_json_object_is_designs(riva):
     assert next(iter(data)) == "schema" and data["schema"] == "rtassay/compare/1"
     assert {"q", "a_ns", "b_ns", "ratio", "lo", "hi"} <= set(data["quantiles"][0])
     assert {"q", "value_ns", "worse_below", "worse_above"} <= set(data["crossover"])
-    assert {"id", "severity", "kind", "message", "facts"} == set(data["checks"][0])
+    assert {"id", "severity", "kind", "message", "facts"} <= set(data["checks"][0])
     assert data["conclusion"] in CONCLUSIONS
     assert "histogram" not in data["a"]
 

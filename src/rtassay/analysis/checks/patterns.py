@@ -1,0 +1,343 @@
+"""The order of things: do late wake-ups come in bursts, in step with something, or ever later?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtassay.analysis.account import Account
+from rtassay.analysis.checks.base import NOTE, WARNING, Context, Outcome, passed, unknown
+from rtassay.analysis.checks.series import inventory
+from rtassay.analysis.distribution import Ints, ints
+from rtassay.model.findings import lane_words
+from rtassay.model.units import NS_PER_S, format_time
+
+Floats = npt.NDArray[np.float64]
+
+FEW_OUTLIERS = 50
+EXTREMAL_INDEX = 0.8
+SURE_P = 0.01
+WARM_UP_S = 60
+WARM_UP_FROM_S = 3 * WARM_UP_S
+KS_EFFECT = 0.1
+CHANGE = 0.1
+STATIONARY_FROM_S = 60
+BLOCKS = 60
+FEW_EVENTS = 20
+PERIODIC_P = 1e-4
+COHERENT = 0.3
+MOST_BINS = 1 << 20
+TAIL = 100
+LEAST_TAIL = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Outliers:
+    """Every sample of a lane at or above `threshold_ns`: positions k of activations, rising."""
+
+    threshold_ns: int
+    k: Ints
+
+
+def outliers(lane: Account) -> Outliers | None:
+    """The largest set of kept samples that is complete: as many as the histogram holds above their smallest. None without order."""
+    spills = lane.lane.spills
+    if not spills or lane.entry.first_due_ns is None:
+        return None
+    latency = ints([row.latency_ns for row in spills])
+    order = np.argsort(-latency, kind="stable")
+    values = latency[order]
+    ends = np.flatnonzero(np.append(values[1:] < values[:-1], True))
+    in_bins = np.cumsum(lane.counts[::-1])[::-1]
+    above = np.searchsorted(lane.lower, values[ends], side="left")
+    held = np.where(above < in_bins.size, in_bins[np.minimum(above, in_bins.size - 1)], 0) + lane.over
+    complete = np.flatnonzero(held == ends + 1)
+    if not complete.size:
+        return None
+    last = int(ends[complete[-1]])
+    return Outliers(int(values[last]), np.sort(ints([row.k for row in spills])[order[: last + 1]]))
+
+
+def clustered(context: Context) -> Outcome:
+    """Late wake-ups that come in bursts: the extremal index by the intervals estimator (Ferro and Segers 2003)."""
+    rows = [(lane, found) for lane in context.accounts if (found := outliers(lane)) is not None]
+    enough = [(lane, found) for lane, found in rows if found.k.size >= FEW_OUTLIERS]
+    if not enough:
+        most = max((found.k.size for _, found in rows), default=0)
+        return unknown(f"too few late wake-ups with their moments to tell ({most} in a lane, {FEW_OUTLIERS} needed)")
+    facts: dict[str, Any] = {}
+    bursts = []
+    for lane, found in enough:
+        theta = extremal_index(np.diff(found.k))
+        facts[str(lane.entry.name)] = {"theta": round(theta, 4), "n": int(found.k.size), "above_ns": found.threshold_ns}
+        if theta < min(EXTREMAL_INDEX, 1 - 3.3 / math.sqrt(found.k.size)):
+            bursts.append((theta, lane, found))
+    if not bursts:
+        return passed("late wake-ups come one by one", lanes=facts)
+    theta, lane, found = min(bursts, key=lambda row: row[0])
+    text = (
+        f"{lane_words(lane.entry.name, lane.entry.cpu)}: wake-ups above {format_time(found.threshold_ns)} come in bursts of "
+        f"{1 / theta:.1f} on average (extremal index {theta:.2f}): fewer independent events than samples"
+    )
+    return Outcome(WARNING, text, {"lanes": facts})
+
+
+def extremal_index(gaps: Ints) -> float:
+    """1 / mean cluster size, from the gaps between exceedances; at most 1."""
+    t = gaps.astype(np.float64)
+    n = t.size
+    if n == 0:
+        return 1.0
+    if t.max() <= 2:
+        theta = 2 * t.sum() ** 2 / (n * (t**2).sum())
+    else:
+        below = ((t - 1) * (t - 2)).sum()
+        theta = 2 * (t - 1).sum() ** 2 / (n * below) if below > 0 else 1.0
+    return float(min(1.0, theta))
+
+
+@dataclass(frozen=True, slots=True)
+class _PerSecond:
+    """Whole seconds of one lane in order: mean and maximum of each, without the first and the last."""
+
+    lane: Account
+    mean: Floats
+    maximum: Floats
+
+
+def _per_second(context: Context) -> list[_PerSecond]:
+    found = []
+    for lane in context.accounts:
+        seconds = lane.lane.seconds
+        if seconds is None or len(seconds.second) < 3:
+            continue
+        order = np.argsort(ints(seconds.second), kind="stable")[1:-1]
+        n = ints(seconds.n)[order]
+        order = order[n > 0]
+        n = ints(seconds.n)[order].astype(np.float64)
+        if order.size:
+            found.append(
+                _PerSecond(lane, ints(seconds.sum_ns)[order] / n, ints(seconds.max_ns)[order].astype(np.float64))
+            )
+    return found
+
+
+def warm_up(context: Context) -> Outcome:
+    """The first minute is not like the rest."""
+    rows = [row for row in _per_second(context) if row.mean.size >= WARM_UP_FROM_S - 2]
+    if not rows:
+        return unknown(
+            f"only a run of {WARM_UP_FROM_S // 60} minutes or more with its seconds can tell its first minute apart"
+        )
+    facts: dict[str, Any] = {}
+    found = []
+    for row in rows:
+        first, rest = row.mean[:WARM_UP_S], row.mean[WARM_UP_S:]
+        distance = ks_distance(first, rest)
+        shift = float(np.median(first) / np.median(rest) - 1) if np.median(rest) > 0 else 0.0
+        facts[str(row.lane.entry.name)] = {"ks": round(distance, 4), "shift": round(shift, 4)}
+        chance = 1.63 * math.sqrt((first.size + rest.size) / (first.size * rest.size))
+        if distance > max(KS_EFFECT, chance) and abs(shift) > CHANGE:
+            found.append((abs(shift), shift, row.lane))
+    if not found:
+        return passed("the first minute is like the rest", lanes=facts)
+    _, shift, lane = max(found, key=lambda item: item[0])
+    text = f"{lane_words(lane.entry.name, lane.entry.cpu)}: the mean latency of the first minute is {shift:+.0%} against the rest"
+    return Outcome(NOTE, f"{text}; declare a warm-up (--warm-up) if that is not meant", {"lanes": facts})
+
+
+def ks_distance(a: Floats, b: Floats) -> float:
+    """The largest difference of two empirical distribution functions."""
+    every = np.sort(np.concatenate([a, b]))
+    of_a = np.searchsorted(np.sort(a), every, side="right") / a.size
+    of_b = np.searchsorted(np.sort(b), every, side="right") / b.size
+    return float(np.abs(of_a - of_b).max())
+
+
+def non_stationary(context: Context) -> Outcome:
+    """The latency drifts over the run: by effect (10 % of its level) and surely (p < 0.01, Holm over all lanes)."""
+    rows = [row for row in _per_second(context) if row.mean.size >= STATIONARY_FROM_S - 2]
+    if not rows:
+        return unknown(f"only a run of {STATIONARY_FROM_S} s or more with its seconds can show a drift")
+    tests = []
+    for row in rows:
+        for what, values in (("mean", row.mean), ("maximum", row.maximum)):
+            blocks = np.array([np.median(part) for part in np.array_split(values, min(BLOCKS, values.size // 2))])
+            level = float(np.median(blocks))
+            change = theil_sen(blocks) * (blocks.size - 1) / level if level > 0 else 0.0
+            tests.append((mann_kendall_p(blocks), change, what, row.lane))
+    tests.sort(key=lambda test: test[0])
+    found, still = [], True
+    for i, test in enumerate(tests):
+        still = still and test[0] * (len(tests) - i) < SURE_P
+        if still and abs(test[1]) > CHANGE:
+            found.append(test)
+    facts = {f"{lane.entry.name}.{what}": {"change": round(c, 4), "p": p} for p, c, what, lane in tests}
+    if not found:
+        return passed("no drift of mean or maximum over the run", **facts)
+    _, change, what, lane = max(found, key=lambda test: abs(test[1]))
+    text = (
+        f"{lane_words(lane.entry.name, lane.entry.cpu)}: the {what} of a second changed by {change:+.0%} over the run"
+    )
+    return Outcome(WARNING, f"{text}: one part of it does not speak for another", facts)
+
+
+def theil_sen(values: Floats) -> float:
+    """Median slope per step over all pairs."""
+    i, j = np.triu_indices(values.size, 1)
+    return float(np.median((values[j] - values[i]) / (j - i))) if i.size else 0.0
+
+
+def mann_kendall_p(values: Floats) -> float:
+    """Two-sided p of no trend (normal, with ties); widened by the autocorrelation of neighbours."""
+    n = values.size
+    if n < 8:
+        return 1.0
+    i, j = np.triu_indices(n, 1)
+    s = float(np.sign(values[j] - values[i]).sum())
+    _, ties = np.unique(values, return_counts=True)
+    variance = (n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18
+    around = values - theil_sen(values) * np.arange(n)
+    around = np.argsort(np.argsort(around, kind="stable"), kind="stable") - (n - 1) / 2
+    lag1 = float((around[1:] * around[:-1]).sum() / (around**2).sum())
+    variance *= (1 + max(0.0, lag1)) / (1 - min(0.95, max(0.0, lag1)))
+    if variance <= 0:
+        return 1.0
+    return math.erfc(max(0.0, abs(s) - 1) / math.sqrt(2 * variance))
+
+
+def periodic_outliers(context: Context) -> Outcome:
+    """Late wake-ups in step with a clock of their own."""
+    facts: dict[str, Any] = {}
+    looked, found = 0, []
+    for lane in context.accounts:
+        kept = outliers(lane)
+        if kept is None or not lane.interval_ns:
+            continue
+        events = decluster(kept.k)
+        if events.size < FEW_EVENTS:
+            continue
+        looked += 1
+        peak = strongest_period(events, max(lane.exposure, int(events[-1]) + 1))
+        if peak is not None:
+            period_ns = peak[0] * lane.interval_ns
+            facts[str(lane.entry.name)] = {"period_ns": round(period_ns), "coherence": round(peak[1], 3)}
+            found.append((peak[1], period_ns, lane))
+    if found:
+        coherence, period_ns, lane = max(found, key=lambda row: row[0])
+        text = f"{lane_words(lane.entry.name, lane.entry.cpu)}: late wake-ups come every {format_time(period_ns)} (coherence {coherence:.2f})"
+        return Outcome(NOTE, f"{text}: look for a timer of that period", facts)
+    if not looked:
+        return unknown(f"too few late wake-ups with their moments to see a period ({FEW_EVENTS} events needed)")
+    return passed("late wake-ups follow no period")
+
+
+def decluster(k: Ints) -> Ints:
+    """First members of clusters that lie 10 activations or more apart."""
+    return k[np.append(True, np.diff(k) >= 10)] if k.size else k
+
+
+def strongest_period(k: Ints, length: int) -> tuple[float, float] | None:
+    """(period in activations, coherence 0..1) of a point process on 0 .. length-1; None where nothing stands out of chance.
+
+    Under chance the power |sum exp(2 pi i f k)|^2 / n is exponential. A strict period has it at all harmonics: the lowest counts.
+    """
+    width = max(1, -(-length // MOST_BINS))
+    bins = -(-length // width)
+    counts = np.bincount(k // width, minlength=bins).astype(np.float64)
+    spectrum = np.abs(np.fft.rfft(counts)) ** 2 / k.size
+    low, high = 5, max(6, int(0.4 * bins))
+    power = spectrum[low:high]
+    if power.size == 0:
+        return None
+    level = math.log(power.size / PERIODIC_P)
+    best = float(power.max())
+    if best < level or math.sqrt(best / k.size) < COHERENT:
+        return None
+    first = int(np.flatnonzero(power >= max(level, best / 2))[0])
+    while first + 1 < power.size and power[first + 1] > power[first]:
+        first += 1
+    return bins * width / (first + low), math.sqrt(float(power[first]) / k.size)
+
+
+def aliasing(context: Context) -> Outcome:
+    """The measuring period and the kernel's tick keep step, so that they always meet, or never do."""
+    hz = inventory(context, "kernel", "config_hz")
+    intervals = sorted({lane.interval_ns for lane in context.accounts if lane.interval_ns})
+    if not intervals:
+        return unknown("the interval is not known")
+    if not hz:
+        return unknown("the kernel's tick (CONFIG_HZ) is not known")
+    facts = {"hz": hz, "intervals_ns": intervals}
+    step = [i for i in intervals if NS_PER_S % (hz * i) == 0 or (i * hz) % NS_PER_S == 0]
+    if step:
+        text = f"the interval {format_time(step[0])} keeps step with the tick of {format_time(NS_PER_S / hz)} ({hz} Hz)"
+        return Outcome(WARNING, f"{text}: what happens at ticks is always hit at the same phase, or never", facts)
+    return passed(f"the interval {format_time(intervals[0])} does not divide the tick of {hz} Hz", **facts)
+
+
+def lone_extreme(context: Context) -> Outcome:
+    """A maximum that the tail below it does not lead one to expect."""
+    facts: dict[str, Any] = {}
+    looked, found = 0, []
+    for lane in context.accounts:
+        if lane.over:
+            continue
+        tail = top_values(lane, TAIL)
+        if tail.size < LEAST_TAIL:
+            continue
+        looked += 1
+        p, gap = chance_of_maximum(tail)
+        facts[str(lane.entry.name)] = {"p": float(f"{p:.3g}"), "gap_ns": round(gap)}
+        if p < SURE_P / len(context.accounts) and gap > lane.bin_width_ns:
+            found.append((p, lane, tail))
+    if found:
+        p, lane, tail = min(found, key=lambda row: row[0])
+        text = (
+            f"{lane_words(lane.entry.name, lane.entry.cpu)}: after a second largest of {format_time(tail[1])} a maximum of {format_time(tail[0])} "
+            f"has a chance of {p:.1g} under the tail of the others"
+        )
+        return Outcome(WARNING, f"{text}: another cause than theirs; look for it, never delete it", facts)
+    if not looked:
+        return unknown("no lane has a tail to compare its maximum with")
+    return passed("no maximum stands apart from its tail", **facts)
+
+
+def top_values(lane: Account, most: int) -> Floats:
+    """The `most` largest latencies, falling; those of one bin are spread evenly over it."""
+    found: list[Floats] = []
+    left = most
+    for lower, width, count in zip(lane.lower[::-1], lane.width[::-1], lane.counts[::-1], strict=True):
+        if left <= 0:
+            break
+        take = min(int(count), left)
+        places = (np.arange(take, dtype=np.float64) + 0.5) / float(count)
+        found.append(float(lower) + (1.0 - places) * (float(width) - 1.0))
+        left -= take
+    return np.concatenate(found) if found else np.zeros(0)
+
+
+def chance_of_maximum(tail: Floats) -> tuple[float, float]:
+    """(chance of a maximum this far out, gap to the second). A generalised Pareto tail is fitted to all but the maximum.
+
+    By probability-weighted moments (Hosking and Wallis 1987). The shape is taken one standard error heavier than fitted, and never
+    below 0: a lighter tail than the exponential would make every gap look strange.
+    """
+    excesses = np.sort(tail[1:-1] - tail[-1])
+    n = excesses.size
+    gap = float(tail[0] - tail[1])
+    first = float(excesses.mean())
+    if n == 0 or first <= 0:
+        return (1.0 if gap <= 0 else 0.0), gap
+    weighted = float((excesses * (n - 1 - np.arange(n)) / (n - 1)).sum() / n) if n > 1 else first / 2
+    shape = 2 - first / (first - 2 * weighted) if first > 2 * weighted else -1.0
+    shape = max(0.0, shape)
+    shape = min(0.9, shape + (1 + shape) / math.sqrt(n))
+    scale = first * (1 - shape)
+    reach = float(tail[0] - tail[-1])
+    beyond = math.exp(-reach / scale) if shape < 1e-6 else (1 + shape * reach / scale) ** (-1 / shape)
+    return -math.expm1((n + 1) * math.log1p(-min(beyond, 1 - 1e-12))), gap
