@@ -15,9 +15,11 @@ from rtassay.analysis.demonstrated import demonstrated
 from rtassay.analysis.events import event_p_upper, events
 from rtassay.analysis.exceedance import exceedances, total
 from rtassay.analysis.verdict import _WORST_FIRST as WORST_FIRST
-from rtassay.analysis.verdict import HOLDS, NOT_DEMONSTRATED, Requirement, _state, _under_checks
-from rtassay.model.findings import CheckResult, lane_words
+from rtassay.analysis.verdict import NOT_DEMONSTRATED, Requirement, _state, _under_checks
+from rtassay.model.findings import SEVERITIES, CheckResult, lane_words
 from rtassay.model.recording import Recording
+
+CURED_BY_MORE = ("N-TOO-SMALL", "PERCENTILE-UNSUPPORTED")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,20 @@ def judge_repeats(
     requirement = Requirement(deadline_ns, p, confidence)
     rows = [_judge(name, parts, requirement) for name, parts in lanes.items()]
     state, name, due, seen, low, high = min(rows, key=lambda row: (WORST_FIRST.index(row[0]), -row[5]))
-    final, reasons = _under_checks(state, checks)
+    final, reasons = _under_checks(state, _first_of_each(checks))
     if state == NOT_DEMONSTRATED and final == state:
         reasons.insert(0, f"{name}: {seen} of {due} activations; p is at most {high:.3g}, {p:g} is allowed")
     return Repeats(len(recordings), star, final, name, due, seen, low, high, tuple(dict.fromkeys(reasons)))
+
+
+def _first_of_each(checks: Sequence[CheckResult]) -> list[CheckResult]:
+    """The worst result of every check, but those of one run's length: together the runs are as long as they are."""
+    found: dict[str, CheckResult] = {}
+    for check in checks:
+        known = found.get(check.id)
+        if known is None or SEVERITIES.index(check.severity) < SEVERITIES.index(known.severity):
+            found[check.id] = check
+    return [check for check in found.values() if check.id not in CURED_BY_MORE]
 
 
 def _lanes(recordings: Sequence[Recording]) -> dict[str, list[Account]]:
@@ -80,6 +92,3 @@ def _judge(name: str, parts: list[Account], requirement: Requirement) -> tuple[s
     by_events = event_p_upper(summed, clusters, requirement.confidence) if clusters else None
     state = _state(summed, low, high, by_events, requirement)
     return state, name, summed.due, summed.certain, low, high
-
-
-__all__ = ["HOLDS", "Repeats", "judge_repeats"]

@@ -198,6 +198,8 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
 )
 # How it was measured is meant to be equal: it is the factor only where a person says so.
 _OF_MEASURING = ("tool", "lanes", "warm-up", "mlock", "timer-slack", "aligned")
+# Labels that an experiment numbers its runs by: never what is meant to differ, also where a group is one run.
+_NUMBERING = ("cell", "order", "block", "repeat", "attempt")
 FAMILIES: Final = tuple(dict.fromkeys(condition.family for condition in CONDITIONS))
 
 
@@ -221,7 +223,7 @@ def look(
 ) -> tuple[tuple[str, ...], tuple[Difference, ...]]:
     """(the factor, every condition with what it is in both groups). Raises UsageError for a factor nobody knows."""
     rows: list[Row] = [(c.key, c.name, c.family, _values(a, c.get), _values(b, c.get)) for c in CONDITIONS]
-    names = dict.fromkeys(key for recording in (*a, *b) for key in recording.manifest.labels)
+    names = dict.fromkeys(key for recording in (*a, *b) for key in recording.manifest.labels if key not in _NUMBERING)
     for name in names:
         sides = [_values(group, lambda r, name=name: r.manifest.labels.get(name)) for group in (a, b)]  # type: ignore[misc]
         if all(len(side) <= 1 for side in sides):  # a label that numbers the runs tells no groups apart
