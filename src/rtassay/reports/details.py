@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from rtassay.model.findings import Findings
-from rtassay.model.manifest import LoadEntry, Manifest, Obtained
+from rtassay.model.manifest import Manifest, Obtained
 from rtassay.model.recording import Recording
-from rtassay.model.units import NS_PER_S, format_cpu_list, format_time
+from rtassay.model.units import format_cpu_list, format_time
 from rtassay.reports import view
 
 Rows = list[tuple[str, str]]
@@ -139,33 +139,6 @@ def _lasted(manifest: Manifest) -> int | None:
     if manifest.started_ns is None or manifest.ended_ns is None:
         return None
     return manifest.ended_ns - manifest.started_ns
-
-
-LOAD_COLUMNS = ("Load", "Command", "CPUs", "Window", "Work done", "Ended")
-
-
-def load_rows(recording: Recording) -> list[tuple[str, ...]]:
-    """One row a load; the window is relative to the start of the measurement."""
-    return [_load_row(load, recording.manifest) for load in recording.manifest.loads]
-
-
-def _load_row(load: LoadEntry, manifest: Manifest) -> tuple[str, ...]:
-    origin = manifest.started_ns
-    window = "not known"
-    if load.started_ns is not None and origin is not None:
-        end = "?" if load.ended_ns is None else f"{(load.ended_ns - origin) / NS_PER_S:+.1f}"
-        window = f"{(load.started_ns - origin) / NS_PER_S:+.1f} to {end} s"
-    work = "not known"
-    if load.operations is not None:
-        work = f"{load.operations:,.0f} {view.one_line(load.operations_unit or 'operations', 40)}"
-    ended = f"exit {load.exit_code}" if load.exit_code is not None else "not known"
-    if load.signal is not None:
-        ended = f"signal {load.signal}" + (", stopped by us" if load.stop_asked_ns is not None else "")
-    if load.error:
-        ended = view.one_line(load.error, 200)
-    name = load.name if not load.tool_version else f"{load.name} ({load.tool_version})"
-    cpus = "all" if load.cpus is None else format_cpu_list(load.cpus)
-    return view.one_line(name, 80), view.shell_line(load.argv), cpus, window, work, ended
 
 
 def inventory_rows(recording: Recording) -> Rows:

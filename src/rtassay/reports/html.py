@@ -17,7 +17,7 @@ from rtassay.model.published import Against
 from rtassay.model.recording import Recording
 from rtassay.model.units import format_time
 from rtassay.reports import against as beside
-from rtassay.reports import details, outliers, series, svg, view
+from rtassay.reports import details, loads, outliers, series, svg, view
 
 
 class Tile(NamedTuple):
@@ -126,8 +126,10 @@ def _words(findings: Findings, recording: Recording) -> dict[str, Any]:
         "note": view.clean(findings.note) if findings.note else None,
         "damage": details.damage_rows(recording),
         "plan": details.plan_rows(recording),
-        "loads": details.load_rows(recording),
-        "load_columns": details.LOAD_COLUMNS,
+        "loads": loads.rows(recording),
+        "load_columns": loads.COLUMNS,
+        "load_parts": loads.part_rows(recording),
+        "load_part_columns": loads.PART_COLUMNS,
         "inventory": details.inventory_rows(recording),
         "commands": details.commands(findings, recording),
         "versions": details.version_rows(findings, recording),

@@ -10,7 +10,7 @@ from rtassay.model.published import Against
 from rtassay.model.recording import Recording
 from rtassay.model.units import format_time
 from rtassay.reports import against as beside
-from rtassay.reports import details, outliers, view
+from rtassay.reports import details, loads, outliers, view
 
 # What GitHub would read as markup, a mention or a table border in text that came from elsewhere.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&@])")
@@ -173,9 +173,12 @@ def _conditions(findings: Findings, recording: Recording) -> list[str]:
     plan = [[escape(cell) for cell in row] for row in details.plan_rows(recording)]
     if plan:
         parts += ["### Asked and obtained", pipe_table(("", "Asked", "Obtained", "Remark"), plan)]
-    loads = [[escape(cell) for cell in row] for row in details.load_rows(recording)]
-    if loads:
-        parts += ["### Loads", pipe_table(details.LOAD_COLUMNS, loads)]
+    of_loads = [[escape(cell) for cell in row] for row in loads.rows(recording)]
+    if of_loads:
+        parts += ["### Loads", pipe_table(loads.COLUMNS, of_loads)]
+    of_parts = [[escape(cell) for cell in row] for row in loads.part_rows(recording)]
+    if of_parts:
+        parts += ["### Work by part", pipe_table(loads.PART_COLUMNS, of_parts)]
     damage = details.damage_rows(recording)
     if damage:
         parts += ["### Damage to the stream", _pairs(("", "Lost"), damage)]

@@ -12,7 +12,7 @@ import pytest
 from test_text_formats import empty_example
 
 from rtassay.model.findings import CheckResult
-from rtassay.reports import details, view
+from rtassay.reports import details, loads, view
 from rtassay.reports.html import HtmlReport, embed
 
 EXAMPLES = examples.all_examples()
@@ -131,7 +131,7 @@ def test_verdict_checks_conditions_and_commands_are_there(name):
         assert [key, value] in page.rows
     for row in [
         *details.plan_rows(recording),
-        *details.load_rows(recording),
+        *loads.rows(recording),
         *details.damage_rows(recording),
         *details.inventory_rows(recording),
     ]:
