@@ -100,8 +100,25 @@ class RunRow:
 
 
 @dataclass(frozen=True, slots=True)
+class BootVariance:
+    """Scatter of ln x_q of a group's runs, between its boots and within them (standard deviations; 0.1 is about 10 %).
+
+    `icc`: share of the boots in the variance of a run, with its 95 % interval `lo` .. `hi`.
+    """
+
+    q: float
+    boots: int
+    runs: int
+    between_sd: float
+    within_sd: float
+    icc: float
+    lo: float
+    hi: float
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
-    """One side. `histogram` pools all samples of all runs, for curves; it is not part of the JSON object."""
+    """One side. `boot_variance`: by rising q; empty where not two boots or more have two runs or more each. `histogram` pools all samples of all runs, for curves; it is not part of the JSON object."""
 
     name: str
     title: str
@@ -113,6 +130,7 @@ class Group:
     boots: int | None
     lanes: tuple[str, ...]
     histogram: Histogram | None = None
+    boot_variance: tuple[BootVariance, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from rtassay.analysis.checks.base import (
     passed,
     unknown,
 )
-from rtassay.analysis.compare import conditions, inference, refusal
+from rtassay.analysis.compare import conditions, inference, refusal, variance
 from rtassay.analysis.compare.conditions import CONFOUND, FACTOR, VARIES
 from rtassay.analysis.compare.run import Run
 from rtassay.model.comparison import (
@@ -177,6 +177,24 @@ def one_boot(pair: Pair) -> Outcome:
     if blind:
         return unknown(f"which boot the runs of {' and '.join(blind)} are of is not known", **facts)
     return passed("each group spans several boots", **facts)
+
+
+def boot_lottery(pair: Pair) -> Outcome:
+    """Boots of one group differ more than their runs explain: what a boot draws decides."""
+    rows = {group.name: group.boot_variance[-1] for group in pair.groups if group.boot_variance}
+    facts = {group.name.lower(): [asdict(row) for row in group.boot_variance] for group in pair.groups}
+    if not rows:
+        return unknown(f"it takes {variance.LEAST} boots with {variance.LEAST} runs each to tell boots from runs")
+    name, worst = max(rows.items(), key=lambda item: item[1].icc)
+    text = (
+        f"at p{worst.q * 100:.7g} {worst.icc:.0%} [{worst.lo:.0%}, {worst.hi:.0%}] of the variance of the runs of {name} is that of "
+        f"its {worst.boots} boots (sd of ln {worst.between_sd:.3f} between boots, {worst.within_sd:.3f} within)"
+    )
+    if worst.icc <= variance.LOTTERY:
+        return passed(text, **facts)
+    if worst.lo > 0:
+        return Outcome(WARNING, f"boot lottery: {text}; more boots are needed, not longer runs", facts)
+    return Outcome(NOTE, f"{text}: perhaps a boot lottery; more boots would tell", facts)
 
 
 def order_confound(pair: Pair) -> Outcome:
@@ -440,6 +458,12 @@ PAIR_CHECKS: Final[tuple[PairCheck, ...]] = (
     PairCheck(
         "ONE-BOOT", "all runs of a group are of one boot", INTEGRITY, WARNING,
         "Maxima of the same test differ by a factor of two between boots.", "Reboot between runs.", one_boot,
+    ),
+    PairCheck(
+        "BOOT-LOTTERY", f"boots hold more than {variance.LOTTERY:.0%} of the variance of a group's runs at its highest supported quantile (a note while 0 % is not excluded)",
+        INTEGRITY, WARNING,
+        "Addresses, page colours and the order of drivers are drawn anew at each boot. Runs of one boot are then near copies of each other: "
+        "intervals that count runs are too narrow.", "More boots, not longer runs nor more runs a boot.", boot_lottery,
     ),
     PairCheck(
         "ORDER-CONFOUND", "all runs of one group were measured before all of the other", INTEGRITY, WARNING,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rtassay.analysis.compare import conditions, curves, inference, ratios, words
+from rtassay.analysis.compare import conditions, curves, inference, ratios, variance, words
 from rtassay.analysis.compare.checks import Pair, run_all
 from rtassay.analysis.compare.ratios import Side
 from rtassay.analysis.compare.run import WAKE_UP, Run, measures, prepare
@@ -92,6 +92,7 @@ def _group(name: str, title: str, runs: Sequence[Run], pool: Sample) -> Group:
         boots=None if None in boots else len(boots),
         lanes=tuple(dict.fromkeys(lane for run in runs for lane, _ in run.by_lane)),
         histogram=pool.histogram(),
+        boot_variance=variance.components(_side(runs)),
     )
 
 

@@ -153,6 +153,13 @@ def _logs(side: Side, limits: tuple[Limits, ...]) -> Logs | None:
     return Logs(np.log(low), float(wide.mean()), float(wide.mean()) * _EVEN)
 
 
+def logs_of(side: Side, q: float) -> Logs | None:
+    """ln x_q of every run; None where a run's samples do not reach so far or a value is not above 0."""
+    limits = [sample.quantile(q) for sample in side.samples]
+    known = tuple(limit for limit in limits if limit is not None and limit.exact)
+    return _logs(side, known) if len(known) == len(limits) else None
+
+
 def _within(a: Side, b: Side, q: float, alpha: float) -> tuple[float | None, float | None]:
     """Bounds of the ratio from the order-statistic intervals of every run: the extremes of both groups against each other."""
     low_a, high_a = _extremes(a, q, alpha)

@@ -70,6 +70,8 @@ def _words(comparison: Comparison) -> dict[str, Any]:
         "maxima": words.maxima_rows(comparison),
         "run_columns": words.run_columns(),
         "run_rows": words.run_rows(comparison),
+        "boot_columns": words.BOOT_COLUMNS,
+        "boot_rows": words.boot_rows(comparison),
         "weak": [
             (f"{group.name} {view.one_line(run.id, 60)}", ", ".join(run.weak))
             for group in (comparison.a, comparison.b)

@@ -51,7 +51,12 @@ def _ladder(comparison: Comparison) -> list[str]:
 
 def _runs(comparison: Comparison) -> list[str]:
     rows = [[escape(cell) for cell in row] for row in words.run_rows(comparison)]
-    return ["### Runs (us, all lanes pooled)", pipe_table(words.run_columns(), rows, numbers=True)]
+    boots = words.boot_rows(comparison)
+    return [
+        "### Runs (us, all lanes pooled)",
+        pipe_table(words.run_columns(), rows, numbers=True),
+        *(["### Boots and runs", pipe_table(words.BOOT_COLUMNS, boots, numbers=True)] if boots else []),
+    ]
 
 
 def _lanes(comparison: Comparison) -> list[str]:

@@ -170,6 +170,27 @@ def _quantile(quantile: Quantile | None, places: int) -> str:
     return view.quantile_cell(quantile, places).text
 
 
+BOOT_COLUMNS = ("Group", "Quantile", "Boots", "Runs", "SD of boots", "SD within", "Share of boots", "95 % interval")
+
+
+def boot_rows(comparison: Comparison) -> list[tuple[str, ...]]:
+    """How much of the scatter of ln x_q is that of the boots, in per cent; empty where boots cannot be told from runs."""
+    return [
+        (
+            group.name,
+            view.quantile_name(row.q),
+            str(row.boots),
+            str(row.runs),
+            f"{row.between_sd * 100:.2g} %",
+            f"{row.within_sd * 100:.2g} %",
+            f"{row.icc:.0%}",
+            f"[{row.lo:.0%}, {row.hi:.0%}]",
+        )
+        for group in (comparison.a, comparison.b)
+        for row in group.boot_variance
+    ]
+
+
 def lane_columns(comparison: Comparison) -> tuple[str, ...]:
     return ("Lane", *(view.quantile_name(row.q) for row in comparison.lanes[0].quantiles)) if comparison.lanes else ()
 
@@ -290,6 +311,8 @@ def next_step(comparison: Comparison) -> str:
         return "find out which of the identical recordings was measured, and leave the other out"
     if by_id.get("FEW-RUNS") == "warning":
         return "repeat both groups, interleaved A B B A over several boots, until there are 5 runs or more of each"
+    if by_id.get("BOOT-LOTTERY") == "warning":
+        return "repeat over more boots, one or two runs each: longer runs will not help"
     if by_id.get("AB-CONFOUND") == "warning":
         return "make equal what AB-CONFOUND names, or name the factor with --factor"
     if by_id.get("ORDER-CONFOUND") == "warning":
