@@ -24,7 +24,14 @@ if TYPE_CHECKING:
     from rtassay.experiments.matrix import ExperimentPlan
 
 
-@click.group("experiment")
+class InOrder(click.Group):
+    """Its commands in the order of the work."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group("experiment", cls=InOrder)
 def command() -> None:
     """Matrices of runs: boards x kernels x loads x probes x scenarios, repeated, interleaved, resumable.
 

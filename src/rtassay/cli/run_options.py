@@ -64,7 +64,7 @@ def make_plan(options: dict[str, Any]) -> Plan:
     _check_distance(options["distance"], options)
     cpus = options["cpus"]
     loads = parse_loads(tuple(options["load"]))
-    return Plan(
+    plan = Plan(
         probe=options["probe"],
         interval_ns=interval_ns,
         duration_ns=duration_ns,
@@ -88,6 +88,17 @@ def make_plan(options: dict[str, Any]) -> Plan:
         strict=options["strict"],
         waivers=waivers_of(options["waive"], options["because"]),
     )
+    line = options.get("cyclictest_line")
+    return plan if line is None else _of_line(plan, line)
+
+
+def _of_line(plan: Plan, line: str) -> Plan:
+    """`plan` to measure a whole line of cyclictest, which then decides all that it can say."""
+    if plan.probe != "cyclictest":
+        raise UsageError("--cyclictest-line needs --probe cyclictest")
+    found, _ = rooms.load("probes", plan.probe)().of_line(plan, line)
+    assert isinstance(found, Plan)
+    return found
 
 
 def _check_distance(distance: str | None, options: dict[str, Any]) -> None:
