@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import import_cost  # noqa: E402
+import monitor_cost  # noqa: E402
 import probe_cost  # noqa: E402
 import recording_cost  # noqa: E402
 from common import Row  # noqa: E402
@@ -43,6 +44,7 @@ PARTS = (
     Part("histogram", recording_cost.histogram_of_1e8),
     Part("start", recording_cost.start_up),
     Part("import", import_cost.cost),
+    Part("monitors", monitor_cost.cost),
 )
 
 

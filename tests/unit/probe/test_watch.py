@@ -354,7 +354,7 @@ def test_a_long_log_comes_in_frames_of_whole_lines() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: SCHED_FIFO")
-def test_real_time_threads_are_named_with_their_cpu_time() -> None:
+def test_real_time_threads_are_named_with_their_cpu_time(tmp_path: Path) -> None:
     """A thread that becomes real-time while the watch runs is found, its CPU time grows, and it is gone when it is plain again."""
     hog = (
         "import os, sys, threading, time\n"
@@ -366,18 +366,22 @@ def test_real_time_threads_are_named_with_their_cpu_time() -> None:
         "    until = time.thread_time() + 0.3\n"
         "    while time.thread_time() < until: pass\n"
         "    os.sched_setscheduler(tid, os.SCHED_OTHER, os.sched_param(0))\n"
+        "    open(sys.argv[1], 'w').close()\n"
         "    sys.stdin.read()\n"
         "threading.Thread(target=work).start()\n"
     )
 
     def change(wait: Callable[[int], None]) -> None:
         wait(3)
-        process = subprocess.Popen(["python3", "-S", "-c", hog], stdin=subprocess.PIPE)
+        process = subprocess.Popen(["python3", "-S", "-c", hog, str(plain_again)], stdin=subprocess.PIPE)
         pids.append(process.pid)
-        wait(60)
+        while not plain_again.exists():
+            wait(1)
+        wait(2)
         process.communicate()
 
     pids: list[int] = []
+    plain_again = tmp_path / "plain"
     _, found, _ = watch_while(change, "@rt-threads")
     rows = [line.split(" ", 8) for f in found for line in f.content.decode().splitlines()]
     assert all(len(row) == 9 and row[2] in ("fifo", "rr", "deadline") for row in rows)
@@ -388,7 +392,8 @@ def test_real_time_threads_are_named_with_their_cpu_time() -> None:
     assert tid != pids[0]
     run_ns = [int(row[5]) for row in mine]
     assert len(run_ns) >= 2 and run_ns == sorted(run_ns) and run_ns[-1] <= 10**9
-    assert str(pids[0]).encode() not in found[-1].content.split() or found[-1].same
+    last = next(f.content for f in reversed(found) if not f.same)
+    assert f" {pids[0]} rr ".encode() not in last
     for f in found:
         tids = [int(line.split()[0]) for line in f.content.splitlines()]
         assert tids == sorted(set(tids))
