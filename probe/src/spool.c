@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "facts.h"
@@ -31,9 +32,12 @@ static bool lay_ballast(const struct segments *s)
 {
 	char path[SPOOL_PATH], block[4096] = {0};
 	uint64_t size = s->budget / 8 < BALLAST ? s->budget / 8 : BALLAST;
+	struct statvfs disk;
 	int fd = open(spool_path(path, s->dir, "ballast"), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	bool whole = fd >= 0;
 
+	if (!statvfs(s->dir, &disk) && (uint64_t)disk.f_bavail * disk.f_frsize / 4 < size)
+		size = (uint64_t)disk.f_bavail * disk.f_frsize / 4;
 	for (uint64_t done = 0; whole && done < size; done += sizeof block)
 		whole = write(fd, block, sizeof block) == (ssize_t)sizeof block;
 	if (fd >= 0)
@@ -73,7 +77,7 @@ int segments_open(struct segments *s, const char *dir, uint64_t budget, uint64_t
 	memset(s, 0, sizeof *s);
 	s->dir = dir;
 	s->fd = -1;
-	s->budget = budget;
+	s->budget = s->asked = budget;
 	s->segment_bytes = segment_bytes;
 	s->ballast = lay_ballast(s);
 	return next_segment(s);
@@ -94,8 +98,12 @@ uint64_t segments_used(struct segments *s)
 	if (s->offset - s->first > s->budget / 2 && read_small(spool_path(path, s->dir, "fetched"), text, sizeof text) > 0) {
 		uint64_t fetched = strtoull(text, NULL, 10);
 
-		if (fetched > s->first && fetched <= s->offset)
+		if (fetched > s->first && fetched <= s->offset) {
 			s->first = fetched;
+			s->budget = s->asked;	/* there is room again; if not, the next write says so */
+			if (!s->ballast)
+				s->ballast = lay_ballast(s);
+		}
 	}
 	return s->offset - s->first;
 }
@@ -122,21 +130,20 @@ static bool append(struct segments *s, const unsigned char *data, size_t length)
 
 bool segments_write(struct segments *s, const void *data, size_t length, bool last_ones)
 {
-	bool done;
+	bool done, full;
+	uint64_t used;
 
 	if (s->offset - s->start >= s->segment_bytes)
 		next_segment(s);
 	done = append(s, data, length);
-	if (!done && (errno == ENOSPC || errno == EDQUOT) && last_ones && drop_ballast(s))
+	full = !done;
+	if (full && (errno == ENOSPC || errno == EDQUOT) && last_ones && drop_ballast(s))
 		done = append(s, data, length);
-	if (done) {
+	used = segments_used(s);
+	if (full && used < s->budget)
+		s->budget = used;	/* what is left, or was just freed, is for the frames that must go */
+	if (done)
 		s->offset += length;
-	} else {
-		uint64_t used = segments_used(s);
-
-		if (used < s->budget)
-			s->budget = used;
-	}
 	return done;
 }
 

@@ -23,7 +23,7 @@ struct segments {
 	uint64_t offset;    /* of the next byte of the stream */
 	uint64_t start;     /* of the segment being written */
 	uint64_t first;     /* of the oldest one still there */
-	uint64_t budget, segment_bytes;
+	uint64_t budget, asked, segment_bytes; /* the budget shrinks below what was asked for while the disk is full */
 	uint64_t lost;      /* bytes that could not even be counted in an event */
 	bool ballast;       /* the reserve for the last frames is still there */
 };

@@ -172,7 +172,13 @@ class _Attached:
         """None where all of it is here already, and the board has forgotten it."""
         try:
             process = await self._board.reattach(name, self._writer.written(file))
-        except BoardError:
+        except BoardError as error:
+            if name == PROBE and not self._writer.stream_bytes:
+                raise BoardError(
+                    "nothing was measured",
+                    "its host died before the probe was started",
+                    "begin anew; this recording is empty",
+                ) from error
             if name == PROBE and not self._ended:
                 raise
             return None

@@ -8,7 +8,7 @@ from typing import Any
 
 from rtassay.model.manifest import Clip, Damage, LaneEntry, Manifest, Obtained
 from rtassay.model.units import NS_PER_S
-from rtassay.store.collect import Collector, LaneTally, integer
+from rtassay.store.collect import Away, Collector, LaneTally, integer
 
 _END_COUNTS = ("due", "missed", "dropped", "truncated", "exceedances", "min_ns", "max_ns", "sum_ns")
 _END_READINGS = (
@@ -143,19 +143,20 @@ def disagreements(collected: Collector, lanes: tuple[LaneEntry, ...]) -> list[st
         t = collected.lanes.get(entry.index)
         if t is None:
             continue
-        s = t.stitcher
+        s, away = t.stitcher, t.away
+        tells_seconds = t.seconds and ended and not away.frames.get("seconds")
         says: dict[str, dict[str, int | None]] = {
             "samples": {
-                "samples": s.n if t.has_samples else None,
+                "samples": s.n + away.samples if t.has_samples else None,
                 "HISTOGRAM": t.from_parts.total + t.over if t.parts and ended else None,
-                "SECOND": t.second_n if t.seconds and ended else None,
+                "SECOND": t.second_n if tells_seconds else None,
                 "END": entry.n if ended else None,
             }
         }
         for name in ("missed", "dropped"):
             says[name] = {
-                "samples": getattr(s, name) if t.has_samples else None,
-                "SECOND": getattr(t, f"second_{name}") if t.seconds and ended else None,
+                "samples": getattr(s, name) + getattr(away, name) if t.has_samples else None,
+                "SECOND": getattr(t, f"second_{name}") if tells_seconds else None,
                 "END": getattr(entry, name) if ended else None,
             }
         for what, values in says.items():
@@ -165,13 +166,28 @@ def disagreements(collected: Collector, lanes: tuple[LaneEntry, ...]) -> list[st
                 found.append(f"lane {entry.name}: counts of {what} disagree: {words}")
         if t.has_samples and t.parts and s.n == t.from_parts.total and t.from_parts.exact and not _same_histogram(t):
             found.append(f"lane {entry.name}: the histogram of the samples differs from the HISTOGRAM frames")
-        if s.lost:
+        if s.lost > away.activations:
             found.append(
-                f"lane {entry.name}: {s.lost} activations in lost or damaged frames; samples.parquet has them as dropped"
+                f"lane {entry.name}: {s.lost - away.activations} activations in lost or damaged frames; "
+                "samples.parquet has them as dropped"
             )
+        if away.frames:
+            found.append(_without_room(entry.name, away))
         if s.overlaps:
             found.append(f"lane {entry.name}: {s.overlaps} blocks of samples overlap the one before them")
     return found
+
+
+def _without_room(name: str, away: Away) -> str:
+    """No doubt about any count: the histogram has them all."""
+    what = ", ".join(
+        f"{away.samples} samples" if kind == "samples" else f"{frames} frames of {kind}"
+        for kind, frames in sorted(away.frames.items())
+    )
+    return (
+        f"lane {name}: the board had no room for {what} while nobody fetched them; histogram and counts include them, "
+        "their order in time is not known"
+    )
 
 
 def _same_histogram(t: LaneTally) -> bool:

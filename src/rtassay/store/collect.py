@@ -21,6 +21,27 @@ def integer(data: dict[str, Any], key: str) -> int | None:
     return value
 
 
+class Away:
+    """What a board had no room for while nobody fetched it (`spool_dropped`), as it told: frames and samples by what they held."""
+
+    def __init__(self) -> None:
+        self.frames: dict[str, int] = {}
+        self.samples = 0
+        self.missed = 0
+        self.dropped = 0
+
+    def add(self, data: dict[str, Any]) -> None:
+        what = str(data.get("what"))
+        self.frames[what] = self.frames.get(what, 0) + (integer(data, "frames") or 0)
+        for name in ("samples", "missed", "dropped"):
+            setattr(self, name, getattr(self, name) + (integer(data, name) or 0))
+
+    @property
+    def activations(self) -> int:
+        """Of the lane's grid, in the sample blocks that were left out."""
+        return self.samples + self.missed + self.dropped
+
+
 class LaneTally:
     """What one lane's events said, each source by itself so that they can be compared."""
 
@@ -43,6 +64,7 @@ class LaneTally:
         self.spilled = 0
         self.suppressed = 0
         self.sample_sum_ns = 0
+        self.away = Away()
 
     @property
     def has_samples(self) -> bool:
@@ -146,5 +168,7 @@ class Collector:
         lane = note.lane if note.lane is not None else integer(data, "lane")
         if lane is not None and not 0 <= lane < 2**15:
             lane = None
+        if note.name == "spool_dropped" and lane is not None:
+            self._lane(lane).away.add(data)
         k, latency_ns, missed = (integer(data, key) for key in ("k", "latency_ns", "missed"))
         self._on_event((note.name, lane, integer(data, "mono_ns"), k, latency_ns, missed, json.dumps(data)))

@@ -1,0 +1,282 @@
+"""rtprobe spool and fetch: the command outlives everybody, its stream is fetched by offset, and what has no room is counted."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rtassay import store
+from rtassay.boards.binaries import probe_path
+from rtassay.model.events import Facts, FileContent, Note, Samples
+from rtassay.wire.encode import frame
+from rtassay.wire.stream import StreamParser
+
+RTPROBE = str(probe_path())
+RTASSAY = str(Path(sys.executable).with_name("rtassay"))
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Iterator[Path]:
+    """The directory of a spool; whatever still runs there is ended."""
+    place = tmp_path / "spool"
+    yield place
+    for file in tmp_path.glob("*/pid"):
+        with contextlib.suppress(OSError, ValueError):
+            os.kill(int(file.read_text().split()[0]), signal.SIGKILL)
+
+
+def start(place: Path, *words: str, options: tuple[str, ...] = (), followers: tuple[Path, ...] = ()) -> int:
+    argv = [RTPROBE, "spool", *options, str(place), *map(str, followers), "--", *words]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=True)
+    name, pid = done.stdout.split()
+    assert name == "pid"
+    return int(pid)
+
+
+def wait_for_end(place: Path, timeout_s: float = 30) -> tuple[int, int, int]:
+    deadline = time.monotonic() + timeout_s
+    while not (place / "exit").exists():
+        assert time.monotonic() < deadline, list(place.iterdir())
+        time.sleep(0.02)
+    code, total, lost = (place / "exit").read_text().split()
+    return int(code), int(total), int(lost)
+
+
+def fetch(place: Path, offset: int = 0, *, timeout_s: float = 60) -> bytes:
+    """Everything from an offset to the end, by one fetcher whose stdin stays open."""
+    with subprocess.Popen(
+        [RTPROBE, "fetch", str(place), "--from", str(offset), "--every", "20ms"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        data = process.stdout.read()
+        assert process.wait(timeout_s) == 0, process.stderr.read()
+    return data
+
+
+def talking(place: Path, offset: int = 0) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [RTPROBE, "fetch", str(place), "--from", str(offset), "--every", "20ms"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+
+
+def say(process: subprocess.Popen[bytes], line: str) -> None:
+    assert process.stdin is not None
+    process.stdin.write(line.encode() + b"\n")
+    process.stdin.flush()
+
+
+def segments(place: Path) -> list[int]:
+    return sorted(int(file.name) for file in place.iterdir() if file.name.isdigit())
+
+
+def parsed(data: bytes) -> tuple[list[object], StreamParser]:
+    parser = StreamParser()
+    return [*parser.feed(data), *parser.finish()], parser
+
+
+def test_bytes_exit_code_and_stderr_of_any_command(spool: Path) -> None:
+    start(spool, "sh", "-c", "seq 1 20000; echo oops >&2; exit 7", options=("--segment", "4096"))
+    code, total, lost = wait_for_end(spool)
+    text = "".join(f"{i}\n" for i in range(1, 20001)).encode()
+    assert (code, total, lost) == (7, len(text), 0)
+    assert (spool / "errors").read_bytes() == b"oops\n"
+    assert fetch(spool) == text
+    assert fetch(spool, 12345) == text[12345:]
+    assert fetch(spool, total) == b""
+
+
+def test_the_command_is_no_child_of_ours_and_has_no_terminal(spool: Path) -> None:
+    pid = start(spool, "sleep", "30")
+    spooler = int((spool / "pid").read_text().split()[0])
+    assert os.getsid(pid) not in (os.getsid(0), 0)
+    assert Path(f"/proc/{spooler}/fd/0").readlink() == Path("/dev/null")
+    os.kill(pid, signal.SIGTERM)
+    assert wait_for_end(spool)[0] == 128 + signal.SIGTERM
+
+
+def test_what_is_acknowledged_is_deleted_and_the_rest_still_comes(spool: Path) -> None:
+    start(
+        spool,
+        "sh",
+        "-c",
+        "for i in 0 1 2 3 4 5 6 7 8; do seq $((i * 1000 + 1)) $((i * 1000 + 1000)); sleep 0.1; done",
+        options=("--segment", "4096"),
+    )
+    text = "".join(f"{i}\n" for i in range(1, 9001)).encode()
+    with talking(spool) as first:
+        assert first.stdout is not None
+        head = first.stdout.read(20_000)
+        before = segments(spool)
+        say(first, "ack 20000")
+        deadline = time.monotonic() + 10
+        while segments(spool)[0] == before[0]:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        assert segments(spool)[0] <= 20_000
+        first.kill()
+    assert head == text[:20_000]
+    assert head + fetch(spool, 20_000) == text
+    gone = subprocess.run([RTPROBE, "fetch", str(spool)], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert gone.returncode == 3 and "not in" in gone.stderr
+
+
+def test_a_second_fetcher_takes_the_place_of_the_first(spool: Path) -> None:
+    start(spool, "sleep", "20")
+    with talking(spool) as first:
+        while not (spool / "fetcher").exists():
+            time.sleep(0.02)
+        with talking(spool) as second:
+            assert first.wait(10) == -signal.SIGKILL
+            say(second, "let-go")
+            assert second.poll() is None
+            second.kill()
+
+
+def test_let_go_and_signals_reach_the_command_once(spool: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    # The shell's `read` ends with its stdin: that is the let-go an attached guard waits for.
+    start(
+        spool,
+        "sh",
+        "-c",
+        f"trap 'echo usr1 >>{log}' USR1; echo up; while ! read x; do [ -e {log} ] && break; done; exec cat",
+    )
+    with talking(spool) as fetcher:
+        assert fetcher.stdout is not None
+        assert fetcher.stdout.readline() == b"up\n"
+        for _ in range(3):
+            say(fetcher, f"signal 1 {int(signal.SIGUSR1)}")
+        deadline = time.monotonic() + 10
+        while not log.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        say(fetcher, "let-go")
+        assert fetcher.wait(20) == 0
+    assert wait_for_end(spool)[0] == 0
+    assert log.read_text() == "usr1\n"
+
+
+def test_the_guard_loses_its_owner_with_the_spooler(spool: Path) -> None:
+    guard = start(spool, RTPROBE, "guard", "--attached", "--max", "60s", "--", "sleep", "50")
+    os.kill(int((spool / "pid").read_text().split()[0]), signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{guard}").exists() and "Z" not in Path(f"/proc/{guard}/stat").read_text().split()[2]:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    argv = [RTPROBE, "fetch", str(spool), "--every", "20ms"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as lost:
+        assert lost.wait(10) == 3
+        assert lost.stderr is not None and b"is gone" in lost.stderr.read()
+
+
+def test_followers_are_let_go_when_it_ends(spool: Path, tmp_path: Path) -> None:
+    load = tmp_path / "load"
+    start(load, RTPROBE, "guard", "--attached", "--wrap", "--max", "60s", "--", "sleep", "50")
+    start(spool, "sleep", "0.3", followers=(load, tmp_path / "not there"))
+    wait_for_end(spool)
+    wait_for_end(load, 10)
+    events, parser = parsed(fetch(load))
+    assert parser.ended and "owner_gone" in [e.name for e in events if isinstance(e, Note)]
+
+
+def test_a_command_that_is_not_there(spool: Path) -> None:
+    done = subprocess.run([RTPROBE, "spool", str(spool), "--", "/no/such"], capture_output=True, text=True)
+    assert done.returncode == 3 and "No such file" in done.stderr
+    twice = subprocess.run([RTPROBE, "spool", str(spool), "--", "true"], capture_output=True, text=True)
+    assert twice.returncode == 3 and "File exists" in twice.stderr
+    assert subprocess.run([RTPROBE, "spool", "relative", "--", "true"], capture_output=True).returncode == 2
+
+
+@pytest.mark.root
+def test_without_room_samples_go_and_every_number_stays(spool: Path, tmp_path: Path) -> None:
+    """Nobody fetches: the budget is reached at once. What is left out is counted, frames have no gap, and the recording's counts agree."""
+    options = ("--budget", "200000", "--segment", "8192")
+    start(spool, RTPROBE, "cyclic", "--duration", "4s", "--interval", "100us", "--cpus", "0", options=options)
+    code, _, lost = wait_for_end(spool)
+    assert (code, lost) == (0, 0)
+    data = fetch(spool)
+    events, parser = parsed(data)
+    damage = parser.damage
+    assert parser.ended and (damage.lost_frames, damage.bad_frames, damage.skipped_bytes) == (0, 0, 0)
+    away = [e.data for e in events if isinstance(e, Note) and e.name == "spool_dropped" and e.data["what"] == "samples"]
+    assert away
+    told = sum(note["samples"] + note["missed"] + note["dropped"] for note in away)
+    blocks = [e for e in events if isinstance(e, Samples)]
+    held = sum(len(b.latency_ns) + int(b.missed.sum() + b.dropped.sum()) + b.gap_missed + b.gap_dropped for b in blocks)
+    file = tmp_path / "f.rtw"
+    file.write_bytes(data)
+    subprocess.run([RTASSAY, "import", str(file), "-o", str(tmp_path / "out")], check=True, capture_output=True)
+    (path,) = (tmp_path / "out").glob("*.rta")
+    recording = store.open_recording(path)
+    (lane,) = recording.lanes
+    assert lane.entry.due == 40_000 == lane.entry.n + lane.entry.missed + lane.entry.dropped + lane.entry.truncated
+    assert held + told == lane.entry.due - lane.entry.truncated
+    assert lane.histogram.total == lane.entry.n
+    (warning,) = recording.manifest.warnings
+    assert "no room" in warning
+
+
+def test_a_file_that_did_not_go_is_not_referred_to(spool: Path, tmp_path: Path) -> None:
+    """`watch` leaves out content that equals the last one: where the last one had no room, its repetition must not go either."""
+
+    def file(seq: int, content: bytes | None, path: int = 0) -> bytes:
+        head = (seq).to_bytes(8, "little") + path.to_bytes(4, "little") + bytes(4) + bytes([content is None]) + bytes(7)
+        return frame(7, seq, head + (content or b""))
+
+    stream = frame(1, 0, b'{"stream":1,"paths":["/a"]}')
+    stream += file(1, b"small") + file(2, b"x" * 60_000) + file(3, None) + file(4, b"again") + file(5, None)
+    stream += frame(9, 6, b'{"mono_ns":1,"wall_ns":1,"reason":"count","exit":0}')
+    source = tmp_path / "stream"
+    source.write_bytes(stream)
+    start(spool, "cat", str(source), options=("--budget", "65536"))
+    wait_for_end(spool)
+    events, parser = parsed(fetch(spool))
+    assert parser.damage.lost_frames == 0 and parser.ended
+    assert [e.content for e in events if isinstance(e, FileContent)] == [b"small", b"again", None]
+    (away,) = [e.data for e in events if isinstance(e, Note)]
+    assert (away["event"], away["what"], away["frames"]) == ("spool_dropped", "file", 2)
+
+
+def test_a_text_without_room_is_cut_not_holed(spool: Path) -> None:
+    start(spool, "seq", "1", "50000", options=("--budget", "65536"))
+    _, total, lost = wait_for_end(spool)
+    whole = "".join(f"{i}\n" for i in range(1, 50001)).encode()
+    data = fetch(spool)
+    assert data == whole[: len(data)] and len(data) == total
+    assert lost == len(whole) - total > 0
+
+
+@pytest.mark.root
+def test_a_full_disk_keeps_histogram_and_end(tmp_path: Path) -> None:
+    place = tmp_path / "small"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "rtassay-test", str(place)], check=True)
+    try:
+        start(place / "spool", RTPROBE, "cyclic", "--duration", "4s", "--interval", "50us", "--cpus", "0", "--policy", "other",
+              options=("--budget", "4000000"))  # fmt: skip
+        with contextlib.suppress(OSError), (place / "of others").open("wb", buffering=0) as others:
+            while True:  # somebody fills the disk: what is left is the reserve of the spool
+                others.write(bytes(4096))
+        code, _, lost = wait_for_end(place / "spool")
+        assert (code, lost) == (0, 0)
+        events, parser = parsed(fetch(place / "spool"))
+        kinds = Counter(type(event).__name__ for event in events)
+        assert parser.ended and kinds["HistogramPart"] and isinstance(events[0], Facts)
+        assert any(isinstance(e, Note) and e.name == "spool_dropped" for e in events)
+        assert parser.damage.lost_frames == 0
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
