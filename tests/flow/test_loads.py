@@ -139,6 +139,7 @@ def test_real_time_threads_of_a_load_are_seen(measure: Measure, marked: Marked) 
     (entry,) = recording.manifest.loads
     assert entry.policy == "real-time"
     assert max(series(recording, "real_time")[0].values) == 1
+    assert severity(recording, "LOAD-RT") == "warning"
 
 
 @pytest.mark.parametrize("spec", ["stress-ng", "iperf3:port=PORT", "hackbench:-g 1 -l 100", "stress:--cpu 2"])

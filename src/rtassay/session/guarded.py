@@ -89,7 +89,8 @@ class LoadWatch:
         exited = self._field_of("child_exited")
         user_ns, system_ns = self._cpu_time(exited)
         operations, unit = result.operations, result.unit
-        used_ns = self._used[1] if user_ns is None or system_ns is None else user_ns + system_ns
+        seen_ns = 0 if self._used is None else self._used[1]
+        used_ns = seen_ns if user_ns is None or system_ns is None else user_ns + system_ns
         if operations is None and result.error is None and used_ns:
             operations, unit = used_ns / NS_PER_S, CPU_TIME_UNIT
         return replace(
@@ -108,6 +109,11 @@ class LoadWatch:
             policy="real-time" if self._most_real_time else None,
             log=log,
         )
+
+    @property
+    def stop_asked_ns(self) -> int | None:
+        """When the guard heard that it shall end."""
+        return self._field_of("owner_gone").get("mono_ns")
 
     def started_entry(self) -> LoadEntry:
         """That it was started, and so far nothing else."""

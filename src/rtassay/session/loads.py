@@ -79,11 +79,19 @@ class Loads:
         entries = []
         for index, load in enumerate(self._guarded):
             log = f"logs/load-{index}.txt"
-            entry = load.watch.entry(log)
+            entry = self._through_clients(load, load.watch.entry(log))
             # rtprobe's own loads write a stream, no text: the result stands for it.
             self._tee(log, load.log or f"{entry.operations} {entry.operations_unit}\n".encode())
             entries.append(entry)
         return tuple(entries)
+
+    def _through_clients(self, server: GuardedLoad, entry: LoadEntry) -> LoadEntry:
+        """A server that ended because its client was asked to end was asked to end, too."""
+        asked = [load.watch.stop_asked_ns for load in self._guarded if not load.ends_last]
+        first = min((ns for ns in asked if ns is not None), default=None)
+        if not server.ends_last or entry.stop_asked_ns is not None or first is None or entry.ended_ns is None:
+            return entry
+        return replace(entry, stop_asked_ns=first) if entry.ended_ns > first else entry
 
     def rows(self) -> Iterator[TelemetryRow]:
         """Their telemetry (LoadWatch)."""
