@@ -111,14 +111,17 @@ def serving(
     world: str = "",
     environ: dict[str, str] | None = None,
 ) -> Iterator[Server]:
-    """`extra`: lines of sshd_config. `world`: a shell script run as root in a mount namespace of its own before the server starts."""
-    home = Path(tempfile.mkdtemp(prefix="rtassay-sshd-"))
+    """`extra`: lines of sshd_config. `world`: a shell script run as root in a mount namespace of its own before the server starts; in
+    both, {home} is the server's own directory."""
+    # Not below a place where rtassay may live: a `world` puts other things there.
+    home = Path(tempfile.mkdtemp(prefix="rtassay-sshd-", dir="/srv"))
     home.chmod(0o755)
     port = _free_port()
     _make_keys(home, port, user)
-    argv = _openssh(home, port, extra) if kind == "openssh" else _dropbear(home, port)
+    argv = _openssh(home, port, extra.replace("{home}", str(home))) if kind == "openssh" else _dropbear(home, port)
     if world:
-        argv = ["unshare", "-m", "sh", "-ec", f"{world}\nexec {shlex.join(argv)}"]
+        script = world.replace("{home}", str(home))
+        argv = ["unshare", "-m", "sh", "-ec", f"{script}\nexec {shlex.join(argv)}"]
     with (home / "log").open("wb") as log:
         process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environ or _environ()

@@ -87,7 +87,10 @@ class Link:
     async def connect(self) -> None:
         """Log in. Raises BoardError that names the cause and the next step."""
         await self.close()
-        self._socket = _socket_path()
+        try:
+            self._socket = _socket_path()
+        except OSError as error:
+            raise BoardError("cannot make a place for the socket of ssh", str(error), "make room in /tmp") from error
         self._said = b""
         argv = [*self._ssh(master=True), self.target.destination, "exec sh"]
         try:

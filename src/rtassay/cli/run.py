@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import signal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rtassay.boards.known import resolve
 from rtassay.cli import cyclictest_line
+from rtassay.cli.attach import Work, attaching
 from rtassay.cli.judging import cache_findings, judge, own_requirement
 from rtassay.cli.options import (
     EXIT_BY_STATE,
@@ -28,6 +29,10 @@ from rtassay.model.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_TERMINATED
 from rtassay.model.findings import Findings
 from rtassay.model.manifest import Plan
 from rtassay.model.recording import Recording
+
+if TYPE_CHECKING:
+    from rtassay.boards.base import Board
+    from rtassay.session.control import RunResult, StopRequest
 
 
 class CyclictestCommand(click.Command):
@@ -93,6 +98,11 @@ class CyclictestCommand(click.Command):
     "--probe", default="rtprobe", show_default=True, metavar="NAME", help="How to measure: rtprobe or cyclictest."
 )
 @click.option(
+    "--cyclictest-line",
+    metavar="LINE",
+    help="With --probe cyclictest: measure exactly this line of it, as `cyclictest -l100000 -q -v -p80 -t16 -a`.",
+)
+@click.option(
     "--break-above",
     "break_above_ns",
     type=Duration("1us", "1h", bare="us"),
@@ -120,6 +130,13 @@ class CyclictestCommand(click.Command):
     metavar="N",
     help="Measure only the first N of those CPUs (cyclictest's -t N).",
 )
+@click.option(
+    "--attach",
+    is_flag=False,
+    flag_value="",
+    metavar="[RECORDING]",
+    help="Go on with a run on a board whose host died: fetch the rest, seal, judge.  [default: the only one there is]",
+)
 @click.option("--distance", hidden=True)
 @click.option("--histogram", hidden=True, type=click.IntRange(0, 1_000_000))
 @json_option
@@ -131,6 +148,8 @@ def command(**options: Any) -> int:
       rtassay run --deadline 100us --p 1e-6 --duration 1h --label ambient=21C
       rtassay run --cpus isolated --load-cpus 0-1        isolated CPUs, load on the others
       rtassay run cyclictest -m -S -p90 -i200 -h400 -q   a cyclictest line, pasted
+      rtassay run root@192.168.1.7 --deadline 100us      another board, over SSH; name it: rtassay board add
+      rtassay run --attach                               fetch what a board went on measuring when this host died
 
     cyclictest's -p -i -l -D -a -t -m -S -q -h -b -N -d -A keep their sense and their units (us; s for -D).
     Ctrl-C once seals what there is; twice aborts.
@@ -138,15 +157,18 @@ def command(**options: Any) -> int:
     from rtassay import store
     from rtassay.cli.report import write_report
 
-    labels = parse_labels(options["labels"])
-    plan = make_plan(options)
-    rooms.load("probes", plan.probe)
-    board = resolve(options["board"])
     report_file = options["report_file"]
     report_format = _report_format(report_file)
     home = Path(options["output"]) if options["output"] else store.home()
+    if options["attach"] is None:
+        labels = parse_labels(options["labels"])
+        plan = make_plan(options)
+        rooms.load("probes", plan.probe)
+        work = _run(resolve(options["board"]), plan, home, labels, options)
+    else:
+        work = attaching(options["attach"], home, told=not options["quiet"])
 
-    stopped_by, path = asyncio.run(_measure(board, plan, home, labels, options))
+    stopped_by, path = asyncio.run(_measure(work, options["quiet"]))
     recording = store.open_recording(path)
     findings = judge(recording, own_requirement(recording.manifest))
     cache_findings(path, findings)
@@ -156,12 +178,32 @@ def command(**options: Any) -> int:
     return _exit_code(findings, recording, stopped_by)
 
 
-async def _measure(
-    board: Any, plan: Plan, home: Path, labels: dict[str, str], options: dict[str, Any]
-) -> tuple[int | None, Path]:
+def _run(board: Board, plan: Plan, home: Path, labels: dict[str, str], options: dict[str, Any]) -> Work:
+    """A run from its beginning."""
+
+    async def work(view: ProgressView, stop: StopRequest) -> RunResult:
+        from rtassay.session.run import run
+
+        if not options["quiet"]:
+            board.notice = lambda sentence: click.echo(sentence, err=True)
+        return await run(
+            board,
+            plan,
+            home=home,
+            labels=labels,
+            note=options["note"],
+            isolated=options["cpus"] == "isolated",
+            lanes=options["lanes"],
+            on_event=view,
+            stop=stop,
+        )
+
+    return work
+
+
+async def _measure(work: Work, quiet: bool) -> tuple[int | None, Path]:
     """The signal that ended the run early, if one did, and the sealed recording."""
     from rtassay.session.control import StopRequest
-    from rtassay.session.run import run
 
     stop = StopRequest()
     signals: list[int] = []
@@ -174,19 +216,9 @@ async def _measure(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, asked, number)
-    view = ProgressView(quiet=options["quiet"])
+    view = ProgressView(quiet=quiet)
     try:
-        result = await run(
-            board,
-            plan,
-            home=home,
-            labels=labels,
-            note=options["note"],
-            isolated=options["cpus"] == "isolated",
-            lanes=options["lanes"],
-            on_event=view,
-            stop=stop,
-        )
+        result = await work(view, stop)
     finally:
         view.close()
         for number in (signal.SIGINT, signal.SIGTERM):

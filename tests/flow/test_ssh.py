@@ -1,0 +1,248 @@
+"""Runs over a real sshd: whole, with every connection killed on the way, with the host killed, and with two at once.
+
+The link cut without a word (no RST) and other kernels are for tests/lab.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))  # pytest's importlib mode has no sibling imports
+
+from flow_support import Marked, assert_account_is_exact
+from sshd import Server, serving
+
+from rtassay import store
+from rtassay.boards.binaries import probe_path
+
+pytestmark = pytest.mark.root
+RTASSAY = str(Path(sys.executable).with_name("rtassay"))
+SHORT = ("--interval", "1ms", "--dma-latency", "0")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Its own /run, /tmp and /var/tmp, so that what is left on the board is seen, and nobody else's is."""
+    with serving(
+        world="mount -t tmpfs -o mode=755 run /run; mkdir -p /run/sshd; mount -t tmpfs -o mode=1777 tmp /dev/shm"
+    ) as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def clean_board(server: Server) -> Iterator[None]:
+    """One that failed is not to fail the next."""
+    yield
+    script = "for s in /run/rtassay-0/run-*/*; do read -r p x <$s/pid && [ ! -f $s/exit ] && kill -9 $p; done; rm -rf /run/rtassay-*"
+    server.run("sh", "-c", f"{script} 2>/dev/null; true")
+
+
+@pytest.fixture
+def host(server: Server, tmp_path: Path, marked: Marked) -> Callable[..., subprocess.Popen[str]]:
+    """Starts `rtassay WORDS...` with a home of its own; the board is called `far`."""
+    environ = {**os.environ, "RTASSAY_HOME": str(tmp_path), "RTASSAY_SSH": f"ssh -F {server.config}"}
+
+    def start(*words: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [RTASSAY, *words], env=environ, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+
+    finish(start("board", "add", "far", server.destination))
+    return start
+
+
+def finish(process: subprocess.Popen[str], codes: Sequence[int] = (0,), timeout_s: float = 120) -> tuple[str, str]:
+    output, errors = process.communicate(timeout=timeout_s)
+    assert process.returncode in codes, (process.returncode, output, errors)
+    return output, errors
+
+
+def left_on_board(server: Server) -> list[str]:
+    return [
+        line
+        for line in server.run("sh", "-c", "ls -d /run/rtassay-* /dev/shm/rtassay-* 2>/dev/null; true").split()
+        if line
+    ]
+
+
+def spooled(server: Server) -> bool:
+    """Whether the probe runs on the board."""
+    return "pid" in server.run("sh", "-c", "ls /run/rtassay-0/run-*/probe/ 2>/dev/null; true").split()
+
+
+def until(condition: Callable[[], bool], timeout_s: float = 60) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def only_recording(home: Path) -> Path:
+    (path,) = (home / "recordings").glob("*.rta")
+    return path
+
+
+def assert_whole(path: Path, seconds: float) -> Any:
+    """Nothing lost, nothing cut: k runs from 0 to the planned end without a gap."""
+    recording = assert_account_is_exact(path)
+    manifest = recording.manifest
+    damage = manifest.damage
+    assert (damage.lost_frames, damage.bad_frames, damage.skipped_bytes, damage.cut) == (0, 0, 0, False)
+    for lane in recording.lanes:
+        assert lane.entry.due == round(seconds * 1000)
+        rows = sum(
+            len(block[0]) + int(block[1].sum() + block[2].sum()) for block in store.iter_samples(path, lane.entry.index)
+        )
+        assert lane.entry.first_k + rows == lane.entry.due - lane.entry.truncated
+    return recording
+
+
+def test_a_run_with_a_load_over_ssh(host: Any, server: Server, tmp_path: Path) -> None:
+    _, errors = finish(host("run", "far", "--duration", "3s", "--load", "builtin", *SHORT))
+    recording = assert_whole(only_recording(tmp_path), 3)
+    manifest = recording.manifest
+    assert manifest.board == "far"
+    assert manifest.loads and all(load.started_ns and load.ended_ns for load in manifest.loads)
+    assert all(load.started_ns < manifest.started_ns and manifest.ended_ns <= load.ended_ns for load in manifest.loads)
+    begin, end = manifest.inventory["host_clock"], manifest.inventory_end["host_clock"]
+    assert abs(begin["offset_ns"]) <= begin["round_trip_ns"]  # it is this machine's own clock
+    assert end["board_mono_ns"] > begin["board_mono_ns"] and "drift_ppm" in end
+    assert not (only_recording(tmp_path) / "attach.json").exists()
+    assert left_on_board(server) == []
+    assert "lost" not in errors
+
+
+def test_every_connection_killed_three_times_leaves_no_gap(host: Any, server: Server, tmp_path: Path) -> None:
+    process = host("run", "far", "--duration", "12s", "--load", "none", *SHORT)
+    until(lambda: spooled(server))
+    for _ in range(3):
+        time.sleep(1.5)
+        server.cut()
+    _, errors = finish(process)
+    assert "the board goes on measuring" in errors and "is back" in errors
+    assert_whole(only_recording(tmp_path), 12)
+    assert left_on_board(server) == []
+
+
+def test_control_c_reaches_the_board_and_seals(host: Any, server: Server, tmp_path: Path) -> None:
+    process = host("run", "far", "--duration", "60s", "--load", "builtin", *SHORT)
+    until(lambda: spooled(server))
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    finish(process, codes=(130,))
+    recording = assert_account_is_exact(only_recording(tmp_path))
+    assert recording.manifest.end_reason == "signal"
+    assert left_on_board(server) == []
+
+
+def test_a_killed_host_costs_nothing(host: Any, server: Server, tmp_path: Path) -> None:
+    process = host("run", "far", "--duration", "8s", "--load", "builtin", *SHORT)
+    until(lambda: spooled(server))
+    time.sleep(2.5)
+    process.kill()
+    process.communicate()
+    path = only_recording(tmp_path)
+    assert (path / "attach.json").is_file()
+    assert not store.load_manifest(path).sealed
+
+    _, errors = finish(host("run", "far", "--duration", "1s"), codes=(3,))
+    assert "is in use" in errors and "run --attach" in errors
+    finish(host("board", "clean", "far"), codes=(3,))
+
+    # The board ends by itself what the host can no longer end.
+    running = "for s in /run/rtassay-0/run-*/load-* /run/rtassay-0/run-*/probe; do [ -f $s/exit ] || echo $s; done"
+    until(lambda: server.run("sh", "-c", running) == "")
+    output, _ = finish(host("run", "--attach", "--json"))
+    assert json.loads(output)["sealed"]
+    recording = assert_whole(path, 8)
+    manifest = recording.manifest
+    assert all(load.ended_ns and load.ended_ns >= manifest.ended_ns for load in manifest.loads)
+    assert manifest.inventory_end["boot_id"] == manifest.inventory["boot_id"]
+    assert recording.telemetry
+    assert left_on_board(server) == []
+    finish(host("run", "--attach"), codes=(2,))
+
+
+def test_a_host_killed_before_the_probe_began_says_so_and_leaves_nothing(
+    host: Any, server: Server, tmp_path: Path
+) -> None:
+    process = host("run", "far", "--duration", "5s", "--load", "builtin", "--warm-up", "60s", *SHORT)
+    until(lambda: "load-0" in server.run("sh", "-c", "ls /run/rtassay-0/run-*/ 2>/dev/null; true").split())
+    process.kill()
+    process.communicate()
+    _, errors = finish(host("run", "--attach"), codes=(3,))
+    assert "nothing was measured" in errors
+    assert left_on_board(server) == []
+
+
+def test_clean_by_force_ends_what_runs_and_says_what_there_was(host: Any, server: Server, tmp_path: Path) -> None:
+    process = host("run", "far", "--duration", "60s", "--load", "builtin", *SHORT)
+    until(lambda: spooled(server))
+    process.kill()
+    process.communicate()
+    output, _ = finish(host("board", "clean", "far", "--force"))
+    assert "removed /run/rtassay-0" in output
+    assert "started" in output and "took the board" in output
+    assert left_on_board(server) == []
+    output, _ = finish(host("board", "clean", "far"))
+    assert "nothing of rtassay" in output
+
+
+def test_two_at_once_the_second_is_told_who_has_it(host: Any, server: Server, tmp_path: Path) -> None:
+    process = host("run", "far", "--duration", "6s", "--load", "none", *SHORT)
+    until(lambda: spooled(server))
+    _, errors = finish(host("run", "far", "--duration", "1s", "--load", "none"), codes=(3,))
+    assert f"(process {process.pid})" in errors
+    finish(process)
+    assert_whole(only_recording(tmp_path), 6)
+
+
+def test_a_lease_of_another_boot_is_nobodys(host: Any, server: Server, tmp_path: Path) -> None:
+    lease = {
+        "holder": "someone@elsewhere", "pid": 1, "since": "2020-01-01T00:00:00Z", "boot_id": "another", "token": "x", "run": "run-x",
+    }  # fmt: skip
+    server.run(
+        "sh",
+        "-c",
+        f"mkdir -p /run/rtassay-0/run-x; echo '{json.dumps(lease)}' >/run/rtassay-0/lease; cat /proc/uptime >/run/rtassay-0/beat",
+    )
+    finish(host("board", "inventory", "far"))
+    assert left_on_board(server) == []
+
+
+def test_a_measurement_that_nobody_fetched_is_kept_and_named(host: Any, server: Server, tmp_path: Path) -> None:
+    shutil.copy(probe_path(), server.home / "rtprobe")
+    spool = "/run/rtassay-0/run-old/probe"
+    server.run("sh", "-c", f"mkdir -p -m 700 /run/rtassay-0/run-old; {server.home}/rtprobe spool {spool} -- echo hello")
+    until(lambda: "exit" in server.run("ls", spool).split())
+    _, errors = finish(host("board", "inventory", "far"))
+    assert "nobody fetched" in errors and "run-old" in errors
+    assert server.run("cat", f"{spool}/00000000000000000000") == "hello\n"
+    finish(host("board", "clean", "far"))
+    assert left_on_board(server) == []
+
+
+def test_cyclictest_over_ssh(host: Any, server: Server, tmp_path: Path) -> None:
+    finish(host("run", "far", "--probe", "cyclictest", "--duration", "2s", "--load", "none", "--interval", "1ms"))
+    manifest = store.load_manifest(only_recording(tmp_path))
+    assert manifest.sealed and manifest.source.tool == "cyclictest" and all(lane.n > 1000 for lane in manifest.lanes)
+    assert left_on_board(server) == []
+
+
+def test_inventory_and_its_difference(host: Any, server: Server) -> None:
+    output, _ = finish(host("board", "inventory", "far", "--json"))
+    here, _ = finish(host("board", "inventory", "--json"))
+    assert json.loads(output)["inventory"]["boot_id"] == json.loads(here)["inventory"]["boot_id"]
+    differs, _ = finish(host("board", "inventory", "far", "local", "--diff", "--json"))
+    assert "boot_id" not in json.loads(differs)["differs"]
