@@ -5,4 +5,5 @@ from typing import Final
 MEMBERS: Final = {
     "local": "rtassay.boards.local:LocalBoard",
     "ssh": "rtassay.boards.ssh:SshBoard",
+    "qemu": "rtassay.boards.qemu:QemuBoard",
 }

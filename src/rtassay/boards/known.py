@@ -97,13 +97,15 @@ def check_name(name: str) -> None:
 
 
 def resolve(word: str) -> Board:
-    """The board a person means: one they named, `local`, or user@host. Raises UsageError that lists what there is."""
+    """The board a person means: one they named, `local`, `lab:NAME`, or user@host. Raises UsageError that lists what there is."""
     boards = known_boards()
     if word in boards:
         entry = boards[word]
         return _made(rooms.load("boards", entry.transport).known(entry))
     if word in rooms.table("boards"):
         return _made(rooms.load("boards", word)())
+    if word.startswith("lab:"):
+        return _made(rooms.load("boards", "qemu")(word))
     if "@" in word:
         destination, port = parse_address(word)
         return _made(rooms.load("boards", "ssh").known(KnownBoard(word, destination, port=port)))

@@ -17,7 +17,7 @@ class QemuBoard(SshBoard):
 
     def __init__(self, name: str | None = None, *, user: str = "root", sudo: str = "auto") -> None:
         wanted = None if name is None else name.removeprefix(PREFIX)
-        super().__init__(PREFIX.rstrip(":") if wanted is None else f"{PREFIX}{wanted}", None, sudo=sudo)
+        super().__init__("qemu" if wanted is None else f"{PREFIX}{wanted}", None, sudo=sudo)
         self._wanted = wanted
         self._user = user
 

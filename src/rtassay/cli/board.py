@@ -14,7 +14,7 @@ from rtassay.cli.options import json_option, print_json
 from rtassay.model.errors import UsageError
 
 # Verbs of other files, imported when they are called; each module holds one command named `command`.
-MORE: Final[dict[str, tuple[str, str]]] = {}
+MORE: Final[dict[str, tuple[str, str]]] = {"kernel": ("rtassay.cli.board_kernel", "Its kernels: list, use, install.")}
 
 
 class _Verbs(click.Group):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtassay.cli.options import json_option, print_json
+from rtassay.cli.options import Probability, json_option, print_json
 from rtassay.model.errors import (
     EXIT_INTERRUPTED,
     EXIT_NOT_DEMONSTRATED,
@@ -48,7 +48,31 @@ def command() -> None:
 
 
 def _form_options(target: Any) -> Any:
-    """--corrected and --scale: which form of a file."""
+    """--corrected, --scale, and what is chosen instead of what the file says."""
+    for option in (
+        click.option(
+            "--p",
+            type=Probability(0.0, 1.0),
+            metavar="P",
+            help="Tolerated probability of a miss, instead of the file's.",
+        ),
+        click.option("--deadline", metavar="TIME", help="The requirement, instead of the file's: 200us."),
+        click.option(
+            "--kernel",
+            "kernels",
+            multiple=True,
+            metavar="ENTRY",
+            help="Boot entry to measure, instead of the file's; several to compare.",
+        ),
+        click.option(
+            "--board",
+            "boards",
+            multiple=True,
+            metavar="BOARD",
+            help="Board to measure, instead of the file's; several to compare.",
+        ),
+    ):
+        target = option(target)
     target = click.option(
         "--scale", "scale", default="1", metavar="FACTOR", help="Shorten durations and counts: 1/100 or 0.01."
     )(target)
@@ -61,11 +85,11 @@ def _form_options(target: Any) -> Any:
 @click.argument("file")
 @_form_options
 @json_option
-def plan_command(file: str, corrected: bool, scale: str, as_json: bool) -> int:
+def plan_command(file: str, as_json: bool, **form: Any) -> int:
     """The matrix of FILE, its order, how long it takes, and every command. Nothing is started."""
     from rtassay.cli import experiment_tables
 
-    _, plan = _planned(file, corrected, scale)
+    _, plan = _planned(file, form)
     if as_json:
         print_json(experiment_tables.plan_json(plan))
     else:
@@ -85,16 +109,14 @@ def plan_command(file: str, corrected: bool, scale: str, as_json: bool) -> int:
 @click.option("--fail-fast", is_flag=True, help="Stop at the first cell that fails for good.")
 @click.option("--quiet", is_flag=True, help="No progress; the result only.")
 @json_option
-def run_command(
-    file: str, output: str | None, corrected: bool, scale: str, fail_fast: bool, quiet: bool, as_json: bool
-) -> int:
+def run_command(file: str, output: str | None, fail_fast: bool, quiet: bool, as_json: bool, **form: Any) -> int:
     """Carry out FILE. Every run is journaled; whatever ends this, `resume` goes on with what is not done.
 
     Ctrl-C once seals the run under way (it does not count) and ends; twice aborts it.
     """
     from rtassay.experiments import directory
 
-    source, plan = _planned(file, corrected, scale)
+    source, plan = _planned(file, form)
     path = Path(output) if output is not None else directory.default_directory(plan.name)
     directory.create(path, source, plan)
     click.echo(f"experiment in {path}", err=True)
@@ -107,7 +129,7 @@ def run_command(
 @click.option("--fail-fast", is_flag=True, help="Stop at the first cell that fails for good.")
 @click.option("--quiet", is_flag=True, help="No progress; the result only.")
 @json_option
-def resume_command(experiment: str, corrected: bool, scale: str, fail_fast: bool, quiet: bool, as_json: bool) -> int:
+def resume_command(experiment: str, fail_fast: bool, quiet: bool, as_json: bool, **form: Any) -> int:
     """Go on with an EXPERIMENT: its directory, or the FILE it was made from (the newest of that plan).
 
     Only what is unfinished is done again. The plan is that of the beginning: a file changed since then is another experiment.
@@ -116,10 +138,13 @@ def resume_command(experiment: str, corrected: bool, scale: str, fail_fast: bool
 
     path = Path(experiment)
     if directory.is_experiment(path):
-        if corrected or scale != "1":
-            raise UsageError("the plan of an experiment is fixed", hint="leave --corrected and --scale out")
+        if any(value for key, value in form.items() if key != "scale") or form["scale"] != "1":
+            raise UsageError(
+                "the plan of an experiment is fixed",
+                hint="leave --corrected, --scale, --board, --kernel, --deadline and --p out",
+            )
     else:
-        _, plan = _planned(experiment, corrected, scale)
+        _, plan = _planned(experiment, form)
         path = directory.find(experiment, plan=plan)
         click.echo(f"experiment in {path}", err=True)
     return _carry_out(path, directory.load_plan(path), fail_fast=fail_fast, quiet=quiet, as_json=as_json)
@@ -158,14 +183,26 @@ def show_command(experiment: str, as_json: bool) -> int:
     return EXIT_OK
 
 
-def _planned(file: str, corrected: bool, scale: str) -> tuple[Source, ExperimentPlan]:
+def _planned(file: str, form: dict[str, Any]) -> tuple[Source, ExperimentPlan]:
+    """`form`: the values of _form_options."""
     from rtassay.experiments import presets
+    from rtassay.experiments.choices import Choices, choose, kernel_note
     from rtassay.experiments.files import parse_scale
     from rtassay.experiments.matrix import make_plan
 
-    factor = parse_scale(scale)
-    source = presets.find(file, corrected=corrected)
-    return source, make_plan(source.file, corrected=corrected, scale=factor)
+    factor = parse_scale(form["scale"])
+    source = presets.find(file, corrected=form["corrected"])
+    choices = Choices(form["boards"], form["kernels"], form["deadline"], form["p"])
+    chosen = choose(source, choices)
+    note = kernel_note(chosen)
+    plan = make_plan(
+        chosen,
+        corrected=form["corrected"],
+        scale=factor,
+        options=choices.argv,
+        notes=() if note is None else (note,),
+    )
+    return source, plan
 
 
 def _carry_out(path: Path, plan: ExperimentPlan, *, fail_fast: bool, quiet: bool, as_json: bool) -> int:
@@ -190,6 +227,7 @@ def _carry_out(path: Path, plan: ExperimentPlan, *, fail_fast: bool, quiet: bool
 async def _run(path: Path, plan: ExperimentPlan, fail_fast: bool, quiet: bool) -> tuple[Outcome, int | None]:
     """The outcome, and the signal that ended it early, if one did."""
     from rtassay.boards.known import resolve
+    from rtassay.boot.switch import switch_and_leave
     from rtassay.cli.experiment_progress import ExperimentView
     from rtassay.cli.experiment_result import judged
     from rtassay.cli.seal import finish
@@ -212,7 +250,8 @@ async def _run(path: Path, plan: ExperimentPlan, fail_fast: bool, quiet: bool) -
         judged(recording)
 
     view = ExperimentView(quiet=quiet)
-    tools = Tools(board=resolve, finish=finish, settled=settled)
+    remote = any(cell.board != "local" for cell in plan.cells)
+    tools = Tools(board=resolve, finish=finish, settled=settled, switch=switch_and_leave if remote else None)
     try:
         outcome = await carry_out(path, plan, tools, on_step=view, stop=stop, fail_fast=fail_fast)
     finally:

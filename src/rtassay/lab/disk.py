@@ -35,6 +35,7 @@ _GRUB_MODULES = "biosdisk part_msdos ext2 linux normal configfile loadenv serial
 _EARLY = "set root=(hd0,msdos1)\nset prefix=($root)/boot/grub\nconfigfile /boot/grub/grub.cfg\n"
 _CFG = """\
 set timeout=0
+menuentry_id_option="--id"
 load_env
 if [ "${next_entry}" ]; then
   set default="${next_entry}"
@@ -52,6 +53,7 @@ menuentry 'Debian GNU/Linux, with Linux {release}' --class debian $menuentry_id_
   initrd /boot/initrd.img-{release}
 }}
 """
+_CUSTOM = "if [ -f /boot/grub/custom.cfg ]; then\n  source /boot/grub/custom.cfg\nfi\n"
 _NETWORK = "[Match]\nName=en* eth*\n[Network]\nAddress=10.0.2.15/24\nGateway=10.0.2.2\nLinkLocalAddressing=no\n"
 _SSHD = """\
 [Unit]
@@ -168,7 +170,7 @@ def _configure(root: Path, releases: dict[str, str], keys: Keys) -> None:
     grub = root / "boot/grub"
     grub.mkdir(parents=True, exist_ok=True)
     entries = (_ENTRY.format(kind=kind, release=release) for kind, release in releases.items())
-    _put(root, "boot/grub/grub.cfg", _CFG + "".join(entries))
+    _put(root, "boot/grub/grub.cfg", _CFG + "".join(entries) + _CUSTOM)
     run(["grub-editenv", str(grub / "grubenv"), "create"], what="make GRUB's environment")
     run(["grub-editenv", str(grub / "grubenv"), "set", "saved_entry=stock"], what="set GRUB's environment")
 

@@ -45,8 +45,8 @@ def runtime_dir() -> Path:
     Raises BoardError where another user got there first.
     """
     runtime = os.environ.get("XDG_RUNTIME_DIR")
-    base = Path(runtime) / "rtassay" if runtime else Path(tempfile.gettempdir()) / f"rtassay-{os.getuid()}"
-    path = base / "lab"
+    base = Path(runtime) / "rtassay" if runtime else Path(tempfile.gettempdir()) / f"rtassay-lab-{os.getuid()}"
+    path = base / "lab" if runtime else base
     path.mkdir(parents=True, exist_ok=True, mode=0o700)
     if base.stat().st_uid != os.getuid() or base.is_symlink():
         raise BoardError(f"{base} belongs to somebody else", hint="set XDG_RUNTIME_DIR to a directory of your own")

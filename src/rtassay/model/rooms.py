@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from rtassay.model.errors import UsageError
 
-ROOMS: Final = ("probes", "boards", "loads", "monitors", "importers", "reports")
+ROOMS: Final = ("probes", "boards", "loads", "monitors", "importers", "boot", "reports")
 
 
 def table(room: str) -> dict[str, str]:

@@ -1,0 +1,64 @@
+"""How to choose the kernel a board boots. To add a boot loader: a file here, a line in `__init__.py`, a page in docs/extend.
+
+A member has no state of a board; every method is given an open one. `root` goes before every path it reads or writes, so that a
+member can be tested on a copy of a board's files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from rtassay.boards.base import Board
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel a board can boot. `id` is what its loader calls it, `release` what `uname -r` will say (None: cannot be known
+    before), `rt` whether it is PREEMPT_RT (None: unknown), `default` whether a plain reboot boots it."""
+
+    id: str
+    title: str
+    release: str | None = None
+    rt: bool | None = None
+    default: bool = False
+
+
+class BootLoader(Protocol):
+    """A way to choose. Every method raises BoardError when the board refuses or cannot be reached.
+
+    `keeps_default`: whether a default can be set. Whatever `use_once` did is used up by the next boot, also by one that fails.
+    """
+
+    name: str
+    keeps_default: bool
+
+    def __init__(self, root: str = "") -> None: ...
+
+    async def fits(self, board: Board) -> bool:
+        """Whether this is how the board boots. Reads only."""
+        ...
+
+    async def kernels(self, board: Board) -> list[Kernel]:
+        """What can be booted, in the order of the loader's menu. Reads only."""
+        ...
+
+    async def use_once(self, board: Board, kernel: Kernel) -> None:
+        """Arm the next boot, and that one only; read back that it is armed. The default stays as it is."""
+        ...
+
+    async def take_back(self, board: Board) -> None:
+        """Undo `use_once` where it is still armed; no error where it is not."""
+        ...
+
+    async def use_by_default(self, board: Board, kernel: Kernel) -> None:
+        """Every plain reboot boots it from now on. Raises UsageError where `keeps_default` is False."""
+        ...
+
+    async def reboot(self, board: Board) -> None:
+        """Ask for the boot that `use_once` armed. Returns when the board was asked; that the connection is lost is no error."""
+        ...
+
+    async def add(self, board: Board, release: str) -> None:
+        """Make a kernel whose files lie in /boot and /lib/modules bootable under its release, the default untouched."""
+        ...

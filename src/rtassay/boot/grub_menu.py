@@ -1,0 +1,119 @@
+"""GRUB's menu out of grub.cfg, as far as choosing an entry needs it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+
+_HEAD = re.compile(r"^\s*(menuentry|submenu)\s+(.*)\{\s*$")
+_LINUX = re.compile(r"^\s*linux(?:16|efi)?\s+(\S+)(.*)$", re.MULTILINE)
+_RELEASE = re.compile(r"/(?:vmlinuz|vmlinux|Image|bzImage|kernel)-([^/\s]+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """`path`: ids from the outermost submenu to the entry joined by `>`, as grub-reboot takes it. `number`: the same in positions."""
+
+    path: str
+    number: str
+    title: str
+    release: str | None
+    body: str
+
+
+def entries(cfg: str) -> list[Entry]:
+    """Linux entries of a menu, submenus included, in its order."""
+    found: list[Entry] = []
+    # A menu that does not set the variable leaves its entries without ids.
+    known = "menuentry_id_option=" in cfg
+    lines = [line if known else line.replace("$menuentry_id_option", "") for line in cfg.splitlines()]
+    _walk(lines, 0, [], [], found)
+    return found
+
+
+def _walk(lines: list[str], at: int, path: list[str], numbers: list[int], found: list[Entry]) -> int:
+    """From line `at` to the end of a block; the line behind it."""
+    position, depth = 0, 0
+    while at < len(lines):
+        line = lines[at]
+        head = _HEAD.match(line)
+        if head is None:
+            stripped = line.strip()
+            depth += stripped.endswith("{")
+            if stripped == "}":
+                if depth == 0 and numbers:
+                    return at + 1
+                depth -= 1
+            at += 1
+            continue
+        title, name = _words(head[2])
+        here, place = [*path, name], [*numbers, position]
+        position += 1
+        if head[1] == "submenu":
+            at = _walk(lines, at + 1, here, place, found)
+            continue
+        body, at = _body(lines, at + 1)
+        linux = _LINUX.search(body)
+        if linux:
+            release = _RELEASE.search(linux[1])
+            number = ">".join(str(n) for n in place)
+            found.append(Entry(">".join(here), number, title, release[1] if release else None, body))
+    return at
+
+
+def _body(lines: list[str], at: int) -> tuple[str, int]:
+    depth, start = 0, at
+    while at < len(lines):
+        stripped = lines[at].strip()
+        if stripped == "}" or (stripped.endswith("}") and "{" not in stripped):
+            if depth == 0:
+                return "\n".join([*lines[start:at], stripped.removesuffix("}")]), at + 1
+            depth -= 1
+        depth += stripped.endswith("{")
+        at += 1
+    return "\n".join(lines[start:at]), at
+
+
+def _words(text: str) -> tuple[str, str]:
+    """(title, id) of a menuentry's words; without an id the title is it, as for GRUB."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = text.split()
+    title = words[0] if words else ""
+    for option in ("$menuentry_id_option", "--id", "${menuentry_id_option}"):
+        if option in words[:-1]:
+            return title, words[words.index(option) + 1]
+    return title, next((word.removeprefix("--id=") for word in words if word.startswith("--id=")), title)
+
+
+def default_of(cfg: str, environment: dict[str, str]) -> str | None:
+    """What a plain boot takes: an id, a title, a path of them or of numbers. None: cannot be told."""
+    values: list[str] = [value.strip("\"'") for value in re.findall(r"^\s*set default=(\S+)\s*$", cfg, re.MULTILINE)]
+    values = [value for value in values if "next_entry" not in value]
+    if not values:
+        return "0"
+    if "saved_entry" in values[-1]:
+        return environment.get("saved_entry") or "0"
+    return values[-1]
+
+
+def is_meant(entry: Entry, default: str | None) -> bool:
+    """Whether GRUB's word for the default is this entry."""
+    if default is None:
+        return False
+    first = entry.number.split(">")
+    if default == first[0] and len(first) > 1:
+        return all(part == "0" for part in first[1:])
+    return default in (entry.path, entry.number, entry.title, entry.path.rpartition(">")[2])
+
+
+def beside(entry: Entry, release: str, initrd: bool) -> str:
+    """A menu entry for another kernel that is booted as `entry` is: same root, same command line."""
+    if entry.release is None:
+        raise ValueError(f"the entry '{entry.title}' does not say which kernel it boots")
+    lines = [line for line in entry.body.splitlines() if line.strip()]
+    kept = [line for line in lines if initrd or not line.strip().startswith("initrd")]
+    body = "\n".join(line.replace(entry.release, release) for line in kept)
+    return f"menuentry '{release}' --id '{release}' {{\n{body}\n}}\n"

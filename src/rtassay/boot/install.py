@@ -1,0 +1,138 @@
+"""Putting a kernel beside the others of a board: its files, an initrd made there, an entry of its own. The default stays."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import re
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from rtassay.boards.base import Board
+from rtassay.boot.shell import must, output
+from rtassay.boot.switch import loader_of
+from rtassay.model.errors import BoardError, InputFileError
+
+_KERNEL = re.compile(r"boot/(?:vmlinuz|vmlinux|Image)-([A-Za-z0-9][A-Za-z0-9.+~_-]*)")
+_WANTED = ("boot/", "lib/modules/", "usr/lib/modules/", "usr/lib/linux-image-")
+# Modules of a distribution's kernel are 300 MB on the slowest card.
+_UNPACK_S, _INITRD_S = 900.0, 900.0
+
+
+async def install_kernel(board: Board, source: Path, tell: Callable[[str], None] = lambda words: None) -> str:
+    """The release that was put on an open board, out of a .deb or a directory. Raises InputFileError for anything else,
+    BoardError when the board refuses or its default would change.
+
+    Nothing of the board's package manager is used, as its hooks make the newest kernel the default.
+    """
+    loader = await loader_of(board)
+    before = [kernel.id for kernel in await loader.kernels(board) if kernel.default]
+    with tempfile.TemporaryDirectory(prefix="rtassay-kernel-") as scratch:
+        archive = Path(scratch) / "kernel.tar.gz"
+        release = await asyncio.to_thread(pack, source, archive)
+        await _room(board, archive)
+        tell(f"copying kernel {release} to {board.name} ({archive.stat().st_size / 1e6:.0f} MB)")
+        target = "/boot/.rtassay-kernel.tar.gz"
+        await board.put(archive, target)
+        try:
+            await must(board, ["tar", "-xzf", target, "-C", "/"], f"unpack kernel {release}", timeout_s=_UNPACK_S)
+        finally:
+            await output(board, ["rm", "-f", target])
+    if await board.which("depmod") is not None:
+        await must(board, ["depmod", release], "list the modules", timeout_s=_INITRD_S)
+    if await board.which("update-initramfs") is not None:
+        tell(f"{board.name} makes its initrd")
+        argv = ["update-initramfs", "-c", "-k", release]
+        await must(board, argv, "make the initrd", timeout_s=_INITRD_S)
+    await loader.add(board, release)
+    await output(board, ["sync"])
+    after = [kernel.id for kernel in await loader.kernels(board) if kernel.default]
+    if before and after != before:
+        raise BoardError(
+            f"the default kernel of board '{board.name}' changed from {before[0]} to {', '.join(after) or 'none'}",
+            "its boot loader was not asked for that",
+            f"put it back with: rtassay board kernel use {before[0]} {board.name} --default",
+        )
+    return release
+
+
+async def _room(board: Board, archive: Path) -> None:
+    """Raises BoardError where it certainly does not fit: the archive itself, and three times that unpacked."""
+    text, code, _ = await output(board, ["df", "-Pk", "/boot", "/"])
+    rows = [line.split() for line in text.splitlines()[1:]]
+    free = [int(row[3]) * 1024 for row in rows if len(row) >= 6 and row[3].isdigit()]
+    if code == 0 and free and min(free[-1], free[0] * 4) < 4 * archive.stat().st_size:
+        raise BoardError(
+            f"there is no room for the kernel on board '{board.name}'",
+            f"{min(free) / 1e6:.0f} MB are free, it needs about {4 * archive.stat().st_size / 1e6:.0f} MB",
+            "remove a kernel that is not needed",
+        )
+
+
+def pack(source: Path, target: Path) -> str:
+    """A .tar.gz of what of `source` a board needs; the release. Raises InputFileError if it holds no kernel, or several."""
+    releases: set[str] = set()
+    with tarfile.open(target, "w:gz", compresslevel=1, format=tarfile.GNU_FORMAT) as out:
+        for name, info, content in _members(source):
+            path = name.removeprefix("usr/") if name.startswith("usr/lib/modules/") else name
+            if not path.startswith(_WANTED):
+                continue
+            kernel = _KERNEL.fullmatch(path)
+            if kernel:
+                releases.add(kernel[1])
+                path = f"boot/vmlinuz-{kernel[1]}"
+            info.name, info.uid, info.gid, info.uname, info.gname = path, 0, 0, "root", "root"
+            out.addfile(info, None if content is None else io.BytesIO(content))
+    if len(releases) != 1:
+        found = (
+            f"it holds {len(releases)} files boot/vmlinuz-RELEASE" if releases else "it holds no boot/vmlinuz-RELEASE"
+        )
+        raise InputFileError(
+            f"{source} is no kernel to install",
+            found,
+            "a linux-image-*.deb, or the directory of `make dir-pkg` (tar-install)",
+        )
+    return releases.pop()
+
+
+def _members(source: Path) -> Iterator[tuple[str, tarfile.TarInfo, bytes | None]]:
+    """(path without a leading slash, head, content of a file) of everything but folders."""
+    if source.is_dir():
+        for path in sorted(source.rglob("*")):
+            if path.is_dir() and not path.is_symlink():
+                continue
+            info = tarfile.TarInfo()
+            info.mode = 0o644
+            if path.is_symlink():
+                info.type, info.linkname = tarfile.SYMTYPE, str(path.readlink())
+                if info.linkname.startswith("/"):
+                    continue  # lib/modules/RELEASE/build points into somebody's source tree
+                yield path.relative_to(source).as_posix(), info, None
+            else:
+                content = path.read_bytes()
+                info.size = len(content)
+                yield path.relative_to(source).as_posix(), info, content
+        return
+    try:
+        with subprocess.Popen(
+            ["dpkg-deb", "--fsys-tarfile", str(source)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as deb:
+            assert deb.stdout is not None and deb.stderr is not None
+            with tarfile.open(fileobj=deb.stdout, mode="r|") as archive:
+                for info in archive:
+                    if info.isdir():
+                        continue
+                    content_of = archive.extractfile(info) if info.isfile() else None
+                    yield info.name.removeprefix("./"), info, None if content_of is None else content_of.read()
+            deb.stdout.read()
+    except FileNotFoundError as error:
+        raise InputFileError(
+            f"cannot open {source}", "dpkg-deb is not installed", "unpack it and give the directory"
+        ) from error
+    except tarfile.TarError as error:
+        raise InputFileError(
+            f"{source} is no Debian package", str(error), "a linux-image-*.deb, or a directory"
+        ) from error

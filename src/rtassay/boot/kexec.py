@@ -1,0 +1,68 @@
+"""kexec: from one kernel straight into another, past firmware and boot loader. A plain reboot comes back as ever."""
+
+from __future__ import annotations
+
+from rtassay.boards.base import Board
+from rtassay.boot.base import Kernel
+from rtassay.boot.shell import go_down, must, output, rt_by_release, sh
+from rtassay.model.errors import BoardError, UsageError
+
+_LIST = 'for f in "$1"/boot/vmlinuz-* "$1"/boot/Image-*; do [ -f "$f" ] && echo "$f"; done; true'
+_INITRDS = ("initrd.img-{0}", "initramfs-{0}.img", "initrd-{0}")
+_DOWN = "if [ -d /run/systemd/system ]; then systemctl kexec; sleep 60; fi; kexec -e"
+
+
+class Kexec:
+    """Every kernel in /boot, with the initrd of its release and the command line of the running one. It keeps no default."""
+
+    name = "kexec"
+    keeps_default = False
+
+    def __init__(self, root: str = "") -> None:
+        self._root = root
+
+    async def fits(self, board: Board) -> bool:
+        if await board.which("kexec") is None:
+            return False
+        refused = (await board.read(f"{self._root}/proc/sys/kernel/kexec_load_disabled") or b"1").strip()
+        return refused == b"0" and bool(await self._files(board))
+
+    async def kernels(self, board: Board) -> list[Kernel]:
+        real_time = await rt_by_release(board, self._root)
+        found = [(path.rpartition("/")[2].partition("-")[2], path) for path in await self._files(board)]
+        return [Kernel(release, path, release, real_time.get(release)) for release, path in found]
+
+    async def use_once(self, board: Board, kernel: Kernel) -> None:
+        paths = {known.id: known.title for known in await self.kernels(board)}
+        release = kernel.id
+        argv = ["kexec", "-l", paths[release], "--reuse-cmdline"]
+        for name in _INITRDS:
+            path = f"{self._root}/boot/{name.format(release)}"
+            if (await output(board, ["test", "-f", path]))[1] == 0:
+                argv.append(f"--initrd={path}")
+                break
+        await must(
+            board, argv, f"load kernel {release} for kexec", "root is needed; a locked-down kernel refuses kexec", 120.0
+        )
+        if (await board.read(f"{self._root}/sys/kernel/kexec_loaded") or b"").strip() != b"1":
+            raise BoardError(f"board '{board.name}' did not keep the kernel that kexec loaded")
+
+    async def take_back(self, board: Board) -> None:
+        if (await board.read(f"{self._root}/sys/kernel/kexec_loaded") or b"").strip() == b"1":
+            await must(board, ["kexec", "-u"], "unload the kernel that kexec had loaded")
+
+    async def use_by_default(self, board: Board, kernel: Kernel) -> None:
+        raise UsageError(
+            f"board '{board.name}' keeps no default for kexec",
+            "kexec goes past the boot loader, which alone knows a default",
+            "use --once",
+        )
+
+    async def reboot(self, board: Board) -> None:
+        await go_down(board, _DOWN)
+
+    async def add(self, board: Board, release: str) -> None:
+        """Its files in /boot are all that kexec needs."""
+
+    async def _files(self, board: Board) -> list[str]:
+        return (await sh(board, _LIST, self._root)).split()

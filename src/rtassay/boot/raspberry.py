@@ -1,0 +1,179 @@
+"""The firmware of a Raspberry Pi: `kernel=` in config.txt names the file it boots.
+
+For one boot the firmware's own `tryboot` is used where it has it: it reads tryboot.txt once, and a board that hangs comes back with
+config.txt at the next power cycle. Older firmware gets a guard instead: config.txt is changed, and the first thing the new boot does is
+to put the old one back. A kernel that never gets so far leaves config.txt.rtassay on the card, to be renamed by hand.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rtassay.boards.base import Board
+from rtassay.boot.base import Kernel
+from rtassay.boot.shell import go_down, must, output, sh, write
+from rtassay.model.errors import BoardError, UsageError
+
+_PLACES = ("/boot/firmware", "/boot")
+_KERNEL = re.compile(r"^\s*kernel\s*=\s*(\S+)\s*$")
+_SECTION = re.compile(r"^\s*\[(.+)\]\s*$")
+_SAVED = "config.txt.rtassay"
+_UNIT = "/etc/systemd/system/rtassay-boot-guard.service"
+_WANTS = "/etc/systemd/system/sysinit.target.wants/rtassay-boot-guard.service"
+_INIT = "/etc/init.d/S00rtassay-boot-guard"
+_TRYBOOT = (
+    "if [ -d /run/systemd/system ]; then systemctl reboot --reboot-argument='0 tryboot'; else reboot '0 tryboot'; fi; "
+    "sleep 30; reboot -f"
+)
+_FILES = 'cd "$1" && for f in kernel*.img vmlinuz* Image*; do [ -f "$f" ] && echo "$f"; done; true'
+
+
+class Raspberry:
+    """Kernels are the files beside config.txt; their releases cannot be read from them."""
+
+    name = "raspberry"
+    keeps_default = True
+
+    def __init__(self, root: str = "") -> None:
+        self._root = root
+
+    async def fits(self, board: Board) -> bool:
+        return await self._place(board) is not None
+
+    async def kernels(self, board: Board) -> list[Kernel]:
+        place = await self._found(board)
+        default = chosen(await self._config(board, place)) or await self._firmware_default(board)
+        files = (await sh(board, _FILES, place)).split()
+        found = [Kernel(file, file, default=file == default) for file in files]
+        if not found:
+            raise BoardError(f"there is no kernel beside {place}/config.txt on board '{board.name}'")
+        return found
+
+    async def use_once(self, board: Board, kernel: Kernel) -> None:
+        place = await self._found(board)
+        await self.take_back(board)
+        config = await self._config(board, place)
+        if await self._has_tryboot(board):
+            await write(board, f"{place}/tryboot.txt", choosing(config, kernel.id), "write tryboot.txt")
+            return
+        # The order makes every crash safe: first what restores, then what it restores, then the change.
+        await self._install_guard(board, place)
+        await must(
+            board,
+            ["sh", "-c", 'cp "$1/config.txt" "$1/$2" && sync', "sh", place, _SAVED],
+            "keep config.txt",
+            "root is needed, and the boot partition must not be read-only",
+        )
+        await write(board, f"{place}/config.txt", choosing(config, kernel.id), "change config.txt")
+
+    async def take_back(self, board: Board) -> None:
+        place = await self._found(board)
+        await must(board, ["sh", "-c", self._restoring(place), "sh"], "put config.txt back")
+
+    async def use_by_default(self, board: Board, kernel: Kernel) -> None:
+        place = await self._found(board)
+        await self.take_back(board)
+        config = await self._config(board, place)
+        await write(board, f"{place}/config.txt", choosing(config, kernel.id), "change config.txt")
+
+    async def reboot(self, board: Board) -> None:
+        place = await self._found(board)
+        if await board.read(f"{place}/tryboot.txt") is not None:
+            await go_down(board, _TRYBOOT)
+        else:
+            await go_down(board)
+
+    async def add(self, board: Board, release: str) -> None:
+        """The kernel goes beside config.txt as `kernel-RELEASE.img`, where the firmware can find it."""
+        place = await self._found(board)
+        source = f"{self._root}/boot/vmlinuz-{release}"
+        argv = [
+            "sh",
+            "-c",
+            'cp "$1" "$2.new" && mv "$2.new" "$2" && sync',
+            "sh",
+            source,
+            f"{place}/kernel-{release}.img",
+        ]
+        await must(board, argv, "put the kernel beside config.txt")
+
+    def _restoring(self, place: str) -> str:
+        """A script for the board: the old config.txt and nothing of ours left. Also what the guard runs."""
+        unit, wants, init = (f"{self._root}{path}" for path in (_UNIT, _WANTS, _INIT))
+        return (
+            f'[ ! -f "{place}/{_SAVED}" ] || mv "{place}/{_SAVED}" "{place}/config.txt"; '
+            f'rm -f "{place}/tryboot.txt" "{wants}" "{unit}" "{init}"; sync'
+        )
+
+    async def _install_guard(self, board: Board, place: str) -> None:
+        script = self._restoring(place)
+        if (await output(board, ["test", "-d", f"{self._root}/etc/systemd/system"]))[1] == 0:
+            text = (
+                "[Unit]\nDescription=rtassay: put the old config.txt back\nDefaultDependencies=no\n"
+                f"After=local-fs.target\nBefore=sysinit.target\n[Service]\nType=oneshot\nExecStart=/bin/sh -c '{script}'\n"
+            )
+            await write(board, f"{self._root}{_UNIT}", text, "install the boot guard")
+            link = 'mkdir -p "${2%/*}" && ln -sf "$1" "$2" && sync'
+            await must(board, ["sh", "-c", link, "sh", _UNIT, f"{self._root}{_WANTS}"], "install the boot guard")
+        elif (await output(board, ["test", "-d", f"{self._root}/etc/init.d"]))[1] == 0:
+            await write(board, f"{self._root}{_INIT}", f"#!/bin/sh\n{script}\n", "install the boot guard")
+            await must(board, ["chmod", "755", f"{self._root}{_INIT}"], "install the boot guard")
+        else:
+            raise UsageError(
+                f"board '{board.name}' has no place for a boot guard",
+                "neither systemd nor /etc/init.d",
+                "choose the kernel by hand in config.txt",
+            )
+
+    async def _has_tryboot(self, board: Board) -> bool:
+        """A bootloader that says its version in the device tree knows tryboot if it is of 2021 or later."""
+        raw = await board.read(f"{self._root}/proc/device-tree/chosen/bootloader/build-timestamp") or b""
+        return len(raw) == 4 and int.from_bytes(raw, "big") >= 1609459200
+
+    async def _firmware_default(self, board: Board) -> str:
+        """What is booted when config.txt names none, by the model."""
+        model = (await board.read(f"{self._root}/proc/device-tree/model") or b"").decode(errors="replace")
+        machine, _, _ = await output(board, ["uname", "-m"])
+        if "Raspberry Pi 5" in model:
+            return "kernel_2712.img"
+        if machine.strip() == "aarch64":
+            return "kernel8.img"
+        if "Raspberry Pi 4" in model:
+            return "kernel7l.img"
+        return "kernel.img" if machine.strip() == "armv6l" else "kernel7.img"
+
+    async def _config(self, board: Board, place: str) -> str:
+        return (await board.read(f"{place}/config.txt") or b"").decode(errors="surrogateescape")
+
+    async def _found(self, board: Board) -> str:
+        place = await self._place(board)
+        if place is None:
+            raise BoardError(f"board '{board.name}' has no config.txt")
+        return place
+
+    async def _place(self, board: Board) -> str | None:
+        for place in _PLACES:
+            path = f"{self._root}{place}/config.txt"
+            words = await board.read(path)
+            # Debian leaves a note at the old place that says where the file is now.
+            if words is not None and b"DO NOT EDIT THIS FILE" not in words:
+                return f"{self._root}{place}"
+        return None
+
+
+def chosen(config: str) -> str | None:
+    """The kernel that config.txt names for every board ([all] or no section); the last one counts."""
+    section, found = "all", None
+    for line in config.splitlines():
+        head, kernel = _SECTION.match(line), _KERNEL.match(line)
+        if head:
+            section = head[1].lower()
+        elif kernel and section == "all":
+            found = kernel[1]
+    return found
+
+
+def choosing(config: str, kernel: str) -> str:
+    """config.txt with another kernel, everything else as it was. An earlier `kernel=` of any section is commented out."""
+    lines = [f"#rtassay: {line}" if _KERNEL.match(line) else line for line in config.splitlines()]
+    return "\n".join([*lines, "[all]", f"kernel={kernel}", ""])

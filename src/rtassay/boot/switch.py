@@ -1,0 +1,200 @@
+"""Booting another kernel, with proof: another boot_id, and the kernel that was asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rtassay.boards.base import Board
+from rtassay.boot.base import BootLoader, Kernel
+from rtassay.boot.shell import must, sh
+from rtassay.model import rooms
+from rtassay.model.errors import BoardError, RtassayError, UsageError
+
+BACK_WITHIN_S = 600.0
+_GOES_DOWN_S = 90.0
+_PAUSE_S = 1.0
+# "as a word": the names people give kernels that say nothing else.
+_STOCK, _RT = ("stock", "std", "generic"), ("rt", "preempt_rt", "realtime")
+_FACTS = """cat /proc/sys/kernel/random/boot_id; uname -r; uname -v
+if [ -r /proc/config.gz ]; then zcat /proc/config.gz | grep '^CONFIG_PREEMPT_RT=y'
+else grep '^CONFIG_PREEMPT_RT=y' "/boot/config-$(uname -r)"; fi 2>/dev/null
+[ "$(cat /sys/kernel/realtime 2>/dev/null)" = 1 ] && echo realtime; true"""
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What a board runs, as it says itself. `rt`: PREEMPT_RT by the version, the configuration or /sys/kernel/realtime (which
+    mainline's own PREEMPT_RT, 6.12 and later, does not have)."""
+
+    boot_id: str
+    release: str
+    version: str
+    rt: bool
+
+
+async def running(board: Board) -> Running:
+    """Of an open board. Raises BoardError if it does not say."""
+    lines = (await must(board, ["sh", "-c", _FACTS], "see what kernel runs")).splitlines()
+    if len(lines) < 3 or not lines[0]:
+        raise BoardError(f"board '{board.name}' does not say which kernel it runs", " / ".join(lines) or None)
+    version = lines[2]
+    rt = "PREEMPT_RT" in version or "PREEMPT RT" in version or any(lines[3:])
+    return Running(lines[0], lines[1], version, rt)
+
+
+async def loader_of(board: Board) -> BootLoader:
+    """The first boot loader that fits an open board. Raises BoardError when none does."""
+    for name in rooms.table("boot"):
+        loader: BootLoader = rooms.load("boot", name)()
+        if await loader.fits(board):
+            return loader
+    raise BoardError(
+        f"board '{board.name}' has no boot loader that rtassay can ask",
+        f"looked for {', '.join(rooms.table('boot'))}",
+        "log in as root or with sudo; with kexec-tools on the board its kernels in /boot can be booted",
+    )
+
+
+def resolve(kernels: list[Kernel], name: str) -> Kernel:
+    """The kernel a person means: an id, title or release, `stock` or `rt` where one kernel is that, else part of one.
+
+    Raises UsageError that lists what there is.
+    """
+    low = name.lower()
+    tests: tuple[Callable[[Kernel], bool], ...] = (
+        lambda k: name in (k.id, k.id.rpartition(">")[2]),
+        lambda k: name in (k.title, k.release),
+        lambda k: low in _RT and k.rt is True,
+        lambda k: low in _STOCK and k.rt is False,
+        lambda k: low not in (*_RT, *_STOCK) and low in f"{k.id} {k.title} {k.release or ''}".lower(),
+    )
+    for test in tests:
+        found = [kernel for kernel in kernels if test(kernel) and "recovery" not in kernel.title]
+        # The same kernel often stands in the menu twice: on top, and in the submenu of all.
+        if len({kernel.release or kernel.id for kernel in found}) == 1:
+            return found[0]
+        if found:
+            raise UsageError(f"'{name}' fits {len(found)} kernels", hint=f"which one: {_names(found)}")
+    raise UsageError(f"there is no kernel '{name}' on this board", hint=f"there are: {_names(kernels)}")
+
+
+async def switch_kernel(
+    board: Board,
+    name: str,
+    *,
+    default: bool = False,
+    back_within_s: float = BACK_WITHIN_S,
+    tell: Tell = lambda words: None,
+) -> Running:
+    """Boot the kernel `name` and prove that it runs. The board is opened here, and open when this returns.
+
+    The boot is armed for once; only with `default`, and only after the kernel has come up, it becomes the default. Raises UsageError
+    for an unknown name, BoardError when the board refuses, does not come back in time, or comes back with another kernel.
+    """
+    if board.name == "local":
+        raise UsageError(
+            "this machine's own kernel cannot be switched", "rtassay would end with it", "run it from another machine"
+        )
+    await board.open()
+    loader = await loader_of(board)
+    if default and not loader.keeps_default:
+        raise UsageError(f"{loader.name} keeps no default on board '{board.name}'", hint="use --once")
+    kernel = resolve(await loader.kernels(board), name)
+    before = await running(board)
+    await loader.use_once(board, kernel)
+    tell(f"rebooting {board.name} into {kernel.title} ({loader.name})")
+    try:
+        await loader.reboot(board)
+    finally:
+        await _close(board)
+    after = await _back(board, loader, kernel, before, back_within_s)
+    tell(f"{board.name} is back: {after.release} {'(PREEMPT_RT)' if after.rt else ''}".rstrip())
+    await loader.take_back(board)  # a loader that could not write its environment would boot it for ever
+    if not _is(kernel, after):
+        raise BoardError(
+            f"board '{board.name}' came back with kernel {after.release}, not with {kernel.release or kernel.title}",
+            f"{loader.name} fell back, or the entry boots another kernel; {after.version}",
+            "look at its console while it boots; the default was not changed",
+        )
+    if default:
+        await loader.use_by_default(board, kernel)
+    return after
+
+
+def _is(kernel: Kernel, now: Running) -> bool:
+    if kernel.release is not None and kernel.release != now.release:
+        return False
+    return kernel.rt is None or kernel.rt == now.rt
+
+
+async def _back(board: Board, loader: BootLoader, kernel: Kernel, before: Running, within_s: float) -> Running:
+    """Until the board answers with another boot_id."""
+    begun = time.monotonic()
+    last: RtassayError | None = None
+    still_up = True
+    while time.monotonic() - begun < within_s:
+        await asyncio.sleep(_PAUSE_S)
+        try:
+            async with asyncio.timeout(max(5.0, within_s - (time.monotonic() - begun))):
+                await board.open()
+                now = await running(board)
+        except (BoardError, TimeoutError) as error:
+            last, still_up = (error if isinstance(error, BoardError) else last), False
+            await _close(board)
+            continue
+        if now.boot_id != before.boot_id:
+            return now
+        still_up = True
+        if time.monotonic() - begun > min(_GOES_DOWN_S, within_s / 2):
+            await loader.take_back(board)
+            raise BoardError(
+                f"board '{board.name}' did not go down for the reboot",
+                f"it still runs its boot {now.boot_id}",
+                "reboot it by hand and look at its log; what was armed is taken back, the default was not changed",
+            )
+        await _close(board)
+    words = "" if still_up or last is None else f": {last}"
+    raise BoardError(
+        f"board '{board.name}' is not back after {within_s:.0f} s with {kernel.title}{words}",
+        "the kernel does not boot there, or needs longer",
+        _way_out(loader),
+    )
+
+
+def _way_out(loader: BootLoader) -> str:
+    return (
+        "switch the board off and on: the choice was for one boot, the default was not changed "
+        + ("(if config.txt.rtassay lies on the card, rename it to config.txt); " if loader.name == "raspberry" else "")
+        + "then look at its console while it boots"
+    )
+
+
+async def _close(board: Board) -> None:
+    with contextlib.suppress(BoardError, OSError):
+        await board.close()
+
+
+def _names(kernels: list[Kernel]) -> str:
+    return ", ".join(dict.fromkeys(kernel.id for kernel in kernels))
+
+
+async def facts_of_install(board: Board, release: str, root: str = "") -> dict[str, bool]:
+    """What of a kernel lies on a board: `kernel`, `modules`, `initrd`."""
+    script = """[ -f "$1/boot/vmlinuz-$2" ] && echo kernel; [ -d "$1/lib/modules/$2" ] && echo modules
+[ -f "$1/boot/initrd.img-$2" ] && echo initrd; true"""
+    words = (await sh(board, script, root, release)).split()
+    return {part: part in words for part in ("kernel", "modules", "initrd")}
+
+
+async def switch_and_leave(board: Board, name: str, tell: Tell = lambda words: None) -> None:
+    """`switch_kernel` for once, with the contact given up afterwards, whatever happened."""
+    try:
+        await switch_kernel(board, name, tell=tell)
+    finally:
+        await _close(board)

@@ -1,0 +1,180 @@
+"""rtassay lab: virtual boards with real Debian kernels, to try everything without hardware."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from rtassay.cli.options import json_option, print_json
+
+_KINDS = click.Choice(["quick", "disk"])
+_LABEL = "virtual board: function only"
+
+
+@click.group("lab")
+def command() -> None:
+    """Virtual boards with real kernels (QEMU), reached over SSH as any board. What they measure is no hardware's.
+
+    \b
+    rtassay lab start                       a quick board: BusyBox, both kernels, kexec
+    rtassay run lab:quick --deadline 10ms   measure it (it can never be shown to hold)
+    rtassay board kernel use rt lab:quick   boot its other kernel
+    rtassay lab start disk                  Debian on a disk behind GRUB (built once, two minutes)
+    rtassay lab stop quick
+    """
+
+
+def _arch_option(function: Any) -> Any:
+    return click.option(
+        "--arch", metavar="ARCH", default="amd64", show_default=True, help="amd64; arm64 as a quick board."
+    )(function)
+
+
+@command.command("build")
+@click.argument("kind", type=_KINDS, default="quick")
+@_arch_option
+@json_option
+def build(kind: str, arch: str, as_json: bool) -> int:
+    """Make the image of a board; kept by its content, so that this is done once."""
+    begun = time.monotonic()
+    image = _image(kind, arch)
+    if as_json:
+        print_json({"schema": "rtassay/lab-build/1", "kind": kind, "arch": image.arch.name})
+    else:
+        click.echo(f"{kind} board for {image.arch.name} is ready ({time.monotonic() - begun:.0f} s)")
+    return 0
+
+
+@command.command("start")
+@click.argument("kind", type=_KINDS, default="quick")
+@_arch_option
+@click.option("--name", help="Its name; it is then the board lab:NAME.  [default: the kind]")
+@click.option(
+    "--kernel", type=click.Choice(["stock", "rt"]), help="Of a quick board: the one it boots.  [default: stock]"
+)
+@click.option("--cpus", type=click.IntRange(1, 8), default=2, show_default=True)
+@click.option("--memory", type=click.IntRange(512, 8192), default=768, show_default=True, help="MiB.")
+@click.option("--append", default="", help="Of a quick board: more words for the kernel's command line.")
+@click.option("--for", "lifetime", metavar="TIME", default="12h", show_default=True, help="It ends itself after this.")
+@json_option
+def start(
+    kind: str,
+    arch: str,
+    name: str | None,
+    kernel: str | None,
+    cpus: int,
+    memory: int,
+    append: str,
+    lifetime: str,
+    as_json: bool,
+) -> int:
+    """Boot a board; done when an SSH command was answered."""
+    from rtassay.lab import machine
+    from rtassay.model.errors import UsageError
+    from rtassay.model.units import parse_duration_ns
+
+    if kind == "disk" and (kernel or append):
+        raise UsageError(
+            "a disk board boots what GRUB says", hint="start it, then: rtassay board kernel use rt lab:disk --once"
+        )
+    begun = time.monotonic()
+    image = _image(kind, arch)
+    started = machine.start(
+        image,
+        _say,
+        name=name or machine.free_name(kind),
+        kernel=kernel or "stock",
+        cpus=cpus,
+        memory_mib=memory,
+        append=append,
+        lifetime_s=max(60, int(parse_duration_ns(lifetime) / 1e9)),
+    )
+    if as_json:
+        print_json({"schema": "rtassay/lab-start/1", "board": f"lab:{started.name}", **_row(started)})
+        return 0
+    click.echo(f"lab:{started.name} is up ({time.monotonic() - begun:.0f} s); {_LABEL}")
+    click.echo(
+        f"  rtassay run lab:{started.name} --deadline 10ms     rtassay lab ssh {started.name}     rtassay lab stop {started.name}",
+        err=True,
+    )
+    return 0
+
+
+@command.command("ssh", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("name")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND]...")
+def ssh(name: str, words: tuple[str, ...]) -> int:
+    """A shell on a board, or one command there."""
+    found = _found(name.removeprefix("lab:"))
+    return subprocess.call(["ssh", *found.ssh_options, found.name, *words])
+
+
+@command.command("stop")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--all", "everything", is_flag=True, help="Every board of the lab that runs.")
+@json_option
+def stop(names: tuple[str, ...], everything: bool, as_json: bool) -> int:
+    """End boards; what they wrote is thrown away."""
+    from rtassay.lab import machine
+
+    wanted: list[str | None] = [name.removeprefix("lab:") for name in names] or [None]
+    boards = machine.running() if everything else [_found(name) for name in wanted]
+    for board in boards:
+        machine.stop(board)
+    if as_json:
+        print_json({"schema": "rtassay/lab-stop/1", "stopped": [board.name for board in boards]})
+    else:
+        click.echo("\n".join(f"lab:{board.name} is stopped" for board in boards) or "no board of the lab runs")
+    return 0
+
+
+@command.command("list")
+@json_option
+def list_(as_json: bool) -> int:
+    """Boards of the lab that run."""
+    from rtassay.lab import machine
+
+    boards = machine.running()
+    if as_json:
+        print_json({"schema": "rtassay/lab-list/1", "boards": [_row(board) for board in boards]})
+        return 0
+    for board in boards:
+        click.echo(
+            f"lab:{board.name:14} {board.kind:6} {board.arch:6} started with {board.kernel:6} {board.cpus} CPUs  port {board.port}  pid {board.pid}"
+        )
+    if not boards:
+        click.echo("no board of the lab runs; rtassay lab start", err=True)
+    return 0
+
+
+def _found(name: str | None) -> Any:
+    from rtassay.lab import machine
+
+    return machine.find(name)
+
+
+def _image(kind: str, arch: str) -> Any:
+    from rtassay.lab import disk, quick
+    from rtassay.lab.arches import arch_named
+    from rtassay.model.errors import UsageError
+
+    known = arch_named(arch)
+    if kind == "quick":
+        return quick.build(known, _say)
+    if known.name != "amd64":
+        raise UsageError("a disk board is amd64", hint=f"rtassay lab start quick --arch {arch}")
+    return disk.build(_say)
+
+
+def _row(board: Any) -> dict[str, Any]:
+    row = asdict(board)
+    del row["ticks"]
+    return {**row, "ssh": ["ssh", *board.ssh_options, board.name], "label": _LABEL}
+
+
+def _say(words: str) -> None:
+    click.echo(f"lab: {words}", err=True)
