@@ -7,40 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from rtassay.importers.columns import bad, unreadable
-from rtassay.importers.samples import SampleLanes, column_unit, unit_ns
+from rtassay.importers.samples import NamedColumn, SampleLanes, column_unit, unit_ns
 from rtassay.model.errors import InputFileError
 from rtassay.model.events import Event
-from rtassay.model.manifest import Source
 
 _BATCH = 1 << 16
 _MAGIC = b"PAR1"
 
 
-class ParquetImporter:
+class ParquetImporter(NamedColumn):
     """Options and lanes as of `table`; errors name row (from 1) and column."""
 
     name = "parquet"
     summary = "Parquet with one latency a row; --column, --unit, --lane-column"
     damage_allowed = False
 
-    def __init__(self, column: str | None = None, unit: str | None = None, lane_column: str | None = None) -> None:
-        self.column = column
-        self.unit = unit
-        self.lane_column = lane_column
-        if unit is not None:
-            unit_ns(unit)
-
     def recognises(self, head: bytes) -> bool:
         return head.startswith(_MAGIC) and len(head) > 12
-
-    def source(self, path: Path) -> Source:
-        """Whatever measured it is not in the file."""
-        try:
-            with path.open("rb"):
-                pass
-        except OSError as error:
-            raise unreadable(path, error) from error
-        return Source("table", None, self.name)
 
     def read(self, path: Path) -> Iterator[Event]:
         """Raises InputFileError with the row and the column."""

@@ -11,36 +11,44 @@ from rtassay.importers.rtla_text import RtlaText, is_rtla, nothing_measured, rea
 from rtassay.model.events import Event
 from rtassay.model.manifest import Source
 
-_CAVEATS = (
-    "IRQ, thread and user latency are three readings of one activation: three lanes per CPU, never added up",
-    "the tracer skips activations that are already in the past and does not count them (late policy skip); the period is not in the file",
-    "rtla leaves /dev/cpu_dma_latency alone unless told otherwise, cyclictest holds it at 0: compare only with the same setting",
-)
+
+class RtlaHistogram:
+    """What both histograms of rtla share; `tool`: timerlat or osnoise."""
+
+    name: str
+    tool: str
+    late_policy: str
+    caveats: tuple[str, ...]
+
+    def recognises(self, head: bytes) -> bool:
+        return is_rtla(head, self.tool)
+
+    def source(self, path: Path) -> Source:
+        """The version stands nowhere in the file."""
+        read_rtla(path, self.tool)
+        return Source(f"rtla {self.tool}", None, self.name, self.late_policy)
+
+    def read(self, path: Path) -> Iterator[Event]:
+        """Raises InputFileError with line and column."""
+        yield from _events(path, read_rtla(path, self.tool), self.name, list(self.caveats))
 
 
-class RtlaTimerlatImporter:
+class RtlaTimerlatImporter(RtlaHistogram):
     """Lanes `cpu0 irq`, `cpu0 thread`, `cpu0 user`. The summary of all CPUs (ALL:) is compared with the columns, not imported."""
 
     name = "rtla-timerlat"
     summary = "text of rtla timerlat hist"
     damage_allowed = False
-
-    def recognises(self, head: bytes) -> bool:
-        return is_rtla(head, "timerlat")
-
-    def source(self, path: Path) -> Source:
-        """The version stands nowhere in the file."""
-        read_rtla(path, "timerlat")
-        return Source("rtla timerlat", None, self.name, "skip")
-
-    def read(self, path: Path) -> Iterator[Event]:
-        """Raises InputFileError with line and column."""
-        text = read_rtla(path, "timerlat")
-        yield from rtla_events(path, text, self.name, list(_CAVEATS))
+    tool = "timerlat"
+    late_policy = "skip"
+    caveats = (
+        "IRQ, thread and user latency are three readings of one activation: three lanes per CPU, never added up",
+        "the tracer skips activations that are already in the past and does not count them (late policy skip); the period is not in the file",
+        "rtla leaves /dev/cpu_dma_latency alone unless told otherwise, cyclictest holds it at 0: compare only with the same setting",
+    )
 
 
-def rtla_events(path: Path, text: RtlaText, name: str, caveats: list[str]) -> Iterator[Event]:
-    """Events of either histogram of rtla."""
+def _events(path: Path, text: RtlaText, name: str, caveats: list[str]) -> Iterator[Event]:
     if not any(column.binned or column.over for column in text.columns):
         raise nothing_measured(path)
     if not text.summary:

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rtassay.importers.columns import MAX_LANES, bad
+from rtassay.importers.columns import MAX_LANES, bad, unreadable
 from rtassay.model.errors import UsageError
 from rtassay.model.events import End, Event, Facts, Samples
+from rtassay.model.manifest import Source
 from rtassay.model.units import NS_PER_MS, NS_PER_S, NS_PER_US
 
 UNITS = {"ns": 1, "us": NS_PER_US, "µs": NS_PER_US, "ms": NS_PER_MS, "s": NS_PER_S}
@@ -32,6 +33,29 @@ def column_unit(name: str) -> str | None:
     """The unit that the name of a latency column ends in (`latency_us`, `Latency [ns]`), None for any other name."""
     match = _TITLE.fullmatch(name.strip())
     return match[1].lower().removesuffix("ec").replace("μ", "u").replace("µ", "u") if match else None
+
+
+class NamedColumn:
+    """What importers of single latencies in a named column share: the options, and that the file names no tool."""
+
+    name: str
+
+    def __init__(self, column: str | None = None, unit: str | None = None, lane_column: str | None = None) -> None:
+        """Raises UsageError for an unknown unit."""
+        self.column = column
+        self.unit = unit
+        self.lane_column = lane_column
+        if unit is not None:
+            unit_ns(unit)
+
+    def source(self, path: Path) -> Source:
+        """Whatever measured it is not in the file."""
+        try:
+            with path.open("rb"):
+                pass
+        except OSError as error:
+            raise unreadable(path, error) from error
+        return Source("table", None, self.name)
 
 
 class _Lane:

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from rtassay.importers.columns import MAX_LINE, bad, unreadable
-from rtassay.importers.samples import SampleLanes, column_unit, unit_ns
+from rtassay.importers.samples import NamedColumn, SampleLanes, column_unit, unit_ns
 from rtassay.model.errors import InputFileError
 from rtassay.model.events import Event
-from rtassay.model.manifest import Source
 
 _BLOCK = 1 << 16
 _DELIMITERS = ",;\t"
@@ -22,7 +21,7 @@ _EXACT = 2**50
 _VALUE = re.compile(r"\s*([+-]?)(\d{1,18})?(?:\.(\d{0,18}))?(?:[eE]([+-]?\d{1,2}))?\s*")
 
 
-class TableImporter:
+class TableImporter(NamedColumn):
     """Lanes are the values of the lane column, else one lane `all`.
 
     `column`: name of the column, or its number from 1; None: the only one whose name ends in a unit (`latency_us`). `unit`: ns, us,
@@ -33,13 +32,6 @@ class TableImporter:
     summary = "CSV with one latency a row; --column, --unit, --lane-column"
     damage_allowed = False
 
-    def __init__(self, column: str | None = None, unit: str | None = None, lane_column: str | None = None) -> None:
-        self.column = column
-        self.lane_column = lane_column
-        self.unit = unit
-        if unit is not None:
-            unit_ns(unit)
-
     def recognises(self, head: bytes) -> bool:
         """Whether the first line names exactly one column with a latency and its unit."""
         first = next((line for line in head.splitlines() if line.strip() and not line.startswith(b"#")), b"")
@@ -49,15 +41,6 @@ class TableImporter:
             return False
         names = [name.strip().strip('"') for name in text.split(_delimiter(text))]
         return sum(column_unit(name) is not None for name in names) == 1
-
-    def source(self, path: Path) -> Source:
-        """Whatever measured it is not in the file."""
-        try:
-            with path.open("rb"):
-                pass
-        except OSError as error:
-            raise unreadable(path, error) from error
-        return Source("table", None, self.name)
 
     def read(self, path: Path) -> Iterator[Event]:
         """Raises InputFileError with line and column of the first value that is none."""

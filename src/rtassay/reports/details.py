@@ -28,7 +28,7 @@ def conditions(findings: Findings, recording: Recording) -> Rows:
             f"{view.one_line(tool, 60) or 'not known'} (late policy {view.one_line(str(source.get('late_policy')), 20)})",
         ),
         ("Resolution", resolution(findings)),
-        ("Started", view.one_line(recording.manifest.wall_start or findings.created or "not known", 40)),
+        ("Started", view.one_line(view.started(recording.manifest, findings.created) or "not known", 60)),
         ("Ended by", view.one_line(findings.end_reason or "not known", 40)),
         ("Recording", view.one_line(findings.id, 80) + ("" if findings.sealed else " (not sealed)")),
     ]

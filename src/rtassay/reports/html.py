@@ -101,7 +101,7 @@ def _words(findings: Findings, recording: Recording) -> dict[str, Any]:
         "load": view.one_line(findings.load, 120),
         "duration": "duration not known" if findings.duration_s is None else view.span(findings.duration_s),
         "lane_count": len(findings.lanes),
-        "started": view.one_line(recording.manifest.wall_start or findings.created or "", 40),
+        "started": view.one_line(view.started(recording.manifest, findings.created) or "", 60),
         "sealed": findings.sealed,
         "state": view.state(findings),
         "tone": view.TONES.get(view.state(findings), "none"),

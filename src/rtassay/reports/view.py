@@ -21,7 +21,7 @@ from rtassay.model.findings import (
     Verdict,
     part_of_cpu,
 )
-from rtassay.model.manifest import LaneEntry
+from rtassay.model.manifest import LaneEntry, Manifest
 from rtassay.model.recording import Recording
 from rtassay.model.units import NS_PER_S, NS_PER_US, format_time
 
@@ -58,6 +58,13 @@ def clean(text: str, limit: int = _TEXT_LIMIT) -> str:
     """Foreign text without control, bidi and surrogate characters, cut at `limit` with the cut stated."""
     plain = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n").replace("\r", "\n"))
     return plain if len(plain) <= limit else f"{plain[:limit]} … ({len(plain) - limit:,} more characters)"
+
+
+def started(manifest: Manifest, created: str | None) -> str | None:
+    """When it was measured. When a file of another tool was imported says nothing of that, and is said to be that."""
+    if manifest.wall_start is None and "import" in manifest.facts:
+        return f"not known (imported {created})" if created else None
+    return manifest.wall_start or created
 
 
 def one_line(text: str, limit: int = _TEXT_LIMIT) -> str:

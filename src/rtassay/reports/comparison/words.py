@@ -66,6 +66,8 @@ def ratio(value: float | None) -> str:
         return "-"
     if 0.9995 <= value < 10:
         return f"{value:.2f}" if value >= 1.995 else f"{value:.3f}"
+    if value < 1:
+        return f"{value:#.3g}"
     return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
