@@ -36,6 +36,9 @@ def finish_time(left_ns: int) -> str:
 
 def plan_json(plan: ExperimentPlan) -> dict[str, Any]:
     """Schema rtassay/plan/1."""
+    from dataclasses import asdict
+
+    from rtassay.experiments.lint import lint
     from rtassay.experiments.matrix import estimate_ns, probe_command
 
     commands = {cell.combination: probe_command(cell) for cell in {c.combination: c for c in plan.cells}.values()}
@@ -62,6 +65,7 @@ def plan_json(plan: ExperimentPlan) -> dict[str, Any]:
         "estimate_most_ns": _most_ns(plan),
         "boots": plan.boots,
         "notes": list(plan.notes),
+        "doubts": [asdict(doubt) for doubt in lint(plan)],
         "cells": cells,
     }
 
@@ -70,7 +74,10 @@ def plan_text(plan: ExperimentPlan) -> str:
     """The matrix, the order, the time, every command once."""
     from rtassay.experiments.matrix import estimate_ns
 
-    lines = [f"{plan.name}: {plan.what}".rstrip(": "), ""]
+    lines = []
+    for paragraph in f"{plan.name}: {plan.what}".rstrip(": ").splitlines():
+        lines += textwrap.wrap(paragraph, _WIDTH, subsequent_indent="  ")
+    lines.append("")
     for factor, names in plan.levels.items():
         if names:
             lines.append(f"  {factor:9} {', '.join(names)}")
@@ -81,12 +88,26 @@ def plan_text(plan: ExperimentPlan) -> str:
         lines[-1] += f", {plan.boots} boots on top"
     if plan.cool_down_most_ns is not None:
         lines[-1] += f", at most {clock(_most_ns(plan))} with cooling down"
-    lines += [f"note: {note}" for note in plan.notes]
+    for note in plan.notes:
+        lines += textwrap.wrap(f"note: {note}", _WIDTH, subsequent_indent="  ")
+    lines += _doubt_lines(plan)
     lines += ["", "  order block repeat  takes      cell"]
     for cell in plan.cells:
         lines.append(f"  {cell.order:5} {cell.block:5} {cell.repeat:6}  {clock(cell.length_ns):9}  {_cell_words(cell)}")
     lines += ["", "commands (each cell's equivalent of rtassay run, and the probe on the board):"]
     return "\n".join([*lines, *_commands(plan)])
+
+
+def _doubt_lines(plan: ExperimentPlan) -> list[str]:
+    """What this plan cannot tell, before anything is run."""
+    from rtassay.experiments.lint import lint
+
+    found = lint(plan)
+    lines = ["", "what this plan cannot tell (the checks that will say so):"] if found else []
+    for doubt in found:
+        where = f" [{doubt.where}]" if doubt.where else ""
+        lines += textwrap.wrap(f"  {doubt.id}{where}: {doubt.message}", _WIDTH, subsequent_indent="    ")
+    return lines
 
 
 def _commands(plan: ExperimentPlan) -> list[str]:
@@ -231,18 +252,46 @@ def _acceptance_line(result: dict[str, Any]) -> str:
 
 
 def preset_text(file: ExperimentFile) -> str:
-    """What a preset does, found and left open."""
+    """What a preset does, found (with the numbers published then) and left open, and what its corrected form changes."""
     lines = [f"{file.name}: {file.what}"]
     told = file.preset
     if told is not None:
-        parts = [("source", told.source), ("board", told.board), ("What it does", told.does)]
-        parts += [("What it found", told.found), ("What it left open", told.left_open)]
+        parts = [("source", told.source), ("board", told.board), ("kernels", ", ".join(told.kernels))]
+        parts += [("What it does", told.does), ("What it found", told.found)]
         for title, text in parts:
-            if text:
-                lines += ["", *textwrap.wrap(f"{title}: {' '.join(text.split())}", _WIDTH, subsequent_indent="  ")]
+            lines += _paragraph(title, text)
+        lines += _published_lines(told.published)
+        lines += _paragraph("What it left open", told.left_open)
+        if told.notes:
+            lines.append("")
         for note in told.notes:
             lines += textwrap.wrap(f"- {' '.join(note.split())}", _WIDTH, subsequent_indent="  ")
     if file.corrected is not None:
-        text = " ".join(file.corrected.what.split())
-        lines += ["", *textwrap.wrap(f"--corrected: {text}", _WIDTH, subsequent_indent="  ")]
-    return "\n".join([*lines, "", f"rtassay experiment plan {file.name}"])
+        lines += _paragraph("What --corrected changes", file.corrected.what)
+    runs = [f"rtassay experiment plan {file.name}"]
+    runs += [f"rtassay experiment plan {file.name} --corrected"] if file.corrected is not None else []
+    return "\n".join([*lines, "", *runs])
+
+
+def _paragraph(title: str, text: str) -> list[str]:
+    return ["", *textwrap.wrap(f"{title}: {' '.join(text.split())}", _WIDTH, subsequent_indent="  ")] if text else []
+
+
+def _published_lines(ids: tuple[str, ...]) -> list[str]:
+    """The results it published, in us as printed."""
+    from rtassay.published import load
+
+    rows = [row for row in load() if row.id in ids]
+    if not rows:
+        return []
+    lines = ["", "Published results (us, as printed; rtassay published shows their sources and doubts):"]
+    for row in rows:
+        figures = " ".join(
+            f"{name} {text}"
+            for name, text in (("min", row.min_us), ("avg", row.avg_us), ("max", row.max_us), ("sd", row.stdev_us))
+            if text
+        )
+        lines += textwrap.wrap(
+            f"  {row.id} {row.system}, {row.kernel}, {row.scope}: {figures}", _WIDTH, subsequent_indent="       "
+        )
+    return lines

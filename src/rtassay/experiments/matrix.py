@@ -69,7 +69,11 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentPlan:
-    """All cells in their order. `notes` are what a reader of the plan must know (an option dropped)."""
+    """All cells in their order. `notes` are what a reader of the plan must know (an option dropped).
+
+    `options`: words of the command line that chose boards, kernels or the requirement instead of the file; `order`, `seed`: how the
+    cells came into their order.
+    """
 
     name: str
     what: str
@@ -87,6 +91,9 @@ class ExperimentPlan:
     per: str = "cell"
     compare: tuple[str, ...] = ()
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    order: str = ""
+    seed: int | None = None
     schema: str = "rtassay/experiment-plan/1"
 
     @property
@@ -108,10 +115,17 @@ class ExperimentPlan:
         return any(cell.kernel is not None for cell in self.cells)
 
 
-def make_plan(file: ExperimentFile, *, corrected: bool = False, scale: Fraction = Fraction(1)) -> ExperimentPlan:
+def make_plan(
+    file: ExperimentFile,
+    *,
+    corrected: bool = False,
+    scale: Fraction = Fraction(1),
+    options: tuple[str, ...] = (),
+    notes: Sequence[str] = (),
+) -> ExperimentPlan:
     """The cells of a checked file. Raises InputFileError for a combination that its probe refuses, with its levels."""
-    notes: dict[str, None] = {}
-    plans = _plans(file, scale, notes)
+    told = dict.fromkeys(notes)
+    plans = _plans(file, scale, told)
     cells = tuple(
         _cell(plans, levels, order, block, repeat, fresh)
         for order, (levels, block, repeat, fresh) in enumerate(_ordered(file), 1)
@@ -124,7 +138,7 @@ def make_plan(file: ExperimentFile, *, corrected: bool = False, scale: Fraction 
         cells=cells,
         corrected=corrected,
         scale=str(scale),
-        notes=tuple(notes),
+        notes=tuple(told),
         cool_down_c=None if cool is None else cool.to_c,
         cool_down_most_ns=None if cool is None else int(parse_duration_ns(cool.at_most) * scale),
         reboot=file.reboot,
@@ -141,6 +155,9 @@ def make_plan(file: ExperimentFile, *, corrected: bool = False, scale: Fraction 
             "probe": file.probes,
             "scenario": tuple(scenario.name for scenario in file.scenarios),
         },
+        options=options,
+        order=file.order,
+        seed=file.seed if file.order == "random-blocks" else None,
     )
 
 

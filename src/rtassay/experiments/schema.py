@@ -91,10 +91,14 @@ class Preset(Struct, frozen=True, forbid_unknown_fields=True):
 
     source: str = ""
     board: str = ""
+    kernels: Annotated[
+        tuple[str, ...], Meta(description="kernels it was made for; which are booted here says --kernel")
+    ] = ()
     does: str = ""
     found: str = ""
     left_open: str = ""
     notes: tuple[str, ...] = ()
+    published: Annotated[tuple[str, ...], Meta(description="ids of `rtassay published`")] = ()
 
 
 class Correction(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -54,6 +54,10 @@ class CyclictestProbe:
         """`plan` to measure exactly this line, loops and duration times `scale`; and what was dropped from it, in words."""
         return cyclictest_line.of_line(plan, line, scale)
 
+    def doubts(self, plan: Plan) -> tuple[tuple[str, str], ...]:
+        """(id of a check, words) for what the plan's line is known to measure badly, before it is run."""
+        return () if plan.cyclictest_line is None else cyclictest_line.doubts(plan.cyclictest_line)
+
     def command(self, plan: Plan, program: str, cpus: tuple[int, ...]) -> list[str]:
         if plan.cyclictest_line is not None:
             return cyclictest_line.board_argv(plan.cyclictest_line, program)

@@ -70,6 +70,33 @@ def of_line(plan: Plan, line: str, scale: Fraction = Fraction(1)) -> tuple[Plan,
     )
 
 
+def doubts(line: str) -> tuple[tuple[str, str], ...]:
+    """(id of a check, words) for what this line measures badly whatever the board."""
+    asked = _read(line)
+    found = []
+    many = asked.every_cpu or (asked.threads or 1) > 1
+    if many and not asked.pinned:
+        found.append(("NOT-PINNED", "threads may move between CPUs: no answer for a single CPU"))
+    if asked.threads and asked.threads > 8 and asked.pinned:
+        found.append(
+            (
+                "SELF-INTERFERENCE",
+                f"{asked.threads} threads: on fewer CPUs they wait for each other, which is then measured",
+            )
+        )
+    if many and not asked.same_interval and asked.histogram is None and asked.distance_us:
+        found.append(("INTERVAL-SPREAD", f"every thread sleeps {asked.distance_us} us longer than the one before it"))
+        if asked.loops:
+            found.append(("LOOPS-FIRST-WINS", "-l ends all threads with the first one: the others have fewer samples"))
+    if asked.verbose:
+        found.append(("VERBOSE-RING", "samples of -v pass a ring of 16,384 places that an ordinary thread empties"))
+    if asked.histogram is not None and not asked.nanoseconds:
+        found.append(
+            ("HIST-TRUNCATED", f"the histogram ends at {asked.histogram} us: beyond it only the maximum is known")
+        )
+    return tuple(found)
+
+
 def board_argv(line: str, program: str) -> list[str]:
     """The line as argv, with the board's own path of the program."""
     return [program, *shlex.split(line)[1:]]

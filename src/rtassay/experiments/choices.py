@@ -1,0 +1,61 @@
+"""What a person chooses at the command line instead of in the file: boards, kernels, the requirement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from rtassay.experiments.files import Source
+from rtassay.experiments.schema import NAME, ExperimentFile
+from rtassay.model.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Empty or None: as the file says. `deadline`: a time as written in files (`200us`)."""
+
+    boards: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
+    deadline: str | None = None
+    p: float | None = None
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The options that make the same choice again."""
+        words = [word for board in self.boards for word in ("--board", board)]
+        words += [word for kernel in self.kernels for word in ("--kernel", kernel)]
+        words += ["--deadline", self.deadline] if self.deadline is not None else []
+        words += ["--p", f"{self.p:g}"] if self.p is not None else []
+        return tuple(words)
+
+
+def choose(source: Source, choices: Choices) -> ExperimentFile:
+    """The file of `source` with the choices laid over it. Raises UsageError for a name that is given twice or is none."""
+    import re
+
+    file = source.file
+    changes: dict[str, Any] = {}
+    for what, names in (("boards", choices.boards), ("kernels", choices.kernels)):
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise UsageError(f"--{what[:-1]} {name} is given twice")
+            if what == "kernels" and not re.match(NAME, name):
+                raise UsageError(f"--kernel '{name}' is no name of a boot entry")
+        if names:
+            changes[what] = names
+    accept = {key: value for key, value in (("deadline", choices.deadline), ("p", choices.p)) if value is not None}
+    if accept:
+        changes["acceptance"] = msgspec.structs.replace(file.acceptance, **accept)
+    return msgspec.structs.replace(file, **changes) if changes else file
+
+
+def kernel_note(file: ExperimentFile) -> str | None:
+    """What a reader must know where a preset compares kernels and none is named: only the one that runs is measured."""
+    if file.kernels or file.preset is None or len(file.preset.kernels) < 2:
+        return None
+    return (
+        f"made to compare kernels ({', '.join(file.preset.kernels)}); none is named here, so only the kernel that runs is "
+        "measured and kernels are not compared: --kernel A --kernel B names boot entries of the board"
+    )
