@@ -305,7 +305,7 @@ static int fetch_run(const struct plan *plan)
 }
 
 static const struct option_spec fetch_options[] = {
-	{.name = "from", .type = OPT_INTEGER, .unit = "bytes", .min = 0, .max = INT64_MAX, .standard = "0",
+	{.name = "from", .type = OPT_INTEGER, .unit = "bytes", .min = 0, .max = INT64_C(1) << 60, .standard = "0",
 	 .help = "offset of the first byte to send"},
 	{.name = "every", .type = OPT_DURATION, .unit = "ns", .min = 10000000, .max = INT64_C(60000000000), .standard = "500ms",
 	 .help = "how often to look for more: seldom, so that fetching disturbs little"},

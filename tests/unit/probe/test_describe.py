@@ -36,7 +36,10 @@ def typed(option: dict[str, Any], value: int) -> str:
 
 def test_every_command_is_there() -> None:
     found = described()
-    assert [k["name"] for k in found["kinds"]] == ["cyclic", "guard", "load", "repeat", "watch", "describe", "selftest"]
+    names = ["cyclic", "guard", "load", "repeat", "watch", "spool", "fetch", "describe", "selftest"]
+    assert [k["name"] for k in found["kinds"]] == names
+    assert {s["name"] for s in found["sources"]} >= {"@kmsg", "@rt-threads", "@clock", "@msr", "@run"}
+    assert all(s["summary"] for s in found["sources"])
     assert [k["name"] for k in found["kinds"] if k["measures"]] == ["cyclic"]
     assert found["version"] in run("--version").stdout.decode()
 
