@@ -204,6 +204,8 @@ def test_without_the_right_to_be_real_time_it_refuses_and_says_what_helps(board:
 
 
 @on(STOCK)
+@pytest.mark.proves("NOT-RT-POLICY", "live")
+@pytest.mark.proves("VM-STEAL", "live")
 def test_the_fallback_measures_and_says_so(board: Board, tmp_path: Path) -> None:
     file = tmp_path / "f.rtw"
     words = measure(board, file, f"/probe/rtprobe {MEASURE} --fallback", user="user")
@@ -228,6 +230,7 @@ def test_one_cpu(board: Board, tmp_path: Path) -> None:
 
 
 @on(NO_HIGH_RESOLUTION)
+@pytest.mark.proves("CLOCK-RES", "live")
 def test_without_high_resolution_timers_it_measures_and_says_so(board: Board, tmp_path: Path) -> None:
     file = tmp_path / "f.rtw"
     words = measure(board, file, f"/probe/rtprobe {MEASURE}")
@@ -315,6 +318,7 @@ def test_break_above_keeps_the_kernels_trace_of_the_hit(board: Board, tmp_path: 
 
 
 @on(STOCK)
+@pytest.mark.proves("CLOCK-RES", "live")
 def test_a_step_of_the_wall_clock_changes_no_measurement_and_is_said(board: Board, tmp_path: Path) -> None:
     """A board without a clock of its own gets the time from NTP in mid-run: a year at once."""
     file = tmp_path / "f.rtw"

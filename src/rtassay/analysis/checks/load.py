@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from rtassay.analysis.checks import series
 from rtassay.analysis.checks.base import INVALID, NOTE, WARNING, Context, Outcome, passed, unknown
 from rtassay.analysis.measures import imported
 from rtassay.model.manifest import LoadEntry
@@ -14,6 +15,9 @@ from rtassay.model.units import NS_PER_S, format_time
 IDLE_BELOW = 0.2
 SLACK_NS = NS_PER_S
 LULL_NS = 3 * NS_PER_S
+# A load that uses less than this share of what it usually does stands still; one that uses little anyway cannot tell.
+STILL = 0.05
+LEAST_CPUS = 0.1
 
 
 def planned(context: Context) -> bool:
@@ -30,20 +34,14 @@ def declared(context: Context) -> str | None:
 
 def busy_share(context: Context) -> float | None:
     """Mean share of busy CPU time of the whole board over the window; None without telemetry."""
-    series = _busy(context)
-    return float(series[1].mean()) if series is not None else None
+    found = _busy(context)
+    return float(found[1].mean()) if found is not None else None
 
 
 def _busy(context: Context) -> tuple[Any, Any] | None:
     """(times ns, busy share) inside the window."""
-    for series in context.recording.telemetry:
-        if series.monitor == "cpu" and series.name == "all.busy" and len(series.values):
-            times, values = np.asarray(series.mono_ns, dtype=np.int64), np.asarray(series.values, dtype=float)
-            keep = np.isfinite(values)
-            if (window := context.window_ns) is not None:
-                keep &= (times >= window[0]) & (times <= window[1])
-            return (times[keep], values[keep]) if keep.any() else None
-    return None
+    found = series.named(context, "cpu", "all.busy")
+    return (found.times, found.values) if found is not None else None
 
 
 def no_load(context: Context) -> Outcome:
@@ -80,8 +78,8 @@ def load_window(context: Context) -> Outcome:
     if window is None:
         return unknown("begin and end of the measurement are not known")
     gaps = [text for load in manifest.loads for text in _gaps(load, window)]
-    if not gaps and (lull := _lull(context)) is not None:
-        return Outcome(WARNING, lull, {"gaps": [lull]})
+    if not gaps and (lulls := [*_stopped(context, window), *filter(None, [_lull(context)])]):
+        return Outcome(WARNING, "; ".join(lulls[:3]), {"gaps": lulls})
     if gaps:
         return Outcome(INVALID, "; ".join(gaps[:3]), {"gaps": gaps})
     if failed := [f"{load.name}: {load.error}" for load in manifest.loads if load.error]:
@@ -111,20 +109,43 @@ def _gaps(load: LoadEntry, window: tuple[int, int]) -> list[str]:
 
 def _lull(context: Context) -> str | None:
     """A stretch in which the CPUs went idle although the load otherwise kept them busy."""
-    series, window = _busy(context), context.window_ns
-    if series is None or window is None or series[0].size < 5:
+    found, window = _busy(context), context.window_ns
+    if found is None or window is None or found[0].size < 5:
         return None
-    times, busy = series
+    times, busy = found
     usual = float(np.median(busy))
     if usual < 0.5:
         return None
-    idle_since: int | None = None
-    for at, share in zip(times.tolist(), busy.tolist(), strict=True):
-        if share >= IDLE_BELOW * usual:
-            idle_since = None
+    if (idle := _stretch(times, busy, IDLE_BELOW * usual)) is None:
+        return None
+    begin = format_time(max(0, idle[0] - window[0]))
+    return f"the CPUs were idle from {begin} into the run for {format_time(idle[1])} or more, though the load was alive"
+
+
+def _stopped(context: Context, window: tuple[int, int]) -> list[str]:
+    """Loads that were alive and, for a while, used none of the CPU time they otherwise do (stopped, blocked, starved)."""
+    found = []
+    for index, load in enumerate(context.manifest.loads):
+        name = f"{index}.{load.name}.cpus"
+        use = next((row for row in series.of(context, "load") if row.name == name), None)
+        if use is None or use.values.size < 5 or (usual := float(np.median(use.values))) < LEAST_CPUS:
             continue
-        idle_since = at if idle_since is None else idle_since
-        if at - idle_since >= LULL_NS:
-            begin = format_time(max(0, idle_since - window[0]))
-            return f"the CPUs were idle from {begin} into the run for {format_time(at - idle_since)} or more, though the load was alive"
+        if (still := _stretch(use.times, use.values, STILL * usual)) is not None:
+            begin = format_time(max(0, still[0] - window[0]))
+            found.append(
+                f"{load.name} did nothing from {begin} into the run for {format_time(still[1])} or more, though it was alive"
+            )
+    return found
+
+
+def _stretch(times: Any, values: Any, below: float) -> tuple[int, int] | None:
+    """(begin, length) in ns of the first LULL_NS in which all values lie below."""
+    since: int | None = None
+    for at, value in zip(times.tolist(), values.tolist(), strict=True):
+        if value >= below:
+            since = None
+            continue
+        since = at if since is None else since
+        if at - since >= LULL_NS:
+            return since, at - since
     return None

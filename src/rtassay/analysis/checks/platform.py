@@ -102,10 +102,10 @@ def vm_steal(context: Context) -> Outcome:
     steal = steal_share(context)
     facts: dict[str, Any] = {"virtualisation": kind, "steal": steal}
     if is_lab(context):
-        what = f"an emulated board ({kind})" if kind and _emulated(kind) else "a lab board"
+        what = f"emulated CPUs ({kind})" if kind and _emulated(kind) else "a board of the lab"
         return Outcome(
             INVALID,
-            f"{what}: its times are not those of hardware, so it can never show that a deadline holds",
+            f"virtual board: function only; {what}: its times are not those of hardware, so it can never show that a deadline holds",
             facts,
             OPTIMISM,
         )
@@ -127,10 +127,11 @@ def _emulated(kind: object) -> bool:
 
 
 def is_lab(context: Context) -> bool:
-    """Emulated CPUs (QEMU without KVM), or labelled so: `lab=...` or `board=lab` (a room may be called lab)."""
+    """Emulated CPUs (QEMU without KVM), a board `lab:NAME`, or labelled so: `lab=...` or `board=lab` (a room may be called lab)."""
     manifest = context.manifest
     label = str(manifest.labels.get("lab", "no")).lower()
     labelled = label not in ("no", "false", "0") or manifest.labels.get("board", "").lower() == "lab"
+    labelled = labelled or manifest.board.startswith("lab:")
     kind = manifest.inventory.get("virtualisation")
     return labelled or (kind is not None and _emulated(kind))
 

@@ -448,7 +448,7 @@ PAIR_CHECKS: Final[tuple[PairCheck, ...]] = (
         WARNING,
         "The intervals then come from within the runs: they hold if nothing but chance differs between two runs of a kind, which is never so.",
         "Repeat both groups.",
-        single_run,
+        single_run, "recorded",
     ),
     PairCheck(
         "FEW-RUNS", f"a group has fewer than {FEW} runs", INTEGRITY, WARNING,
@@ -495,11 +495,11 @@ PAIR_CHECKS: Final[tuple[PairCheck, ...]] = (
     ),
     PairCheck(
         "RATIO-OF-MAXIMA", "always, as a note; warning where the numbers of samples differ by more than 1 %", INTEGRITY, NOTE,
-        "A maximum grows with the number of samples and has no error bar.", "Quote quantiles, or the maximum at equal n.", ratio_of_maxima,
+        "A maximum grows with the number of samples and has no error bar.", "Quote quantiles, or the maximum at equal n.", ratio_of_maxima, "recorded",
     ),
     PairCheck(
         "MEAN-SD-MISLEADS", "mean or standard deviation rank the groups the other way than the tail", INTEGRITY, NOTE,
-        "Real-time work is about the tail; a kernel with the smaller mean can have the longer one.", "Quote the ladder and the crossover.", mean_sd_misleads,
+        "Real-time work is about the tail; a kernel with the smaller mean can have the longer one.", "Quote the ladder and the crossover.", mean_sd_misleads, "recorded",
     ),
 )  # fmt: skip
 

@@ -46,6 +46,8 @@ def test_riva_ladder_is_that_of_the_files(riva):
     assert [row.q for row in riva.quantiles] == list(LADDER)
 
 
+@pytest.mark.proves("MEAN-SD-MISLEADS", "recorded")
+@pytest.mark.proves("RATIO-OF-MAXIMA", "recorded")
 def test_riva_mean_and_sd_mislead_and_maxima_are_put_at_equal_n(riva):
     misled = check(riva, "MEAN-SD-MISLEADS")
     assert misled.severity == "note" and "mean and standard deviation rank A better" in misled.message
@@ -56,6 +58,7 @@ def test_riva_mean_and_sd_mislead_and_maxima_are_put_at_equal_n(riva):
     assert fair.b_hi_ns <= 136_000
 
 
+@pytest.mark.proves("SINGLE-RUN", "recorded")
 def test_riva_does_not_claim_to_know_kernels_from_one_run_each(riva):
     assert check(riva, "SINGLE-RUN").severity == "warning"
     assert check(riva, "FEW-RUNS").facts["needed_per_group"] == 4
@@ -127,6 +130,7 @@ def test_scaling_all_latencies_scales_values_only(a, b, factor):
 
 @settings(max_examples=25, deadline=None)
 @given(counts)
+@pytest.mark.proves("DUPLICATE-RESULT", "synthetic")
 def test_a_run_against_itself_shows_nothing_and_says_so(one):
     result = compare([run("a", one)], [run("b", one)])
     assert result.conclusion == "no_difference_shown"
@@ -151,6 +155,7 @@ def test_a_large_effect_is_found_with_its_size(m):
             assert row.method == (RUNS_T if m < 8 else RUNS_BOOTSTRAP)
 
 
+@pytest.mark.proves("FEW-RUNS", "synthetic")
 def test_few_runs_make_no_permutation_test_and_enough_do():
     three = compare(group("a", scatter(7, 3, 0.02)), group("b", scatter(8, 3, 0.02, 1.5)))
     assert all(row.p_value is None for row in three.quantiles)
@@ -210,6 +215,7 @@ def test_what_lies_in_overflow_gives_bounds_and_no_ratio():
     assert check(result, "MEAN-SD-MISLEADS").severity == "unknown"
 
 
+@pytest.mark.proves("PERCENTILE-UNSUPPORTED", "synthetic")
 def test_few_samples_support_few_steps():
     result = compare([run("a", {1000: 500, 3000: 500})], [run("b", {2000: 500, 4000: 500})])
     assert [row.bound for row in result.quantiles] == ["exact"] * 4 + ["at_least"] * 4
@@ -242,6 +248,7 @@ def test_lanes_are_compared_by_cpu_number():
     assert result.lanes[1].quantiles[0].method == RUNS_T
 
 
+@pytest.mark.proves("LANES-DIFFER", "synthetic")
 def test_another_number_of_lanes_is_told():
     base = tail_counts(20_000)
     result = compare([run("a", base)], [run("b", [base, base])])

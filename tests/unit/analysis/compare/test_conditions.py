@@ -49,6 +49,7 @@ def test_a_change_of_kernel_alone_is_no_confound():
     assert (result.a.title, result.b.title) == ("6.1.0-stock", "6.1.0-rt")
 
 
+@pytest.mark.proves("AB-CONFOUND", "synthetic")
 def test_confounds_are_named_exactly():
     a = run("a", BASE, board=board(STOCK, "quiet isolcpus=3", governors={"cpu0": "performance"}, microcode="0x1"))
     b = run("b", LATER, board=board(RT, "quiet nohz=off", governors={"cpu0": "powersave"}, microcode="0x2"))
@@ -119,6 +120,7 @@ def test_a_factor_that_varies_inside_a_group_is_told():
 
 
 @pytest.mark.parametrize(("warmer", "severity"), [(2.9, "pass"), (3.5, "warning")])
+@pytest.mark.proves("TEMP-CONFOUND", "synthetic")
 def test_temperature(warmer, severity):
     result = compare([run("a", BASE, celsius=50.0)], [run("b", LATER, celsius=50.0 + warmer)])
     found = check(result, "TEMP-CONFOUND")
@@ -131,6 +133,7 @@ def test_temperature_of_one_group_only_is_unknown():
     assert check(compare([run("a", BASE, celsius=50.0)], [run("b", LATER)]), "TEMP-CONFOUND").severity == "unknown"
 
 
+@pytest.mark.proves("ORDER-CONFOUND", "synthetic")
 def test_order():
     apart = compare(group("a", [1.0, 1.1], BASE), group("b", [1.5, 1.6], BASE, hour=20))
     assert check(apart, "ORDER-CONFOUND").severity == "warning"
@@ -142,6 +145,7 @@ def test_order():
     assert check(compare([run("a", BASE)], [run("b", LATER)]), "ORDER-CONFOUND").severity == "unknown"
 
 
+@pytest.mark.proves("ONE-BOOT", "synthetic")
 def test_boots():
     one = [run("a1", BASE, boot="x"), run("a2", scaled(BASE, 1.1), boot="x")]
     two = [run("b1", LATER, boot="y"), run("b2", scaled(LATER, 1.1), boot="z")]
@@ -165,6 +169,7 @@ def refused(result, name):
     return check(result, name)
 
 
+@pytest.mark.proves("INVALID-RECORDING", "synthetic")
 def test_an_invalid_recording_is_refused_and_named():
     bad = run("bad", LATER)
     lanes = tuple(
@@ -175,6 +180,7 @@ def test_an_invalid_recording_is_refused_and_named():
     assert found.facts["recordings"] == {"bad": ["NOT-RT-POLICY"]}
 
 
+@pytest.mark.proves("NOT-COMPARABLE", "synthetic")
 def test_other_bin_widths_are_refused():
     found = refused(compare([run("a", BASE)], [cyclictest(skip_lane({10: 1000}))]), "NOT-COMPARABLE")
     assert "1us" in found.message
@@ -196,6 +202,7 @@ def test_other_late_policies_are_refused_only_where_they_matter():
     assert compare([_policy("skip", stalled)], [_policy("skip", calm)]).conclusion != "refused"
 
 
+@pytest.mark.proves("NO-SAMPLES", "synthetic")
 def test_recordings_without_samples_are_refused():
     refused(compare([run("a", BASE)], [cyclictest()]), "NO-SAMPLES")
 
@@ -226,6 +233,7 @@ def test_of_several_measures_only_the_thread_is_compared():
     assert (result.a.n, result.quantiles[0].a_ns, result.quantiles[0].b_ns) == (1000, 10 * US, 20 * US)
 
 
+@pytest.mark.proves("CO-MISSED", "synthetic")
 def test_missed_activations_are_told():
     stalled = run("b", {**BASE, 5 * MS: 3}, told={})
     entry = replace(stalled.lanes[0].entry, missed=15, due=stalled.lanes[0].entry.n + 15)
@@ -238,6 +246,7 @@ def test_missed_activations_are_told():
     assert skipping.severity == "warning" and skipping.facts == {"late": ["B"]}
 
 
+@pytest.mark.proves("RECORDING-CHECKS", "synthetic")
 def test_warnings_that_only_one_group_has_are_told():
     a, b = run("a", BASE), run("b", LATER, board={"governors": {"cpu0": "powersave"}})
     found = check(compare([a], [b]), "RECORDING-CHECKS")

@@ -81,6 +81,7 @@ def lottery_check(result):
     return next(c for c in result.checks if c.id == "BOOT-LOTTERY")
 
 
+@pytest.mark.proves("BOOT-LOTTERY", "synthetic")
 def test_boots_that_differ_are_a_lottery():
     a = lottery("a", (0.8, 1.0, 1.3, 1.1), (0.99, 1.0, 1.01))
     b = lottery("b", (1.0,), (0.9, 1.0, 1.1), hour=9)

@@ -18,7 +18,7 @@ ROWS: Final[tuple[Check, ...]] = (
         "often the work was late. rtprobe counts every missed activation, so its recordings are corrected exactly (warning, "
         "integrity). Tools that skip without a count can only be corrected by estimate.",
         remedy="Read quantiles_due; measure with rtprobe, or with an interval above the longest stall.",
-        proof="synthetic",
+        proof="live",
         function=lazy("integrity:co_missed"),
     ),
     Check(
@@ -31,7 +31,7 @@ ROWS: Final[tuple[Check, ...]] = (
         explanation="If the counts do not add up, samples were lost or invented, and nobody knows which. Dropped samples, which are "
         "counted, and losses that leave the account whole only qualify; a stream cut before its account cannot show that a deadline holds.",
         remedy="Run again; if it repeats, report it with the recording.",
-        proof="synthetic",
+        proof="recorded",
         unwaivable="no reason makes samples that were lost or invented come back; a stream that was cut is no answer",
         function=lazy("integrity:count_mismatch"),
     ),
@@ -43,7 +43,7 @@ ROWS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="cyclictest -t without -S, -h or -d0 makes each thread 500 us slower than the one before it. Pooled percentiles are then mostly those of the fastest thread.",
         remedy="Read lane by lane; measure with -S, or with -d0.",
-        proof="synthetic",
+        proof="recorded",
         function=lazy("imported:interval_spread"),
     ),
     Check(
@@ -54,7 +54,7 @@ ROWS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="With -l the thread that is done first stops all others, so that -l1000000 -t16 gives 4.9 million samples and not 16. The slow threads have the fewest.",
         remedy="Count the samples of each lane; end the run by time (-D).",
-        proof="synthetic",
+        proof="recorded",
         function=lazy("imported:loops_first_wins"),
     ),
     Check(
@@ -65,7 +65,7 @@ ROWS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="cyclictest -v passes samples through a ring of 16384 entries that an ordinary thread empties: under load old samples are overwritten without a word, with the right number of lines. A warning where there is no summary to compare with, or where samples were still in the ring at the end.",
         remedy="Use -h instead of -v, or rtprobe, which counts what it drops.",
-        proof="synthetic",
+        proof="recorded",
         function=lazy("imported:verbose_ring"),
     ),
     Check(
@@ -77,7 +77,7 @@ ROWS: Final[tuple[Check, ...]] = (
         explanation="What lies in overflow has no size: quantiles that reach there are lower bounds. With a deadline at or above the "
         "last bin exceedances cannot be counted, and the check is invalid.",
         remedy="Measure with a higher histogram limit (cyclictest -h), or with rtprobe, which has none.",
-        proof="synthetic",
+        proof="recorded",
         function=lazy("integrity:hist_truncated"),
     ),
     Check(
@@ -88,7 +88,7 @@ ROWS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="Without them nobody can tell whether samples lay above the last bin; HIST-TRUNCATED stays unknown.",
         remedy="Import the original output of the tool.",
-        proof="synthetic",
+        proof="recorded",
         function=lazy("integrity:trailer_stripped"),
     ),
     Check(
@@ -99,7 +99,7 @@ ROWS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="Whole microseconds hide everything below them: a maximum of 3 us means up to 4 us, and means or deviations of such lanes say little.",
         remedy="Measure in nanoseconds (rtprobe, cyclictest -N).",
-        proof="synthetic",
+        proof="recorded",
         function=lazy("imported:quantised"),
     ),
     Check(
@@ -112,7 +112,7 @@ ROWS: Final[tuple[Check, ...]] = (
         "are worth knowing, and are not the latency of a woken thread. rtla's IRQ, thread and user latencies are separate lanes (a note): only one "
         "of them is pooled for display, the thread's where there is one.",
         remedy="Import rtla's own output instead of rteval's summary; measure wake-up latency for a deadline on it.",
-        proof="synthetic",
+        proof="recorded",
         unwaivable="numbers of another quantity cannot show a deadline on wake-up latency",
         function=lazy("measures:mixed_measures"),
     ),
@@ -125,7 +125,7 @@ ROWS: Final[tuple[Check, ...]] = (
         explanation="A coarse clock or one that changes measures itself. Invalid if the clock source changed during the run or the clock "
         "only moves in steps above 1 us with a resolution as coarse; a note for a step of the wall clock, which the measurement does not use.",
         remedy="Use a kernel with high-resolution timers and the CPU's own counter (tsc, arch_sys_counter).",
-        proof="synthetic",
+        proof="live",
         function=lazy("clock:clock_res"),
     ),
     Check(
@@ -147,7 +147,7 @@ ROWS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="Nothing wakes up before it is due: the timer was programmed early, its calibration subtracts too much, or the clock was stepped.",
         remedy="Look at the clock source and at the tool's calibration; measure with CLOCK_MONOTONIC.",
-        proof="synthetic",
+        proof="recorded",
         function=lazy("imported:negative_or_zero"),
     ),
     Check(
@@ -169,7 +169,7 @@ ROWS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="cyclictest before 0.92 runs late activations one after the other, later ones skip them without a count: the same stall gives other percentiles. A note where every version does the same.",
         remedy="Say it with --tool-version (and --unit) on import.",
-        proof="synthetic",
+        proof="recorded",
         function=lazy("imported:tool_version_unknown"),
     ),
     Check(

@@ -24,9 +24,9 @@ ROWS: Final[tuple[Check, ...]] = (
         kind=OPTIMISM,
         severity=INVALID,
         required=True,
-        explanation="The time without load dilutes the outliers of the time with it. A warning where the load lived but the CPUs went idle.",
+        explanation="The time without load dilutes the outliers of the time with it. A warning where the load lived but it, or all CPUs, did nothing for 3 s or more.",
         remedy="See the load's log in the recording, mend it and run again.",
-        proof="synthetic",
+        proof="live",
         function=lazy("load:load_window"),
     ),
     Check(
@@ -37,7 +37,7 @@ ROWS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="A stressor that the machine skips loads nothing, whatever the command line says. Parts that failed qualify (integrity); a load without any work caps. A load that counts no work and used CPU time is a note.",
         remedy="See the load's log in the recording; leave out what this board cannot run.",
-        proof="synthetic",
+        proof="live",
         function=lazy("loads:load_unknown"),
     ),
     Check(
@@ -48,7 +48,7 @@ ROWS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="What was not loaded may be what delays most: storage and network drivers as a rule. The facts hold the matrix of what was covered.",
         remedy="Add loads (--load several times) until they cover what the product does.",
-        proof="synthetic",
+        proof="live",
         function=lazy("loads:load_partial"),
     ),
     Check(
@@ -70,7 +70,7 @@ ROWS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="Such a load does not yield to the lanes at its priority and below: what is measured is the competition, not the kernel.",
         remedy="Run loads as ordinary threads, unless the product has such threads.",
-        proof="synthetic",
+        proof="live",
         function=lazy("loads:load_rt"),
     ),
     Check(

@@ -26,7 +26,7 @@ ROWS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="Usual on boards with few CPUs, and harmless while the lanes preempt it; a warning if its priority is not below theirs.",
         remedy="Leave one CPU unmeasured (--cpus).",
-        proof="synthetic",
+        proof="live",
         function=lazy("placement:main_on_measured"),
     ),
     Check(
@@ -37,7 +37,7 @@ ROWS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="Wake-up latency then holds the cost of moving, and belongs to no CPU.",
         remedy="Measure with one pinned lane per CPU (cyclictest -a -t).",
-        proof="synthetic",
+        proof="live",
         function=lazy("placement:not_pinned"),
     ),
     Check(
@@ -48,7 +48,7 @@ ROWS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="An ordinary thread waits for its turn: its latency says nothing about a real-time thread.",
         remedy="Run as root, or with CAP_SYS_NICE or a real-time limit (ulimit -r).",
-        proof="synthetic",
+        proof="live",
         function=lazy("placement:not_rt_policy"),
     ),
     Check(
@@ -59,7 +59,7 @@ ROWS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="A lane does not preempt a thread of its own priority: the latency then holds the time that thread ran. All such threads are listed, those that slept all along, too: they may wake up in the next run.",
         remedy="Measure at a priority above them (--priority), as the application will run; or move or lower them.",
-        proof="synthetic",
+        proof="live",
         function=lazy("cpus:prio_tie"),
     ),
     Check(
@@ -71,7 +71,7 @@ ROWS: Final[tuple[Check, ...]] = (
         explanation="The kernel stops real-time threads that use their share of a second, by default 95 %. A measurement rarely comes "
         "near; a busy real-time application may.",
         remedy="sysctl kernel.sched_rt_runtime_us=-1, if the application is deployed so.",
-        proof="synthetic",
+        proof="live",
         function=lazy("placement:rt_throttle_on"),
     ),
     Check(
@@ -82,7 +82,7 @@ ROWS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="Memory that is not locked can be paged out, and a page fault enters the tail.",
         remedy="Run as root or raise RLIMIT_MEMLOCK (ulimit -l).",
-        proof="synthetic",
+        proof="live",
         function=lazy("placement:not_mlocked"),
     ),
     Check(
@@ -93,7 +93,7 @@ ROWS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="A page fault in the loop is latency of the probe, not of the board.",
         remedy="Lock memory; look for memory pressure.",
-        proof="synthetic",
+        proof="live",
         function=lazy("placement:page_faults"),
     ),
 )

@@ -59,7 +59,7 @@ ROWS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="Holding cpu_dma_latency speeds up the whole board, the application too, and ends with the measurement. An application that does not hold it wakes up from idle states that were never entered here.",
         remedy="Say what the application does: --label dma-latency=held or dma-latency=off; if off, measure with --dma-latency off.",
-        proof="synthetic",
+        proof="recorded",
         function=lazy("platform:dma_latency_side_effect"),
     ),
     Check(
@@ -104,7 +104,7 @@ ROWS: Final[tuple[Check, ...]] = (
         explanation="The hypervisor decides when a virtual CPU runs. An emulated or lab board (QEMU without KVM; label lab=... or board=lab) can never "
         "show that a deadline holds (invalid, optimism).",
         remedy="Measure on the hardware that will be deployed.",
-        proof="synthetic",
+        proof="live",
         function=lazy("platform:vm_steal"),
     ),
 )

@@ -15,7 +15,7 @@ ROWS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="Maxima of the same test differ by a factor of two between boots; one run cannot show it.",
         remedy="Repeat over several boots (rtassay experiment).",
-        proof="synthetic",
+        proof="live",
         function=lazy("statistics:single_run"),
     ),
     Check(
@@ -26,7 +26,7 @@ ROWS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="Even without a single exceedance that few activations cannot show the required probability. A note without a deadline.",
         remedy="Measure as long as `needed` says, or require a larger p.",
-        proof="synthetic",
+        proof="live",
         function=lazy("statistics:n_too_small"),
     ),
     Check(
@@ -37,7 +37,7 @@ ROWS: Final[tuple[Check, ...]] = (
         required=False,
         explanation="Such a percentile is only known to be at least the value shown.",
         remedy="Measure longer; quote only percentiles with an upper limit.",
-        proof="synthetic",
+        proof="live",
         function=lazy("statistics:percentile_unsupported"),
     ),
     Check(
