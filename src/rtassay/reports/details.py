@@ -18,7 +18,7 @@ def conditions(findings: Findings, recording: Recording) -> Rows:
     source = findings.source
     tool = " ".join(str(source[key]) for key in ("tool", "version") if source.get(key))
     rows: Rows = [
-        ("Board", view.one_line(findings.board, 80)),
+        ("Board", view.board(findings, 80)),
         ("Kernel", view.one_line(findings.kernel, 120) if findings.kernel else "not known"),
         ("Load", view.one_line(findings.load, 120)),
         ("Duration", view.span(findings.duration_s)),

@@ -96,7 +96,7 @@ def _words(findings: Findings, recording: Recording) -> dict[str, Any]:
     verdict = findings.verdict
     return {
         "id": view.one_line(findings.id, 80),
-        "board": view.one_line(findings.board, 80),
+        "board": view.board(findings, 80),
         "kernel": view.one_line(findings.kernel, 120) if findings.kernel else None,
         "load": view.one_line(findings.load, 120),
         "duration": "duration not known" if findings.duration_s is None else view.span(findings.duration_s),

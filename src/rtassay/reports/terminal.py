@@ -43,7 +43,7 @@ class TerminalReport:
 
     def _head(self, findings: Findings, recording: Recording) -> list[str]:
         where = [
-            view.one_line(findings.board, 40),
+            view.board(findings, 40),
             view.one_line(findings.kernel or "kernel not known", 40),
             f"load {view.one_line(findings.load, 40)}",
             view.span(findings.duration_s),

@@ -72,6 +72,12 @@ def one_line(text: str, limit: int = _TEXT_LIMIT) -> str:
     return clean(" ".join(text.split()), limit)
 
 
+def board(findings: Findings, limit: int = _TEXT_LIMIT) -> str:
+    """The board's name; one that is no hardware says so wherever it is named."""
+    virtual = any(check.id == "VM-STEAL" and check.severity == "invalid" for check in findings.checks)
+    return one_line(findings.board, limit) + (" (virtual board: function only)" if virtual else "")
+
+
 def digits(findings: Findings) -> int:
     """Decimals of microseconds worth showing: none for 1 us bins, two where the median is under 10 us, else one."""
     if findings.bin_width_ns >= NS_PER_US:
