@@ -19,6 +19,7 @@ from rtassay.model.recording import Lane, Recording, Series, SpillRow
 from .build import MS, SECOND, US, block_lane, counted_lane, cyclictest, facts, inventory, recording, seconds, skip_lane
 from .condition_cases import CONDITIONS
 from .imported_cases import IMPORTED
+from .load_cases import CASES_OF_LOADS
 
 DAY_S = 60
 
@@ -412,7 +413,7 @@ CASES: list[tuple[str, Callable[[], Recording], str, str | None, str]] = [
 
 # Their question can always be answered from what every recording has.
 NEVER_UNKNOWN = {"SINGLE-RUN"}
-CASES += IMPORTED + CONDITIONS
+CASES += IMPORTED + CONDITIONS + CASES_OF_LOADS
 
 
 def marked(case: tuple[str, Callable[[], Recording], str, str | None, str], index: int) -> Any:

@@ -24,6 +24,7 @@ DRIFT_FROM_S = 30.0
 LEAST_POINTS = 9
 SURE = 4.0
 LEAST_CPUS = 0.01
+CPU_TIME = "CPU seconds"
 
 
 def telemetry_of(context: Context, what: str) -> dict[int, series.Inside]:
@@ -67,7 +68,7 @@ def load_unknown(context: Context) -> Outcome:
             partly.append(f"{load.name} {part.name} {'did not run' if part.skipped else 'did no work'}{why}")
         if (load.parts and len(dead) == len(load.parts)) or load.operations == 0:
             idle.append(f"{load.name} did no work at all")
-        elif load.operations is None and not any(part.operations for part in load.parts):
+        elif _tells_no_work(load):
             used = float(use[index].values.mean()) if index in use else None
             by_cpu = used if used is not None else _cpu_used(load)
             if by_cpu is None or by_cpu < LEAST_CPUS:
@@ -83,6 +84,13 @@ def load_unknown(context: Context) -> Outcome:
     if silent:
         return Outcome(NOTE, "; ".join(silent[:3]), facts, INTEGRITY)
     return passed("every load, and each of its parts, did work", **facts)
+
+
+def _tells_no_work(load: LoadEntry) -> bool:
+    """CPU time is what a load used, not what it did."""
+    return load.operations_unit == CPU_TIME or (
+        load.operations is None and not any(part.operations for part in load.parts)
+    )
 
 
 def _bad_exit(load: LoadEntry) -> str | None:
