@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import sys
 import time
@@ -18,7 +19,7 @@ from sshd import Server, serving
 
 from rtassay.boards.openssh import Target
 from rtassay.model import rooms
-from rtassay.model.errors import BoardError
+from rtassay.model.errors import BoardError, UsageError
 
 # Each member as a test can reach it; ssh twice, for a board has the one server or the other.
 NAMES = ["local", "ssh", "ssh to dropbear"]
@@ -225,3 +226,47 @@ def test_no_descriptor_is_left_behind(name: str) -> None:
 
     first, last = asyncio.run(main())
     assert last <= first
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_launched_brings_all_its_output_and_can_be_let_go(name: str) -> None:
+    """A guard with `--attached`, as the session launches it: it goes on until it is let go, here or by another's end."""
+
+    async def work(board: Any) -> None:
+        rtprobe = await board.probe()
+        guard = [rtprobe, "guard", "--attached", "--max", "60s", "--"]
+        beside = await board.launch([*guard, "sleep", "50"], "load-0")
+        process = await board.launch(
+            [*guard, "sh", "-c", "seq 1 100000; echo oops >&2; exit 4"], "probe", ends=["load-0"]
+        )
+        assert beside.pid != process.pid
+        assert await output_of(process) == "".join(f"{i}\n" for i in range(1, 100_001)).encode()
+        assert await process.wait(10) == 4
+        assert await process.errors() == b"oops\n"
+        await beside.close_stdin()
+        assert await output_of(beside) == b""
+        assert await beside.wait(10) == 128 + signal.SIGTERM
+        third = await board.launch([*guard, "sh", "-c", "echo up; exec sleep 50"], "third")
+        chunks = third.chunks()
+        assert await anext(chunks) == b"up\n"
+        await third.signal(signal.SIGTERM)
+        assert b"".join([chunk async for chunk in chunks]) == b""
+        assert await third.wait(10) == 128 + signal.SIGTERM
+        with pytest.raises(BoardError):
+            await (await board.launch(["/no/such/program"], "fourth")).wait(10)
+
+    on_board(name, work)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_board_tells_whether_anything_outlives_us(name: str) -> None:
+    async def work(board: Any) -> None:
+        assert board.connected and board.offline_s == 0
+        assert (board.memory is not None) is board.detaches
+        if board.memory is None:
+            with pytest.raises(UsageError):
+                board.recall({})
+        else:
+            assert json.loads(json.dumps(dict(board.memory))) == dict(board.memory)
+
+    on_board(name, work)

@@ -66,9 +66,10 @@ class Server:
         """The processes that serve connections now: children of the one that listens."""
         return _children(self.pid)
 
-    def cut(self) -> None:
-        """Every connection is gone at once, as when the board's network fails and comes back."""
-        for pid in self.sessions():
+    def cut(self, *, for_good: bool = False) -> None:
+        """Every connection is gone at once, as when the board's network fails and comes back (or does not)."""
+        sessions = self.sessions()
+        for pid in [self.pid, *sessions] if for_good else sessions:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 

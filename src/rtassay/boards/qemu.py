@@ -15,6 +15,8 @@ class QemuBoard(SshBoard):
     Raises BoardError when no such board runs, UsageError when several do and none is named.
     """
 
+    name = "qemu"
+
     def __init__(self, name: str | None = None, *, user: str = "root", sudo: str = "auto") -> None:
         wanted = None if name is None else name.removeprefix(PREFIX)
         super().__init__("qemu" if wanted is None else f"{PREFIX}{wanted}", None, sudo=sudo)

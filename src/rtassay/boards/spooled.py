@@ -53,7 +53,7 @@ class SpooledProcess:
     @property
     def ended(self) -> bool:
         """Whether all of it has arrived."""
-        return self._ended.done()
+        return self._ended.done() and self._ended.exception() is None
 
     async def chunks(self) -> AsyncIterator[bytes]:
         try:

@@ -47,6 +47,7 @@ class SshBoard:
     `directory`: a place on the board to use instead of the first that fits.
     """
 
+    name = "ssh"
     detaches = True
 
     def __init__(
