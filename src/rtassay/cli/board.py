@@ -63,7 +63,15 @@ def add(
     as_json: bool,
 ) -> int:
     """Name a board: NAME for ADDRESS, which is user@host[:port], or an alias of your ssh_config."""
-    from rtassay.boards.known import KnownBoard, boards_file, check_name, known_boards, parse_address, save_boards
+    from rtassay.boards.known import (
+        ALIAS,
+        KnownBoard,
+        boards_file,
+        check_name,
+        known_boards,
+        parse_address,
+        save_boards,
+    )
 
     check_name(name)
     boards = known_boards()
@@ -72,7 +80,7 @@ def add(
     if "@" in address:
         address, of_address = parse_address(address)
         port = of_address if port is None else port
-    elif not address.replace("-", "").replace(".", "").replace("_", "").isalnum():
+    elif not ALIAS.fullmatch(address):
         raise UsageError(f"'{address}' is no address of a board", hint="user@host[:port], or an alias of ssh_config")
     if directory is not None and not directory.startswith("/"):
         raise UsageError(f"--directory {directory} is not an absolute path")
