@@ -102,7 +102,7 @@ def cost(quick: bool) -> list[Row]:
         detail = f"{rows / 1e6:.1f} million rows, {size / 1e6:.0f} MB, CPU time; as events {said['events']}"
         whole = (
             f"CPU time; elapsed {said['wall']}; of it copying and hashing the file alone {said['floor']}, importing a file of "
-            f"{4 * BATCH * LANES} rows {said['start']}; {used.max_rss_kb // 1024} MiB peak, {os.cpu_count()} CPUs"
+            f"{4 * BATCH * LANES} rows {said['start']}; {used.max_rss_kb // 1024} MiB peak, {os.cpu_count()} CPUs, load average {os.getloadavg()[1]:.0f}"
         )
         return [
             Row("parse cyclictest -v, alone", "wc -l", f"<= {PARSE_GOAL:g}", said["alone"], detail),

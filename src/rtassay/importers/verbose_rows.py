@@ -65,17 +65,25 @@ class Rows:
     @property
     def lane(self) -> Any:
         """The thread of each row (int64)."""
-        return np.repeat(self.lanes, np.diff(self.starts, append=len(self)))
+        return np.repeat(self.lanes, _lengths(self.starts, len(self)))
 
     def by_lane(self) -> list[tuple[int, Any]]:
         """(thread, indices of its rows) in order of thread."""
         order = np.argsort(self.lanes, kind="stable")
-        lengths = np.diff(self.starts, append=len(self))[order]
+        lengths = _lengths(self.starts, len(self))[order]
         ends = np.cumsum(lengths)
         rows = np.arange(len(self)) + np.repeat(self.starts[order] - ends + lengths, lengths)
         lanes = self.lanes[order]
         cuts = np.flatnonzero(lanes[1:] != lanes[:-1])
         return list(zip(lanes[np.append(cuts, -1)].tolist(), np.split(rows, ends[cuts]), strict=True))
+
+
+def _lengths(starts: Any, n: int) -> Any:
+    """How many rows each run has. np.diff(append=) takes six times as long."""
+    lengths = np.empty(len(starts), np.int64)
+    np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
+    lengths[-1:] = n - starts[-1:]
+    return lengths
 
 
 def _no_rows() -> Rows:
@@ -186,7 +194,7 @@ def _runs(words: Any) -> _Runs:
 def _of_rows(of_runs: Any, starts: Any, n: int) -> Any:
     """One word if it is the same for all runs, else one for each row."""
     first = of_runs[0]
-    return first if (of_runs == first).all() else np.repeat(of_runs, np.diff(starts, append=n))
+    return first if (of_runs == first).all() else np.repeat(of_runs, _lengths(starts, n))
 
 
 def _upper_values(upper: Any, flags: Any) -> tuple[Any, Any, Any]:
