@@ -22,11 +22,11 @@ async def compare(
     `since`, an earlier comparison, adds `drift_ppm`: by how much the board's monotonic clock ran faster than ours from then on.
     Raises BoardError.
     """
-    process = await board.start([rtprobe, "watch", "--count", "1", "/proc/uptime"])
     facts: Facts | None = None
     parser = StreamParser(only={"Facts"})
-    # Between the start of the program there and the first bytes here: the facts were written within.
+    # The facts are written after this and before they are here: that is all that is known of the moment.
     asked_mono, asked_wall = time.monotonic_ns(), time.time_ns()
+    process = await board.start([rtprobe, "watch", "--count", "1", "/proc/uptime"])
     try:
         async with asyncio.timeout(_TIMEOUT_S):
             async for chunk in process.chunks():
