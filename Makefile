@@ -1,5 +1,6 @@
 # make run    sets everything up, measures this machine for about 30 s under load, prints the verdict, writes report.html
 # make test   sets everything up, runs every test
+# make test-lab  the whole lab: also a Debian disk behind GRUB, rebooted between its kernels (many minutes)
 # make setup  the part both share: .venv/bin/rtassay and the native probe, ready
 # make check  lint, types and the quick tests, before a commit
 # make bench  the speed and size table of bench/RESULTS.md
@@ -24,6 +25,10 @@ run: setup
 
 test: setup-test
 	@./tools/test
+
+test-lab: setup-test
+	@./tools/setup --lab
+	@./tools/test --lab
 
 check: setup-test
 	@./tools/test --quick

@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # pytest's importlib mode has no sibling imports
 
-from vboard import Board, Rack, Setup, make_kit
+from vboard import Board, Rack, Setup
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,10 +44,9 @@ def probes() -> dict[str, Path]:
 
 
 @pytest.fixture(scope="session")
-def rack(probes: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
+def rack(probes: dict[str, Path]) -> Iterator[Rack]:
     """Where boards come from: powered on, reachable, possibly used by the test before."""
-    scratch = tmp_path_factory.mktemp("lab")
-    rack = Rack(make_kit(probes, scratch), scratch)
+    rack = Rack(probes)
     try:
         yield rack
     finally:

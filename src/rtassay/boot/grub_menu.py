@@ -6,7 +6,7 @@ import re
 import shlex
 from dataclasses import dataclass
 
-_HEAD = re.compile(r"^\s*(menuentry|submenu)\s+(.*)\{\s*$")
+_HEAD = re.compile(r"^\s*(menuentry|submenu)\s+(.*?)\{\s*(.*)$")
 _LINUX = re.compile(r"^\s*linux(?:16|efi)?\s+(\S+)(.*)$", re.MULTILINE)
 _RELEASE = re.compile(r"/(?:vmlinuz|vmlinux|Image|bzImage|kernel)-([^/\s]+)$")
 
@@ -27,6 +27,7 @@ def entries(cfg: str) -> list[Entry]:
     found: list[Entry] = []
     # A menu that does not set the variable leaves its entries without ids.
     known = "menuentry_id_option=" in cfg
+    cfg = cfg.replace("${menuentry_id_option}", "$menuentry_id_option")
     lines = [line if known else line.replace("$menuentry_id_option", "") for line in cfg.splitlines()]
     _walk(lines, 0, [], [], found)
     return found
@@ -53,7 +54,7 @@ def _walk(lines: list[str], at: int, path: list[str], numbers: list[int], found:
         if head[1] == "submenu":
             at = _walk(lines, at + 1, here, place, found)
             continue
-        body, at = _body(lines, at + 1)
+        body, at = _body([*lines[:at], head[3], *lines[at + 1 :]], at)
         linux = _LINUX.search(body)
         if linux:
             release = _RELEASE.search(linux[1])
@@ -82,7 +83,7 @@ def _words(text: str) -> tuple[str, str]:
     except ValueError:
         words = text.split()
     title = words[0] if words else ""
-    for option in ("$menuentry_id_option", "--id", "${menuentry_id_option}"):
+    for option in ("$menuentry_id_option", "--id"):
         if option in words[:-1]:
             return title, words[words.index(option) + 1]
     return title, next((word.removeprefix("--id=") for word in words if word.startswith("--id=")), title)
