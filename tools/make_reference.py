@@ -30,10 +30,20 @@ def cli_page() -> str:
     for verb in VERBS:
         command = cli.get_command(click.Context(cli), verb)
         assert command is not None
-        parts.append(f"\n## rtassay {verb}\n\n```\n{help_of(command, f'rtassay {verb}')}\n```\n")
-        for name, sub in (command.commands if isinstance(command, click.Group) else {}).items():
-            parts.append(f"\n### rtassay {verb} {name}\n\n```\n{help_of(sub, f'rtassay {verb} {name}')}\n```\n")
+        parts += _pages(command, f"rtassay {verb}", 2)
     return "".join(parts)
+
+
+def _pages(command: click.Command, name: str, depth: int) -> list[str]:
+    """A command and all below it."""
+    parts = [f"\n{'#' * depth} {name}\n\n```\n{help_of(command, name)}\n```\n"]
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for verb in command.list_commands(context):
+            below = command.get_command(context, verb)
+            assert below is not None
+            parts += _pages(below, f"{name} {verb}", depth + 1)
+    return parts
 
 
 def probe_page() -> str:
