@@ -157,7 +157,7 @@ def test_the_filter_is_real(i386: list[str]) -> None:
 def test_two_wheels_are_the_same_bytes_and_hold_all_probes(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     ignored = shutil.ignore_patterns("build", "__pycache__", "_bin", "*.rta")
-    for name in ("src", "probe", "tools"):
+    for name in ("src", "probe", "tools", "presets"):
         shutil.copytree(ROOT / name, tree / name, ignore=ignored)
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tree / name)

@@ -1,0 +1,145 @@
+"""The lab without QEMU: keys, archives, what is said when something is missing, and that no stranger's process is touched."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rtassay.lab import keys, machine, places, qmp
+from rtassay.lab.arches import arch_named
+from rtassay.lab.initramfs import Initramfs
+from rtassay.lab.packages import _fits
+from rtassay.lab.quick import QuickImage
+from rtassay.model.errors import BoardError, UsageError
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
+    (tmp_path / "run").mkdir()
+    return tmp_path
+
+
+def test_the_host_key_is_what_dropbear_reads_and_known_hosts_has_its_other_half() -> None:
+    made = keys.lab_keys()
+    assert keys.lab_keys() == made
+    data = made.host.read_bytes()
+    (length,) = struct.unpack_from(">I", data)
+    assert data[4 : 4 + length] == b"ssh-ed25519"
+    (both,) = struct.unpack_from(">I", data, 4 + length)
+    assert both == 64 == len(data) - 8 - length
+    alias, kind, public = made.known_hosts.read_text().split()
+    assert (alias, kind) == (keys.HOST_ALIAS, "ssh-ed25519")
+    import base64
+
+    assert base64.b64decode(public)[-32:] == data[-32:]
+    assert made.login.stat().st_mode & 0o077 == 0 and made.host.stat().st_mode & 0o077 == 0
+
+
+def test_an_initramfs_is_a_cpio_archive_that_other_tools_read(tmp_path: Path) -> None:
+    archive = Initramfs()
+    archive.directory("a/b/c")
+    archive.file("a/b/c/file", b"12345", 0o755)
+    archive.link("a/link", "b/c/file")
+    archive.file("a/b/c/file", b"second", 0o644)
+    (tmp_path / "x.cpio").write_bytes(archive.finish())
+    busybox = shutil.which("busybox") or shutil.which("cpio")
+    if busybox is None:
+        pytest.fail("neither busybox nor cpio is here to read the archive: apt-get install busybox-static")
+    argv = [busybox, "cpio", "-idm"] if busybox.endswith("busybox") else [busybox, "-idm"]
+    (tmp_path / "out").mkdir()
+    with (tmp_path / "x.cpio").open("rb") as file:
+        subprocess.run(argv, stdin=file, cwd=tmp_path / "out", check=True, capture_output=True)
+    made = tmp_path / "out/a/link"
+    assert made.is_symlink() and made.read_bytes() == b"12345" and os.access(made, os.X_OK)
+
+
+@pytest.mark.parametrize(
+    ("path", "fits"),
+    [("lib/x/libz.so.1", True), ("usr/lib/x/libz.so.1", False), ("lib/x/gconv/A.so", False), ("lib/x/libz.a", False)],
+)
+def test_a_star_stays_within_one_folder(path: str, fits: bool) -> None:
+    assert _fits(path, "lib/x/*.so*") is fits
+
+
+def test_what_is_missing_is_named_with_the_line_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places.shutil, "which", lambda program, path=None: None)
+    with pytest.raises(BoardError) as caught:
+        places.need("qemu-system-x86_64", "mmdebstrap")
+    assert caught.value.hint == "apt-get install --no-install-recommends mmdebstrap qemu-system-x86"
+
+
+def test_architectures_by_either_name() -> None:
+    assert arch_named("aarch64") is arch_named("arm64")
+    with pytest.raises(UsageError, match="mips"):
+        arch_named("mips")
+
+
+def quick_image(folder: Path, qemu: str) -> QuickImage:
+    """An image whose QEMU is a script."""
+    folder.mkdir()
+    program = folder / "qemu"
+    program.write_text(f"#!/bin/sh\n{qemu}\n")
+    program.chmod(0o755)
+    arch = dataclasses.replace(arch_named("amd64"), qemu=str(program))
+    return QuickImage(arch, {"stock": folder / "vmlinuz"}, folder / "initramfs", folder / "boot.tar")
+
+
+def test_a_qemu_that_fails_at_once_is_said_in_its_words_and_nothing_stays(home: Path) -> None:
+    image = quick_image(home / "image", "echo 'qemu: no such machine' >&2; exit 1")
+    with pytest.raises(BoardError, match="no such machine"):
+        machine.start(image, lambda words: None, name="bad")
+    assert machine.running() == []
+    assert list(places.runtime_dir().iterdir()) == []
+
+
+def test_a_board_that_never_answers_is_ended(home: Path) -> None:
+    image = quick_image(home / "image", f"echo $$ > {home}/pid; exec sleep 300")
+    with pytest.raises(BoardError, match="did not answer over SSH within"):
+        machine.start(image, lambda words: None, name="mute", boot_timeout_s=1.5)
+    pid = int((home / "pid").read_text())
+    assert (
+        not Path(f"/proc/{pid}").exists() or Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    )
+    assert list(places.runtime_dir().iterdir()) == []
+
+
+def test_an_unknown_kernel_and_a_bad_name_are_usage(home: Path) -> None:
+    image = quick_image(home / "image", "exit 0")
+    with pytest.raises(UsageError, match="no kernel 'xenomai'"):
+        machine.start(image, lambda words: None, name="b", kernel="xenomai")
+    with pytest.raises(UsageError, match="no name"):
+        machine.start(image, lambda words: None, name="../b")
+    assert list(places.runtime_dir().iterdir()) == []
+
+
+def test_a_process_that_got_the_number_of_an_ended_board_is_left_alone() -> None:
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as stranger:
+        try:
+            directory = places.runtime_dir() / "old"
+            directory.mkdir()
+            state = machine.Machine("old", "quick", "amd64", "stock", 2, 1, stranger.pid, 1, str(directory))
+            (directory / "board.json").write_text(json.dumps(dataclasses.asdict(state)))
+            assert machine.running() == []
+            machine.stop(state)
+            assert stranger.poll() is None
+            assert not directory.exists()
+            with pytest.raises(BoardError, match="no board 'old'"):
+                machine.find("old")
+        finally:
+            stranger.kill()
+
+
+def test_qmp_to_a_dead_qemu_is_a_board_error(tmp_path: Path) -> None:
+    with pytest.raises(BoardError, match="system_reset"):
+        qmp.command(tmp_path / "none", "system_reset")
