@@ -47,8 +47,10 @@ def judge_repeats(
     deadline_ns: int | None,
     p: float,
     confidence: float,
+    answered: Sequence[str] = (),
 ) -> Repeats:
-    """`checks`: those of all the runs; one that invalidates or caps a run does so to the sum."""
+    """`checks`: those of all the runs; one that invalidates or caps a run does so to the sum. `answered`: ids of checks that other
+    runs of the experiment answer (NO-LOAD of an idle combination, where loaded ones are judged too)."""
     lanes = _lanes(recordings)
     stars = [demonstrated(parts, p, confidence).deadline_ns for parts in lanes.values()]
     known = [star for star in stars if star is not None]
@@ -58,7 +60,7 @@ def judge_repeats(
     requirement = Requirement(deadline_ns, p, confidence)
     rows = [_judge(name, parts, requirement) for name, parts in lanes.items()]
     state, name, due, seen, low, high = min(rows, key=lambda row: (WORST_FIRST.index(row[0]), -row[5]))
-    final, reasons = _under_checks(state, _first_of_each(checks))
+    final, reasons = _under_checks(state, _first_of_each([check for check in checks if check.id not in answered]))
     if state == NOT_DEMONSTRATED and final == state:
         reasons.insert(0, f"{name}: {seen} of {due} activations; p is at most {high:.3g}, {p:g} is allowed")
     return Repeats(len(recordings), star, final, name, due, seen, low, high, tuple(dict.fromkeys(reasons)))

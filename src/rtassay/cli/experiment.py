@@ -15,6 +15,7 @@ from rtassay.model.errors import (
     EXIT_NOT_DEMONSTRATED,
     EXIT_OK,
     EXIT_TERMINATED,
+    BoardError,
     UsageError,
 )
 
@@ -40,6 +41,7 @@ def command() -> None:
       rtassay experiment run night.toml -o out   carry it out; Ctrl-C seals what there is
       rtassay experiment resume out              go on after Ctrl-C, a crash, a power cut
       rtassay experiment show out                what came of it
+      rtassay experiment report out -o page.html the page of it (run writes one at its end)
 
     FILE is an experiment file (docs/guides/experiments.md) or the name of a preset (rtassay presets).
     Exit codes: 0 done, or the acceptance HOLDS; 1 VIOLATED; 2 usage or file; 3 board; 4 NOT
@@ -183,6 +185,39 @@ def show_command(experiment: str, as_json: bool) -> int:
     return EXIT_OK
 
 
+@command.command("report")
+@click.argument("experiment")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="File to write: .html, .md or .json.  [default: report.html and report.md in it]",
+)
+@json_option
+def report_command(experiment: str, output: str | None, as_json: bool) -> int:
+    """One page about an EXPERIMENT: what it answers, every combination, loads, comparisons, scorecard, checks, how to repeat it.
+
+    `run` and `resume` write it at their end. It is computed from the recordings each time, of an unfinished experiment too.
+    """
+    from rtassay.cli.experiment_result import FORMATS, report_of, save_reports, write_report
+    from rtassay.cli.figure import format_of
+    from rtassay.experiments import directory
+
+    path = directory.find(experiment)
+    if output is None:
+        written = save_reports(path, report_of(path))
+    else:
+        suffix = format_of(output, tuple(ending.removeprefix(".") for ending in FORMATS.values()))
+        name = next(name for name, ending in FORMATS.items() if ending == f".{suffix}")
+        written = Path(output)
+        write_report(written, report_of(path), name)
+    if as_json:
+        print_json({"schema": "rtassay/experiment-report/1", "experiment": str(path), "path": str(written)})
+    else:
+        click.echo(str(written))
+    return EXIT_OK
+
+
 def _planned(file: str, form: dict[str, Any]) -> tuple[Source, ExperimentPlan]:
     """`form`: the values of _form_options."""
     from rtassay.experiments import presets
@@ -206,10 +241,15 @@ def _planned(file: str, form: dict[str, Any]) -> tuple[Source, ExperimentPlan]:
 
 
 def _carry_out(path: Path, plan: ExperimentPlan, *, fail_fast: bool, quiet: bool, as_json: bool) -> int:
-    from rtassay.cli.experiment_result import exit_code, result_of, show
+    from rtassay.cli.experiment_result import exit_code, report_of, save_reports, show
 
     outcome, stopped_by = asyncio.run(_run(path, plan, fail_fast, quiet))
-    result = result_of(path, save=True)
+    report = report_of(path, save=True)
+    result = report.result
+    try:
+        click.echo(f"report in {save_reports(path, report)}", err=True)
+    except BoardError as error:
+        click.echo(f"rtassay: {error}", err=True)
     if as_json:
         print_json(result)
     else:

@@ -1,30 +1,212 @@
-"""The result of an experiment: computed from its recordings, saved as experiment.json, shown on a terminal."""
+"""The result of an experiment: computed from its recordings, saved as experiment.json and as a page, shown on a terminal."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtassay.cli.judging import cache_findings, cached_findings, judge, own_requirement, parser_for
+from rtassay.cli.judging import cache_findings, cached_findings, findings_from, judge, own_requirement, parser_for
 from rtassay.cli.options import EXIT_BY_STATE
 from rtassay.model.errors import EXIT_INVALID, EXIT_NOT_DEMONSTRATED, EXIT_OK, BoardError
+
+if TYPE_CHECKING:
+    from rtassay.analysis.experiment.cells import Design, Measured
+    from rtassay.experiments.matrix import ExperimentPlan
+    from rtassay.experiments.status import Status
+    from rtassay.model.comparison import Comparison
+    from rtassay.model.experiment import Compared, ExperimentReport
+    from rtassay.model.recording import Recording
+
+REPORT = "report"
+FORMATS = {"html": ".html", "markdown": ".md", "json": ".json"}
 
 
 def result_of(path: Path, *, save: bool = False) -> dict[str, Any]:
     """The object of schema rtassay/experiment/1, computed now; with `save` also left in experiment.json."""
-    from rtassay.experiments import results
-    from rtassay.experiments.status import status_of
+    return report_of(path, save=save).result
 
-    result = results.build(status_of(path), results.Analysis(judged, _repeats, _compare))
+
+def report_of(path: Path, *, save: bool = False) -> ExperimentReport:
+    """Everything a report of the experiment at `path` shows, computed now from its recordings."""
+    from rtassay.analysis.experiment import assess, scorecard_dict
+    from rtassay.analysis.experiment.grade import LEAST_P, capped
+    from rtassay.experiments import directory, results
+    from rtassay.experiments.status import status_of
+    from rtassay.model.experiment import ExperimentReport
+
+    status = status_of(path)
+    work = _Work()
+    result = results.build(status, results.Analysis(judged, work.repeats, work.compare))
+    design = _design(status)
+    compared = work.compared(result["comparisons"], design)
+    scorecard = assess(_measured(status, work), design, result, compared)
+    letter, accepted = scorecard.grade.letter, result["acceptance"]
+    if accepted is not None and (state := capped(accepted["state"], letter, design.p)) != accepted["state"]:
+        said = f"evidence of grade {letter} never holds" + ("" if letter == "X" else f" below p = {LEAST_P:g}")
+        accepted |= {"state": state, "why": "; ".join(text for text in (accepted["why"], said) if text)}
+        scorecard = assess(_measured(status, work), design, result, compared)
+    result |= {"evidence_grade": letter, "scorecard": scorecard_dict(scorecard)}
     if save:
         try:
             results.save(path, result)
         except BoardError as error:
             click.echo(f"rtassay: {error}", err=True)
-    return result
+    plan = status.plan
+    return ExperimentReport(
+        result=result,
+        scorecard=scorecard,
+        compared=tuple(compared),
+        file=(path / directory.FILE).read_bytes().decode("utf-8", "replace"),
+        commands=_commands(plan, design),
+        order=plan.order,
+        seed=plan.seed,
+        levels=_levels(status),
+        created=max((str(cell.ended) for _, cell in status.cells if cell.ended), default=""),
+    )
+
+
+def save_reports(path: Path, report: ExperimentReport) -> Path:
+    """report.html, report.md beside experiment.json; the page's path. Raises BoardError."""
+    for name in ("html", "markdown"):
+        write_report(path / f"{REPORT}{FORMATS[name]}", report, name)
+    return path / f"{REPORT}.html"
+
+
+def write_report(file: Path, report: ExperimentReport, name: str) -> None:
+    """One format to one file, whole or not at all. Raises BoardError."""
+    from rtassay.reports import experiment as reports
+    from rtassay.store.disk import write_replacing
+
+    write_replacing(file, reports.load(name)().render(report), "every recording is whole; the report can be made again")
+
+
+class _Work:
+    """Recordings opened once, however many questions are asked of them."""
+
+    def __init__(self) -> None:
+        self._opened: dict[Path, Recording] = {}
+        self._comparisons: list[Comparison] = []
+
+    def opened(self, path: Path) -> Recording:
+        from rtassay import store
+
+        if path not in self._opened:
+            self._opened[path] = store.open_recording(path, parser_for=parser_for)
+        return self._opened[path]
+
+    def repeats(self, recordings: Sequence[Path], plan: Any) -> dict[str, Any]:
+        from dataclasses import asdict
+
+        from rtassay.analysis.repeats import judge_repeats
+        from rtassay.experiments import results
+
+        opened = [self.opened(path) for path in recordings]
+        checks = [check for path in recordings for check in findings_from(judged(path)).checks]
+        return asdict(
+            judge_repeats(
+                opened,
+                checks,
+                deadline_ns=plan.deadline_ns,
+                p=plan.p_target,
+                confidence=plan.confidence,
+                answered=results.answered(plan),
+            )
+        )
+
+    def compare(self, a: Sequence[Path], b: Sequence[Path], factor: str) -> dict[str, Any]:
+        from rtassay.analysis.compare import compare, comparison_dict
+
+        groups = [[self.opened(path) for path in paths] for paths in (a, b)]
+        comparison = compare(groups[0], groups[1], factor=(factor,))
+        self._comparisons.append(comparison)
+        return comparison_dict(comparison)
+
+    def compared(self, rows: Sequence[dict[str, Any]], design: Design) -> list[Compared]:
+        """The comparisons as made, in the order of the result's rows."""
+        from rtassay.model.experiment import Compared
+
+        return [
+            Compared(
+                row["factor"],
+                row["a"],
+                row["b"],
+                ", ".join(str(row["where"][f]) for f in design.varying if f != row["factor"]),
+                comparison,
+            )
+            for row, comparison in zip(rows, self._comparisons, strict=True)
+        ]
+
+
+def _levels(status: Status) -> tuple[tuple[str, str, str, str], ...]:
+    """(factor, level, what it is, what it runs) of loads and scenarios, in the file's words."""
+    from rtassay.experiments import directory
+    from rtassay.experiments.files import read
+
+    file = read(status.path / directory.FILE, corrected=status.plan.corrected).file
+    rows = [("load", load.name, load.what, "; ".join(load.run) or "nothing") for load in file.loads]
+    for scenario in file.scenarios:
+        where = scenario.cyclictest or f"CPUs {scenario.cpus or 'allowed'}" + (
+            "" if scenario.lanes is None else f", the first {scenario.lanes}"
+        )
+        rows.append(("scenario", scenario.name, scenario.what, where))
+    return tuple(rows)
+
+
+def _design(status: Status) -> Design:
+    from rtassay.analysis.experiment.cells import Design
+    from rtassay.experiments import directory
+    from rtassay.experiments.files import read
+
+    plan = status.plan
+    told = read(status.path / directory.FILE).given.preset
+    return Design(
+        deadline_ns=plan.deadline_ns,
+        p=plan.p_target,
+        confidence=plan.confidence,
+        per=plan.per,
+        planned=dict(Counter(cell.combination for cell in plan.cells)),
+        levels=plan.levels,
+        idle=tuple(dict.fromkeys(cell.load for cell in plan.cells if not cell.plan.loads)),
+        asked_kernels=() if told is None else told.kernels,
+    )
+
+
+def _measured(status: Status, work: _Work) -> list[Measured]:
+    from rtassay.analysis.experiment.cells import Measured
+    from rtassay.experiments.directory import RECORDINGS
+    from rtassay.experiments.matrix import FACTORS
+
+    found = []
+    for cell, state in status.cells:
+        if state.state == "sealed":
+            path = status.path / RECORDINGS / f"{state.recording}.rta"
+            levels = {factor: getattr(cell, factor) for factor in FACTORS}
+            findings = findings_from(judged(path))
+            found.append(
+                Measured(cell.id, levels, cell.repeat, cell.order, work.opened(path), findings, isolated=cell.isolated)
+            )
+    return found
+
+
+def _commands(plan: ExperimentPlan, design: Design) -> tuple[tuple[str, str, str], ...]:
+    """(title, rtassay run, probe's command) of every combination."""
+    import shlex
+
+    from rtassay.experiments.matrix import FACTORS, probe_command
+
+    seen = {cell.combination: cell for cell in reversed(plan.cells)}
+    return tuple(
+        (
+            design.title({factor: getattr(cell, factor) for factor in FACTORS}),
+            shlex.join(cell.plan.argv),
+            probe_command(cell),
+        )
+        for cell in sorted(seen.values(), key=lambda cell: cell.order)
+    )
 
 
 def judged(recording: Path) -> dict[str, Any]:
@@ -39,28 +221,6 @@ def judged(recording: Path) -> dict[str, Any]:
     findings = judge(opened, own_requirement(opened.manifest))
     cache_findings(recording, findings)
     return findings_dict(findings)
-
-
-def _repeats(recordings: Sequence[Path], plan: Any) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from rtassay import store
-    from rtassay.analysis.repeats import judge_repeats
-    from rtassay.cli.judging import findings_from
-
-    opened = [store.open_recording(path) for path in recordings]
-    checks = [check for path in recordings for check in findings_from(judged(path)).checks]
-    return asdict(
-        judge_repeats(opened, checks, deadline_ns=plan.deadline_ns, p=plan.p_target, confidence=plan.confidence)
-    )
-
-
-def _compare(a: Sequence[Path], b: Sequence[Path], factor: str) -> dict[str, Any]:
-    from rtassay import store
-    from rtassay.analysis.compare import compare, comparison_dict
-
-    groups = [[store.open_recording(path) for path in paths] for paths in (a, b)]
-    return comparison_dict(compare(groups[0], groups[1], factor=(factor,)))
 
 
 def exit_code(result: dict[str, Any]) -> int:

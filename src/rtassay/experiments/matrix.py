@@ -265,7 +265,7 @@ def _plan(
     plan = Plan(
         probe=probe,
         interval_ns=DEFAULT_INTERVAL_NS if settings.interval is None else parse_duration_ns(settings.interval),
-        warm_up_ns=0 if settings.warm_up is None else int(parse_duration_ns(settings.warm_up) * scale),
+        warm_up_ns=0 if settings.warm_up is None else _shortened(parse_duration_ns(settings.warm_up), scale),
         policy=settings.policy,
         priority=settings.priority,
         cpus=None if scenario.cpus in (None, "isolated") else parse_cpu_list(scenario.cpus or ""),
@@ -287,6 +287,11 @@ def _plan(
         plan = _lengths(plan, settings, scale)
     member.check(plan)
     return replace(plan, argv=tuple(run_command(board, plan, scenario)))
+
+
+def _shortened(ns: int, scale: Fraction) -> int:
+    """To whole milliseconds where it is shortened."""
+    return ns if scale >= 1 else int(ns * scale) // NS_PER_MS * NS_PER_MS
 
 
 def _lengths(plan: Plan, settings: Settings, scale: Fraction) -> Plan:

@@ -5,6 +5,7 @@ Numbers come from findings (rtassay/show/1) of the sealed recordings; superseded
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -71,8 +72,14 @@ def build(status: Status, analysis: Analysis) -> dict[str, Any]:
         "notes": list(plan.notes),
         "repeat": f"rtassay experiment run {status.path / 'experiment.toml'}"
         + (" --corrected" if plan.corrected else "")
-        + ("" if plan.scale == "1" else f" --scale {plan.scale}"),
+        + ("" if plan.scale == "1" else f" --scale {plan.scale}")
+        + "".join(f" {shlex.quote(word)}" for word in plan.options),
     }
+
+
+def answered(plan: ExperimentPlan) -> tuple[str, ...]:
+    """Checks of one combination that another answers: that a board was idle, where it is judged under load as well."""
+    return ("NO-LOAD",) if any(cell.plan.loads for cell in plan.cells) else ()
 
 
 def save(path: Path, result: dict[str, Any]) -> None:
@@ -204,9 +211,9 @@ def _place(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _worst(factor: str, combinations: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The level of a factor with the largest D*. A level without any D* is worse than all that have one."""
+    """The level of a factor with the largest D*; one without any D* is worse than all that have one. None if none has."""
     known = [row for row in combinations if row["runs"]]
-    if not known:
+    if all(row["demonstrated_ns"] is None for row in known):
         return None
     top = max(known, key=lambda row: float("inf") if row["demonstrated_ns"] is None else row["demonstrated_ns"])
     return {"level": top[factor], "demonstrated_ns": top["demonstrated_ns"], "max_ns": top["max_ns"], "at": _place(top)}

@@ -70,3 +70,10 @@ def test_a_check_that_invalidates_one_run_invalidates_the_sum_and_a_short_run_do
 def test_without_a_deadline_there_is_only_d_star() -> None:
     found = judge_repeats([run(), run()], (), deadline_ns=None, p=1e-3, confidence=0.95)
     assert (found.state, found.demonstrated_ns, found.runs) == (None, 10_001, 2)
+
+
+def test_a_check_that_other_runs_answer_does_not_cap_these() -> None:
+    idle = CheckResult("NO-LOAD", "warning", "optimism", "the board was idle")
+    told = {"deadline_ns": 100_000, "p": 1e-2, "confidence": 0.95}
+    assert judge_repeats([run()], [idle], **told).state == "NOT DEMONSTRATED"
+    assert judge_repeats([run()], [idle], **told, answered=("NO-LOAD",)).state == "HOLDS"

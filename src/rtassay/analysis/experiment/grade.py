@@ -1,0 +1,80 @@
+"""Evidence grade A, B, C or X (METHOD.md 4, A6): what an experiment is worth before its numbers are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rtassay.analysis.checks.loads import COVERAGE
+from rtassay.analysis.experiment.cells import Design, Measured
+from rtassay.analysis.repeats import CURED_BY_MORE
+from rtassay.model.experiment import CheckRow, Combination, Grade
+
+A_BOOTS = 8
+B_RUNS = 5
+LEAST_P = 1e-5
+"""Evidence of grade C never HOLDS below this p (METHOD.md 4, smoke)."""
+
+
+def grade(
+    cells: Sequence[Measured], combinations: Sequence[Combination], design: Design, checks: Sequence[CheckRow]
+) -> Grade:
+    """X: a cell is no valid measurement. C: a combination has fewer than five runs, or is missing. A: eight boots of each, every
+    class of load, and no warning. B: the rest."""
+    if not combinations:
+        return Grade("C", ("nothing was measured yet",))
+    invalid = [r for r in checks if r.severity == "invalid" and r.kind == "integrity" and r.waived is None]
+    if invalid:
+        return Grade(
+            "X", tuple(f"{row.id} at {', '.join(row.where)}" for row in invalid), ("mend what these checks name",)
+        )
+    runs = min(len(one.runs) for one in combinations)
+    missing = len(design.planned) - len(combinations)
+    low = []
+    if missing:
+        low.append(f"{missing} of {len(design.planned)} combinations were not measured")
+    if runs < B_RUNS:
+        low.append(
+            f"{runs} {'run' if runs == 1 else 'runs'} of a combination; {B_RUNS} are the least for a scatter between runs"
+        )
+    short = _short_of_a(cells, combinations, checks)
+    if low:
+        return Grade("C", tuple(low), short)
+    if short:
+        return Grade("B", (f"{runs} runs or more of every combination",), short)
+    return Grade("A", (f"{A_BOOTS} boots or more of every combination, every class of load, no warning",))
+
+
+def _short_of_a(
+    cells: Sequence[Measured], combinations: Sequence[Combination], checks: Sequence[CheckRow]
+) -> tuple[str, ...]:
+    """What keeps it from an A."""
+    found = []
+    boots = min((one.boots if one.boots is not None else 0) for one in combinations)
+    if boots < A_BOOTS:
+        told = (
+            "boots are not known"
+            if any(one.boots is None for one in combinations)
+            else f"{boots} boot{'s'[: boots != 1]}"
+        )
+        found.append(f"{told} of {A_BOOTS}")
+    reached = {name for one in cells for load in one.recording.manifest.loads for name in load.classes}
+    missing = [name for name, kinds in COVERAGE.items() if not reached & set(kinds)]
+    silent = sorted({load.name for one in cells for load in one.recording.manifest.loads if not load.classes})
+    if missing and silent:
+        found.append(f"what {', '.join(silent)} stresses is not known")
+    elif missing:
+        found.append(f"no load of {', '.join(missing)}")
+    # What one run is too short for, or that one combination is idle, the others cure.
+    cured = (*CURED_BY_MORE, "NO-LOAD") if reached or silent else CURED_BY_MORE
+    fired = [row for row in checks if row.severity in ("warning", "invalid") and row.waived is None]
+    warned = [row.id for row in fired if row.id not in cured]
+    if warned:
+        found.append(f"warnings: {', '.join(warned)}")
+    return tuple(found)
+
+
+def capped(state: str, letter: str, p: float) -> str:
+    """The acceptance's state under the grade: X is no measurement, C never HOLDS below LEAST_P; what was violated stays so."""
+    if state == "HOLDS" and (letter == "X" or (letter == "C" and p < LEAST_P)):
+        return "NOT DEMONSTRATED"
+    return state

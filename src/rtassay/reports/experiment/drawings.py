@@ -1,0 +1,150 @@
+"""Load-sensitivity bars and tail-latency bars as static drawings: complete without JavaScript, and on paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from html import escape
+from statistics import median
+
+from rtassay.model.experiment import Combination, Sensitivity
+from rtassay.model.findings import Quantile
+from rtassay.model.units import NS_PER_US
+from rtassay.reports import view
+from rtassay.reports.comparison import words as comparing
+
+_WIDTH, _LEFT, _RIGHT, _TOP = 960, 210, 170, 26
+_ROW, _FOOT = 32, 44
+_TICKS = (0.1, 0.2, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+TAIL = (0.99, 0.999, 0.9999, 0.99999, 0.999999)
+MOST_BARS = 8
+
+
+def sensitivity(rows: Sequence[Sensitivity]) -> str:
+    """A bar a load from 1 (idle) to D*(load) / D*(idle), its interval as a whisker, on a logarithmic axis."""
+    if not rows:
+        return ""
+    known = [v for row in rows for v in (row.ratio, row.lo, row.hi) if v is not None and v > 0]
+    low, high = max(min([0.8, *known]), 1e-3) / 1.05, min(max([1.25, *known]), 1e5) * 1.05
+    end, foot = _WIDTH - _RIGHT, _TOP + _ROW * len(rows)
+
+    def x_of(ratio: float) -> float:
+        inside = min(max(ratio, low), high)
+        return _LEFT + math.log(inside / low) / math.log(high / low) * (end - _LEFT)
+
+    parts = [
+        f'<svg class="plot bars" viewBox="0 0 {_WIDTH} {foot + _FOOT}" role="img" '
+        'aria-label="How many times the D* of idle each load takes; the numbers are in the scorecard, D1">'
+    ]
+    room = math.log(high / low) / 14
+    kept: list[float] = []
+    for tick in sorted((t for t in _TICKS if low <= t <= high), key=lambda t: abs(math.log(t))):
+        if all(abs(math.log(tick / other)) >= room for other in kept):
+            kept.append(tick)
+            kind = "one" if tick == 1 else "grid"
+            x = x_of(tick)
+            parts.append(
+                f'<path class="{kind}" d="M{x:.1f} {_TOP - 6}V{foot}"/><text class="mid" x="{x:.1f}" y="{foot + 16}">{tick:g}</text>'
+            )
+    parts.append(f'<text class="mid" x="{(_LEFT + end) / 2:.0f}" y="{foot + 36}">D*(load) / D*(idle)</text>')
+    for index, row in enumerate(rows):
+        y = _TOP + _ROW * index + _ROW // 2
+        parts += _bar(row, y, x_of, end)
+    return "".join(parts) + "</svg>"
+
+
+def _bar(row: Sensitivity, y: int, x_of: Callable[[float], float], end: int) -> list[str]:
+    apart = row.lo is not None and row.hi is not None and (row.lo > 1 or row.hi < 1)
+    begin, stop = sorted((x_of(1.0), x_of(row.ratio)))
+    name = row.load + (f" ({row.where})" if row.where else "")
+    parts = [
+        f'<text class="end name" x="{_LEFT - 10}" y="{y + 4}">{escape(view.one_line(name, 34))}</text>',
+        f'<rect class="{"shown" if apart else "open"}" x="{begin:.1f}" y="{y - 9}" width="{max(stop - begin, 1):.1f}" height="18"/>',
+    ]
+    text = comparing.ratio(row.ratio)
+    if row.lo is not None and row.hi is not None:
+        a, b = x_of(row.lo), x_of(row.hi)
+        parts.append(f'<path class="whisker" d="M{a:.1f} {y}H{b:.1f}M{a:.1f} {y - 5}v10M{b:.1f} {y - 5}v10"/>')
+        text += f" [{comparing.ratio(row.lo)}, {comparing.ratio(row.hi)}]"
+    return [*parts, f'<text x="{end + 10}" y="{y + 4}">{escape(text)}</text>']
+
+
+def tail(combinations: Sequence[Combination]) -> str:
+    """Clusters average, 99 % ... maximum, a bar a combination: the median run, every run as a point, their range as whisker; log y."""
+    shown = [one for one in combinations if one.runs][:MOST_BARS]
+    names = ["mean", *(view.quantile_name(q) for q in TAIL), "max"]
+    bars = [[_heights(one, index) for index in range(len(names))] for one in shown]
+    values = [v for row in bars for heights in row for v in heights[0] if v > 0]
+    if not values:
+        return ""
+    low = 10.0 ** math.floor(math.log10(min(values)))
+    high = max(10.0 ** math.ceil(math.log10(max(values) * 1.05)), low * 10)
+    left, right, top, height = 66, 10, 30 + 18 * -(-len(shown) // 3), 300
+    bottom = top + height
+
+    def y_of(ns: float) -> float:
+        return bottom - math.log(min(max(ns, low), high) / low) / math.log(high / low) * height
+
+    parts = [
+        f'<svg class="plot bars" viewBox="0 0 {_WIDTH} {bottom + 30}" role="img" '
+        'aria-label="Mean, tail quantiles and maximum of every combination; the numbers are in the table of latencies">'
+    ]
+    for power in range(round(math.log10(low)), round(math.log10(high)) + 1):
+        y = y_of(10.0**power)
+        parts.append(
+            f'<path class="grid" d="M{left} {y:.1f}H{_WIDTH - right}"/><text class="end" x="{left - 6}" y="{y + 4:.1f}">{_short(10.0**power / NS_PER_US)}</text>'
+        )
+    parts.append(f'<text x="4" y="{top - 14}">Latency (us)</text>')
+    for place, one in enumerate(shown):
+        at, y = left + (place % 3) * 290, 12 + 18 * (place // 3)
+        parts.append(
+            f'<rect class="f{place}" x="{at}" y="{y - 9}" width="14" height="10"/><text x="{at + 20}" y="{y}">{escape(view.one_line(one.title, 40))}</text>'
+        )
+    cluster = (_WIDTH - right - left) / len(names)
+    width = min(cluster * 0.82 / len(shown), 40)
+    for index, name in enumerate(names):
+        middle = left + cluster * (index + 0.5)
+        parts.append(f'<text class="mid" x="{middle:.1f}" y="{bottom + 18}">{name}</text>')
+        for place, row in enumerate(bars):
+            x = middle + (place - len(shown) / 2) * width
+            parts += _tail_bar(row[index], x, width * 0.9, place, y_of, bottom)
+    return "".join(parts) + "</svg>"
+
+
+def _tail_bar(
+    heights: tuple[list[int], bool], x: float, width: float, place: int, y_of: Callable[[float], float], bottom: int
+) -> list[str]:
+    found, open_ = heights
+    values = [value for value in found if value > 0]
+    if not values:
+        return []
+    y = y_of(median(values))
+    kind = f"least o{place}" if open_ else f"f{place}"
+    parts = [f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{max(bottom - y, 0.5):.1f}"/>']
+    if len(values) > 1:
+        centre = x + width / 2
+        parts.append(f'<path class="whisker" d="M{centre:.1f} {y_of(min(values)):.1f}V{y_of(max(values)):.1f}"/>')
+        parts += [f'<circle class="run" cx="{centre:.1f}" cy="{y_of(value):.1f}" r="2.2"/>' for value in values]
+    return parts
+
+
+def _heights(one: Combination, index: int) -> tuple[list[int], bool]:
+    """(a value a run, whether one of them is only a lower bound); no values where a run has none."""
+    if index == 0:
+        found: list[float | None] = [run.mean_ns for run in one.runs]
+        weak = False
+    elif index <= len(TAIL):
+        steps = [_step(run.quantiles, TAIL[index - 1]) for run in one.runs]
+        found = [None if step is None else step.value_ns for step in steps]
+        weak = any(step is None or step.bound != "exact" for step in steps)
+    else:
+        found, weak = [run.max_ns for run in one.runs], False
+    return ([] if None in found else [round(value or 0) for value in found], weak)
+
+
+def _step(quantiles: Sequence[Quantile], q: float) -> Quantile | None:
+    return next((step for step in quantiles if step.q == q), None)
+
+
+def _short(us: float) -> str:
+    return f"{us:,.0f}" if us >= 1 else f"{us:g}"

@@ -1,0 +1,320 @@
+"""What every report of an experiment says, as text and tables. Standard library only."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from rtassay.model.experiment import (
+    NS,
+    PER_BILLION,
+    PER_DAY,
+    PROBABILITY,
+    RATIO,
+    SHARE,
+    WORDS,
+    CheckRow,
+    Combination,
+    ExperimentReport,
+    Kpi,
+    KpiRow,
+)
+from rtassay.model.findings import SEVERITIES, Quantile
+from rtassay.model.units import NS_PER_US, format_time
+from rtassay.reports import view
+from rtassay.reports.comparison import words as comparing
+
+NOT_JUDGED = "NO REQUIREMENT STATED"
+STEPS = (0.5, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
+_ARROWS = {"down": "↓", "up": "↑", "": ""}
+
+
+def state(report: ExperimentReport) -> str:
+    accepted = report.result["acceptance"]
+    return NOT_JUDGED if accepted is None else str(accepted["state"])
+
+
+def requirement(report: ExperimentReport) -> str:
+    """`latency < 1 ms, p ≤ 1e-5, 95 % confidence, all runs of a combination together`."""
+    asked = report.result["requirement"]
+    if asked["deadline_ns"] is None:
+        return "none"
+    per = "all runs of a combination together" if asked["per"] == "combination" else "every run alone"
+    return (
+        f"latency < {format_time(asked['deadline_ns'])}, p ≤ {view.probability(asked['p'])} per activation, "
+        f"{view.percent(asked['confidence'])} confidence, {per}"
+    )
+
+
+def lead(report: ExperimentReport) -> tuple[str, str]:
+    """(what the experiment is, what its corrected form changes)."""
+    text, _, corrected = str(report.result["what"]).partition("\nCorrected: ")
+    return view.one_line(text), view.one_line(corrected)
+
+
+def form(report: ExperimentReport) -> str:
+    """`as written`, `corrected form`, with the scale."""
+    said = "corrected form" if report.result["corrected"] else "as written"
+    scale = report.result["scale"]
+    return said if scale == "1" else f"{said}, shortened to {scale} of its length"
+
+
+def digits(combinations: Sequence[Combination]) -> int:
+    """Decimals of microseconds worth showing."""
+    medians = [q.value_ns for one in combinations for q in one.quantiles if q.q == 0.5]
+    if not medians or all(ns % NS_PER_US == 0 for ns in medians):
+        return 0
+    return 2 if min(medians) < 10 * NS_PER_US else 1
+
+
+def quantile(step: Quantile | None, places: int) -> str:
+    if step is None:
+        return "-"
+    return ("" if step.bound == "exact" else "≥ ") + view.us(step.value_ns, places)
+
+
+ANSWER_COLUMNS = ("", "Runs", "Boots", "Hours", "Due", "Missed", "D*", "Verdict", "p at most")
+
+
+def answer_rows(report: ExperimentReport) -> list[tuple[str, ...]]:
+    """One row a combination: exposure, D*, verdict."""
+    judged = {_key(row): row for row in report.result["combinations"] if row["runs"]}
+    rows: list[tuple[str, ...]] = []
+    for one in report.scorecard.combinations:
+        row = judged.get(_key(one.levels), {})
+        runs = str(len(one.runs)) if len(one.runs) == one.planned else f"{len(one.runs)} of {one.planned}"
+        boots = "-" if one.boots is None else str(one.boots)
+        verdict = row.get("state") or "-"
+        if report.result["requirement"]["per"] == "cell" and report.result["acceptance"] is not None:
+            verdict = ", ".join(dict.fromkeys(run.verdict or "-" for run in one.runs))
+        cells = (f"{one.hours:.3g}", view.count(one.due), view.count(one.missed), star(report, one))
+        rows.append((one.title, runs, boots, *cells, verdict, view.probability(row.get("p_upper"))))
+    return rows
+
+
+def _key(levels: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(levels.get(name) for name in ("board", "kernel", "load", "probe", "scenario"))
+
+
+def star(report: ExperimentReport, one: Combination) -> str:
+    """D*, with the p it is for where that is not the one asked for."""
+    card = report.scorecard
+    if one.star_ns is not None:
+        return view.spaced(one.star_ns)
+    if one.star_each_ns is not None and card.p_each is not None:
+        return f"{view.spaced(one.star_each_ns)} (p {view.probability(card.p_each)})"
+    return "none"
+
+
+LATENCY_COLUMNS = ("", "Samples", "Min", "Mean", "SD", *(view.quantile_name(q) for q in STEPS), "Max", "Over")
+
+
+def latency_rows(combinations: Sequence[Combination]) -> list[tuple[tuple[str, str], ...]]:
+    """(text, interval below it) cells in us, all runs and CPUs pooled."""
+    places = digits(combinations)
+    rows: list[tuple[tuple[str, str], ...]] = []
+    for one in combinations:
+        by_q = {step.q: step for step in one.quantiles}
+        steps = [view.quantile_cell(by_q.get(q), places) for q in STEPS]
+        head = [one.title, view.count(one.n), view.us(one.min_ns, places)]
+        head += [view.us(value, max(places, 2)) for value in (one.mean_ns, one.sd_ns)]
+        tail = [view.us(one.max_ns, places), view.count(one.over)]
+        rows.append(
+            (*((text, "") for text in head), *((c.text, c.detail) for c in steps), *((text, "") for text in tail))
+        )
+    return rows
+
+
+RUN_COLUMNS = (
+    "",
+    "Repeat",
+    "Order",
+    "Samples",
+    "p50",
+    "p99.9",
+    "p99.99",
+    "p99.999",
+    "Max",
+    "Missed",
+    "D*",
+    "degC",
+    "Begun",
+    "Boot",
+    "Recording",
+)
+
+
+def run_rows(report: ExperimentReport) -> list[tuple[str, ...]]:
+    """Every run, in us."""
+    places = digits(report.scorecard.combinations)
+    rows: list[tuple[str, ...]] = []
+    for one in report.scorecard.combinations:
+        for run in one.runs:
+            by_q = {step.q: step for step in run.quantiles}
+            steps = [quantile(by_q.get(q), places) for q in (0.5, 0.999, 0.9999, 0.99999)]
+            begun = "-" if run.started is None else run.started[:19].replace("T", " ")
+            place = (one.title, str(run.repeat), str(run.order), view.count(run.n))
+            ends = (view.us(run.max_ns, places), view.count(run.missed), view.us(run.star_ns, places))
+            degrees = "-" if run.temperature_c is None else f"{run.temperature_c:.1f}"
+            rows.append((*place, *steps, *ends, degrees, begun, (run.boot or "-")[:8], run.id))
+    return rows
+
+
+SPREAD_COLUMNS = ("", "Runs", "Boots", "Of", "Lowest run", "Highest run", "Highest / lowest", "CV", "ICC of boots")
+
+
+def spread_rows(combinations: Sequence[Combination]) -> list[tuple[str, ...]]:
+    """How far the runs of each combination lie apart: their common highest quantile, and the maxima."""
+    places = digits(combinations)
+    rows: list[tuple[str, ...]] = []
+    for one in combinations:
+        if len(one.runs) < 2:
+            continue
+        icc = "-"
+        if one.boot_variance:
+            found = one.boot_variance[-1]
+            icc = f"{view.percent(found.icc)} [{view.percent(found.lo)}, {view.percent(found.hi)}] at {view.quantile_name(found.q)}"
+        head = (one.title, str(len(one.runs)), "-" if one.boots is None else str(one.boots))
+        if one.cv_q is not None:
+            values = [step.value_ns for run in one.runs for step in run.quantiles if step.q == one.cv_q]
+            rows.append(
+                (*head, view.quantile_name(one.cv_q), *_apart(values, places), view.percent(one.cv or 0.0), icc)
+            )
+        maxima = [run.max_ns for run in one.runs if run.max_ns is not None]
+        if len(maxima) == len(one.runs):
+            rows.append((*head, "maximum", *_apart(maxima, places), "-", "-"))
+    return rows
+
+
+def _apart(values: Sequence[int], places: int) -> tuple[str, str, str]:
+    low, high = min(values), max(values)
+    return view.us(low, places), view.us(high, places), "-" if low <= 0 else comparing.ratio(high / low)
+
+
+KPI_COLUMNS = ("KPI", "", "Value", "Interval", "")
+
+
+def kpi_title(kpi: Kpi) -> str:
+    arrow = _ARROWS[kpi.better]
+    return f"{kpi.id} {kpi.name}" + (f" {arrow}" if arrow else "")
+
+
+def kpi_value(kpi: Kpi, row: KpiRow) -> str:
+    if row.words:
+        return row.words
+    return ("≥ " if row.at_least else "") + _number(kpi.unit, row.value)
+
+
+def kpi_interval(kpi: Kpi, row: KpiRow) -> str:
+    """`[12.1 us, 13.9 us]`; empty where there is none."""
+    if row.at_least or (row.lo is None and row.hi is None):
+        return ""
+    low = _number(kpi.unit, row.lo) if row.lo is not None else "0"
+    return f"[{low}, ∞)" if row.hi is None else f"[{low}, {_number(kpi.unit, row.hi)}]"
+
+
+def _number(unit: str, value: float | None) -> str:
+    if value is None:
+        return "-"
+    if unit == NS:
+        return ("−" if value < 0 else "") + view.spaced(round(abs(value)))
+    if unit == RATIO:
+        return comparing.ratio(value)
+    if unit == PROBABILITY:
+        return view.probability(value)
+    if unit == SHARE:
+        return view.percent(value)
+    if unit == PER_DAY:
+        return f"{100 * value:+.2g} % in 24 h"
+    if unit == PER_BILLION:
+        return f"{value:,.0f}"
+    assert unit != WORDS
+    return f"{value:.3g}"
+
+
+CHECK_COLUMNS = ("Severity", "Check", "Cells", "Where", "One of the messages")
+
+
+def check_rows(report: ExperimentReport, *, unknown: bool) -> list[tuple[str, ...]]:
+    """Checks that fired over the cells; with `unknown` those that could not be looked at."""
+    return [
+        (row.severity, row.id, f"{row.cells} of {row.of}", _where(report, row.where), _message(row))
+        for row in report.scorecard.checks
+        if (row.severity == "unknown") == unknown
+    ]
+
+
+def _message(row: CheckRow) -> str:
+    said = view.one_line(row.message)
+    return said if row.waived is None else f"[waived: {view.one_line(row.waived, 400)}] {said}"
+
+
+def _where(report: ExperimentReport, where: Sequence[str]) -> str:
+    return "all" if len(where) == len(report.scorecard.combinations) > 1 else "; ".join(where)
+
+
+def check_summary(report: ExperimentReport) -> str:
+    """`1 invalid, 4 warning, 11 unknown`."""
+    rows = report.scorecard.checks
+    counts = [(name, sum(row.severity == name for row in rows)) for name in SEVERITIES]
+    return ", ".join(f"{number} {name}" for name, number in counts if number) or "all passed in every cell"
+
+
+CELL_COLUMNS = ("Order", "Block", "Repeat", "Cell", "State", "Attempts", "Recording", "Max (us)", "Verdict", "Remark")
+
+
+def cell_rows(report: ExperimentReport) -> list[tuple[str, ...]]:
+    """Every planned cell in the order of the runs."""
+    result = report.result
+    titles = {_key(one.levels): one.title for one in report.scorecard.combinations}
+    rows: list[tuple[str, ...]] = []
+    for cell in sorted(result["cells"], key=lambda cell: cell["order"]):
+        title = titles.get(_key(cell)) or ", ".join(str(v) for v in _key(cell) if v)
+        remark = [str(cell["why"])] if cell["why"] and cell["state"] != "sealed" else []
+        remark += [f"superseded: {', '.join(cell['superseded'])}"] if cell["superseded"] else []
+        numbers = (
+            str(cell["attempts"]),
+            cell["recording"] or "-",
+            view.us(cell.get("max_ns"), 1),
+            cell.get("verdict") or "-",
+        )
+        head = (str(cell["order"]), str(cell["block"]), str(cell["repeat"]), title, cell["state"])
+        rows.append((*head, *numbers, view.one_line("; ".join(remark), 300)))
+    return rows
+
+
+def states_summary(report: ExperimentReport) -> str:
+    """`28 of 30 cells sealed, 2 failed, 1 recording superseded`."""
+    result = report.result
+    said = f"{result['cells_sealed']} of {result['cells_total']} cells sealed"
+    for name in ("failed", "planned", "running"):
+        number = sum(cell["state"] == name for cell in result["cells"])
+        said += f", {number} {name}" if number else ""
+    gone = len(result["superseded"])
+    return said + (f", {gone} {'recording' if gone == 1 else 'recordings'} superseded and not counted" if gone else "")
+
+
+def order(report: ExperimentReport) -> str:
+    """How the runs came into their order."""
+    said = {
+        "abba": "A B B A: every second block runs backwards",
+        "random-blocks": f"each block shuffled, seed {report.seed}",
+        "as-written": "all repeats of a combination before the next: drift falls on one of them",
+    }
+    return said.get(report.order, "not recorded")
+
+
+def fingerprints(report: ExperimentReport) -> list[tuple[str, list[tuple[str, str]]]]:
+    """(board and kernel, its facts)."""
+    return [
+        (
+            f"{view.one_line(str(told['board']), 60)}, {view.one_line(str(told['kernel']), 80)}",
+            view.pairs((key, value) for key, value in told.items() if key not in ("board", "kernel")),
+        )
+        for told in report.scorecard.boards
+    ]
+
+
+def wrapped(text: str, width: int = 100) -> str:
+    return "\n".join(textwrap.wrap(text, width))
