@@ -55,6 +55,26 @@ static void test_kmsg(void)
 	OK(next(5) == 2 && !more, "and costs nothing but itself");
 }
 
+static void test_kmsg_of_many(void)
+{
+	static struct fake_record many[10000];
+	unsigned frames = 0, lines = 0, readings = 0;
+
+	for (size_t i = 0; i < 10000; i++)
+		many[i] = (struct fake_record)R("x\n");
+	begin(many, 10000);
+	do {
+		frames++;
+		lines += (unsigned)next(60) / 2;
+	} while (more);
+	OK(lines == 10000 && frames > 100 && !fake_left, "the first reading has all that the log holds, for it may be the only one");
+	begin(many, 10000);
+	kmsg.begun = true;
+	for (lines = 0; fake_left || more; readings += !more)
+		lines += (unsigned)next(60) / 2;
+	OK(lines == 10000 && readings == 3, "a flood later on is dealt out over the readings");
+}
+
 static void test_stat(void)
 {
 	static const char line[] = "7 (a) S (b) R 1 22 333 -1";
@@ -82,6 +102,7 @@ static void test_targets(void)
 int main(void)
 {
 	test_kmsg();
+	test_kmsg_of_many();
 	test_stat();
 	test_targets();
 	return tap_end();

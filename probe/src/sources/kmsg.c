@@ -7,12 +7,15 @@
 
 #include "source.h"
 
-enum { RECORD = 16384, RECORDS_A_READING = 4096 }; /* the kernel's own limit is about 8 kB a record with everything escaped */
+/* The kernel's own limit is about 8 kB a record with everything escaped. The first reading takes all that the largest log holds: it may
+ * be the only one, and the newest lines come last. */
+enum { RECORD = 16384, RECORDS_A_READING = 4096, RECORDS_AT_FIRST = 1 << 18 };
 
 struct kmsg {
 	int fd;
 	size_t length; /* of a record that did not fit the last frame */
 	bool gap;      /* records were overwritten before they were read: told after what came before them */
+	bool begun;    /* the first reading has begun */
 	unsigned left; /* records that may still be read at this reading: a flood of messages must not hold up the other files */
 	char record[RECORD];
 };
@@ -26,7 +29,7 @@ static void *kmsg_open(const char *argument, const struct source_place *place)
 	if (!k)
 		return NULL;
 	k->length = 0;
-	k->gap = false;
+	k->gap = k->begun = false;
 	k->left = 0;
 	k->fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (k->fd < 0) {
@@ -67,7 +70,8 @@ static ssize_t kmsg_read(void *state, char *to, size_t size, bool *more)
 	size_t used = 0;
 
 	if (begins)
-		k->left = RECORDS_A_READING;
+		k->left = k->begun ? RECORDS_A_READING : RECORDS_AT_FIRST;
+	k->begun = true;
 	for (; k->left; k->left--) {
 		if (!k->length && !k->gap && next_record(k)) {
 			if (errno != EPIPE) {

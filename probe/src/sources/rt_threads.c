@@ -1,7 +1,8 @@
 /*
  * @rt-threads: every thread of a real-time class, with its CPU time, so that what runs above or beside a lane has a name.
  * Looking through all of /proc is dear, so it is done every tenth reading. What was created since the last two readings is found
- * without it: the kernel tells the last number it gave, and asking a number for its policy costs less than a microsecond.
+ * without it: the kernel tells the last number it gave, and asking a number for its policy costs less than a microsecond. Where so
+ * many were created that this is dearer than the search, or the numbers began anew, the search is done then.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -124,21 +125,18 @@ static pid_t newest(void)
 	return blank ? (pid_t)atoi(blank + 1) : 0;
 }
 
-/* A thread often becomes real-time only after it was created: so look back over two readings. */
-static void search_new(struct rt_threads *r, pid_t now)
+/* A thread often becomes real-time only after it was created: so look back over two readings. 0, or -1 and errno. */
+static int search_new(struct rt_threads *r, pid_t now)
 {
-	pid_t from = r->before_last;
-
-	if (now < from)
-		from = 0;	/* the numbers began anew */
-	if (now - from > NEW_AT_MOST)
-		from = now - NEW_AT_MOST;
-	for (pid_t tid = from + 1; tid <= now; tid++) {
+	if (now < r->before_last || now - r->before_last > NEW_AT_MOST)
+		return search_all(r);
+	for (pid_t tid = r->before_last + 1; tid <= now; tid++) {
 		pid_t pid = is_real_time(tid) ? process_of(tid) : 0;
 
 		if (pid)
 			add(r, tid, pid);
 	}
+	return 0;
 }
 
 /* Reads /proc/PID/task/TID/NAME, keeping it open where `keep`. Bytes and a NUL, or -1. */
@@ -222,12 +220,8 @@ static ssize_t rt_threads_read(void *state, char *to, size_t size, bool *more)
 	size_t kept = 0;
 
 	(void)more;
-	if (r->readings++ % SEARCH_EVERY == 0) {
-		if (search_all(r))
-			return -1;
-	} else {
-		search_new(r, now);
-	}
+	if (r->readings++ % SEARCH_EVERY == 0 ? search_all(r) : search_new(r, now))
+		return -1;
 	r->before_last = r->readings == 1 ? now : r->last;
 	r->last = now;
 	for (size_t i = 0; i < r->n; i++) {

@@ -2,11 +2,14 @@
 
 A coincidence is no proof of a cause. It is judged by rank alone: how many of the other readings lie as far from the usual one on
 the same side. A reading is a mean over the time since the one before it, so the readings that count for a stall are those from the
-first at or after its begin to the first at or after its end.
+first at or after its begin to the first at or after its end. What is told first is what can have held up that lane: real-time
+threads, then all else of its CPU, then of the board, and of other CPUs last.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +23,7 @@ from rtassay.model.units import NS_PER_S
 
 OUTLIERS = 8
 COINCIDENCES = 6
+OF_ONE_MONITOR = 2
 APART_NS = NS_PER_S
 # A wake-up is worth explaining from here on: so many times the lane's p99.9, or it cost an activation, or the deadline.
 FAR_OUT = 2.0
@@ -37,6 +41,16 @@ _LEAST_STEP = {
     "bytes": 16e6,
     "B": 16e6,
 }
+# A real-time thread is suspect from half of the stall's length on, however little that is of a second.
+_LEAST_OF_THREADS = 0.002
+_THREADS = "threads"
+# Their series begin with the first event, and a thread's end with it: what is missing was 0.
+_ABSENT_IS_ZERO = ("interrupts", "softirqs", _THREADS)
+# Less than usual tells something of these only; of all others it is what a stall does, not what makes one.
+_LOW_TELLS = ("load", "frequency", "raspberry", "cpu", "memory")
+# Stocks drift through a run: what a stall may have to do with is by how much they changed since the reading before.
+_STOCKS = ("B", "bytes")
+_OF_CPU = re.compile(r"cpu(\d+)\.")
 _MESSAGES_BEFORE_NS = NS_PER_S // 2
 _MESSAGES = 3
 
@@ -74,8 +88,15 @@ def outliers(
     origin = recording.manifest.facts.get("origin_ns")
     origin_ns = origin if isinstance(origin, int) else min(first)
     window = (min(first), max((lane.entry.closed_ns or stalls[0].woken_ns) for lane in lanes))
-    readings = [_Readings(series, window, stalls_of(chosen)) for series in recording.telemetry]
-    return tuple(_outlier(recording, worst, group, readings, origin_ns) for worst, group in chosen)
+    threads = _Threads(recording, rows)
+    grids = {name: _grid(recording, name) for name in _ABSENT_IS_ZERO}
+    moments = stalls_of(chosen)
+    readings = [
+        _Readings(series, grids.get(series.monitor), window, moments, threads)
+        for series in recording.telemetry
+        if not threads.tells_of(series)
+    ]
+    return tuple(_outlier(recording, worst, group, readings, threads, origin_ns) for worst, group in chosen)
 
 
 def stalls_of(chosen: list[tuple[_Stall, list[_Stall]]]) -> list[tuple[int, int]]:
@@ -102,10 +123,16 @@ def _close(a: _Stall, b: _Stall) -> bool:
 
 
 def _outlier(
-    recording: Recording, worst: _Stall, group: list[_Stall], readings: list[_Readings], origin_ns: int
+    recording: Recording,
+    worst: _Stall,
+    group: list[_Stall],
+    readings: list[_Readings],
+    threads: _Threads,
+    origin_ns: int,
 ) -> Outlier:
-    found = [hit for reading in readings if (hit := reading.at(worst.due_ns, worst.woken_ns)) is not None]
-    found.sort(key=lambda hit: (hit[1].as_far / max(hit[1].of, 1), -hit[0]))
+    found = [hit for reading in readings if (hit := reading.at(worst)) is not None]
+    found += [(0.0, hit) for hit in threads.appeared(worst)]
+    found.sort(key=lambda hit: _order(hit, worst.lane.cpu, threads))
     since, until = worst.due_ns - _MESSAGES_BEFORE_NS, worst.woken_ns + NS_PER_S
     words = [m.text for m in recording.messages if since <= m.mono_ns <= until]
     others = {(s.lane.name, s.lane.cpu) for s in group} - {(worst.lane.name, worst.lane.cpu)}
@@ -116,35 +143,125 @@ def _outlier(
         latency_ns=worst.latency_ns,
         missed=worst.missed,
         also=tuple(sorted(name or "" for name, _ in others)),
-        coincidences=tuple(hit for _, hit in found[:COINCIDENCES]),
+        coincidences=tuple(_told([hit for _, hit in found])),
         messages=tuple(words[:_MESSAGES]),
     )
+
+
+def _order(hit: tuple[float, Coincidence], cpu: int | None, threads: _Threads) -> tuple[int, bool, float, float]:
+    """Nearest first, then the rarest, then what is farthest from usual."""
+    score, what = hit
+    where = threads.cpu_of(what.name) if what.monitor == _THREADS else _cpu_of(what.name)
+    elsewhere = where is not None and cpu is not None and where != cpu
+    here = what.monitor == _THREADS or where is not None
+    return 2 if elsewhere else 0 if here else 1, what.monitor != _THREADS, what.as_far / max(what.of, 1), -score
+
+
+def _told(found: list[Coincidence]) -> Iterator[Coincidence]:
+    """The first few, and not all from one monitor: a storm of interrupts shows in a dozen counters."""
+    of_monitor: dict[str, int] = {}
+    left = COINCIDENCES
+    for hit in found:
+        of_monitor[hit.monitor] = of_monitor.get(hit.monitor, 0) + 1
+        if left and of_monitor[hit.monitor] <= OF_ONE_MONITOR:
+            left -= 1
+            yield hit
+
+
+def _cpu_of(name: str) -> int | None:
+    match = _OF_CPU.match(name)
+    return int(match[1]) if match else None
+
+
+def _grid(recording: Recording, monitor: str) -> Any:
+    """All moments at which a monitor read."""
+    times = [ints(series.mono_ns) for series in recording.telemetry if series.monitor == monitor]
+    return np.unique(np.concatenate(times)) if times else np.zeros(0, dtype=np.int64)
+
+
+class _Threads:
+    """Where real-time threads ran and when they appeared: `<comm>[<tid>].cpu` and `.priority` of the monitor `threads`."""
+
+    def __init__(self, recording: Recording, rows: tuple[LaneFindings, ...]) -> None:
+        ours = {lane.entry.tid for lane in recording.lanes}
+        self._ours = tuple(f"[{tid}]" for tid in ours if tid is not None)
+        self._facts = {s.name: s for s in recording.telemetry if self._is_fact(s)}
+        self._readings = _grid(recording, _THREADS)
+
+    @staticmethod
+    def _is_fact(series: Series) -> bool:
+        return series.monitor == _THREADS and series.name.endswith((".priority", ".cpu"))
+
+    def tells_of(self, series: Series) -> bool:
+        """Whether it is no quantity that could be high or low: a fact of a thread, or the lanes' own CPU time."""
+        return series.monitor == _THREADS and (
+            self._is_fact(series) or series.name.rpartition(".")[0].endswith(self._ours or ("\0",))
+        )
+
+    def cpu_of(self, name: str) -> int | None:
+        """Where the thread of that series ran when it was last looked at."""
+        series = self._facts.get(name.rpartition(".")[0] + ".cpu")
+        return None if series is None or not len(series.values) else int(np.asarray(series.values)[-1])
+
+    def appeared(self, stall: _Stall) -> Iterator[Coincidence]:
+        """Threads first seen between the stall's begin and the reading after its end, on its CPU."""
+        if self._readings.size <= LEAST_OTHERS:
+            return
+        until = _until(self._readings, stall.woken_ns)
+        for name, series in self._facts.items():
+            thread, _, what = name.rpartition(".")
+            if what != "priority" or not len(series.values) or thread.endswith(self._ours or ("\0",)):
+                continue
+            first = int(np.asarray(series.mono_ns)[0])
+            here = self.cpu_of(name)
+            if first == self._readings[0] or not stall.due_ns <= first <= until or here not in (None, stall.lane.cpu):
+                continue
+            priority = float(np.asarray(series.values)[0])
+            yield Coincidence(_THREADS, name, series.unit, priority, 0.0, 0, int(self._readings.size) - 1)
+
+
+def _until(times: Any, end_ns: int) -> int:
+    """The first reading at or after a moment; the last one if there is none."""
+    return int(times[min(int(np.searchsorted(times, end_ns, side="left")), times.size - 1)])
 
 
 class _Readings:
     """One series inside the window, with what is usual for it away from the stalls."""
 
-    def __init__(self, series: Series, window: tuple[int, int], stalls: list[tuple[int, int]]) -> None:
+    def __init__(
+        self, series: Series, grid: Any, window: tuple[int, int], stalls: list[tuple[int, int]], threads: _Threads
+    ) -> None:
         times, values = ints(series.mono_ns), np.asarray(series.values, dtype=float)
+        finite = np.isfinite(values)
+        times, values = times[finite], values[finite]
+        self._name = series.name
+        if series.unit in _STOCKS and times.size:
+            times, values, self._name = times[1:], np.diff(values), f"{series.name}, change"
         # The first reading at or after the end still speaks of the window.
-        keep = np.isfinite(values) & (times > window[0]) & (times <= window[1] + 2 * NS_PER_S)
+        keep = (times > window[0]) & (times <= window[1] + 2 * NS_PER_S)
         self._series = series
         self._times, self._values = times[keep], values[keep]
-        usual = np.ones(self._times.size, dtype=bool)
+        moments = self._times if grid is None else grid[(grid > window[0]) & (grid <= window[1] + 2 * NS_PER_S)]
+        self._moments = moments
+        usual, silent = np.ones(self._times.size, dtype=bool), np.ones(moments.size, dtype=bool)
         for begin, end in stalls:
             usual[self._covering(begin, end)] = False
-        self._others: Any = self._values[usual]
+            silent[_covering(moments, begin, end)] = False
+        others = self._values[usual]
+        self._others: Any = np.concatenate([others, np.zeros(max(int(silent.sum()) - others.size, 0))])
         self._median = float(np.median(self._others)) if self._others.size else 0.0
 
-    def at(self, begin_ns: int, end_ns: int) -> tuple[float, Coincidence] | None:
+    def at(self, stall: _Stall) -> tuple[float, Coincidence] | None:
         """(spreads away from usual, the coincidence), or None where the reading was nothing unusual."""
-        covering = self._values[self._covering(begin_ns, end_ns)]
+        covering = self._values[self._covering(stall.due_ns, stall.woken_ns)]
         if not covering.size or self._others.size < LEAST_OTHERS:
             return None
         value = float(covering[np.argmax(np.abs(covering - self._median))])
         away = abs(value - self._median)
+        if value < self._median and self._series.monitor not in _LOW_TELLS:
+            return None
         spread = 1.4826 * float(np.median(np.abs(self._others - self._median)))
-        least = _LEAST_STEP.get(self._series.unit, 0.0)
+        least = self._least_step(stall)
         side = self._others >= value if value >= self._median else self._others <= value
         as_far = int(side.sum())
         if away <= max(SPREADS * spread, least, 0.1 * abs(self._median)) or as_far > RARE * self._others.size:
@@ -152,10 +269,31 @@ class _Readings:
         score = away / max(spread, least, 1e-12)
         series = self._series
         return score, Coincidence(
-            series.monitor, series.name, series.unit, value, self._median, as_far, int(self._others.size)
+            series.monitor, self._name, series.unit, value, self._median, as_far, int(self._others.size)
         )
 
+    def _least_step(self, stall: _Stall) -> float:
+        least = _LEAST_STEP.get(self._series.unit, 0.0)
+        if self._series.monitor == _THREADS and self._series.unit == "ratio":
+            return min(least, max(_LEAST_OF_THREADS, 0.5 * stall.latency_ns / NS_PER_S))
+        return least
+
     def _covering(self, begin_ns: int, end_ns: int) -> slice:
-        first = int(np.searchsorted(self._times, begin_ns, side="left"))
-        last = int(np.searchsorted(self._times, end_ns, side="left"))
-        return slice(first, min(last, self._times.size - 1) + 1)
+        """Of this series; none where it was silent when its monitor read."""
+        covering = self._moments[_covering(self._moments, begin_ns, end_ns)]
+        if not covering.size:
+            return slice(0, 0)
+        first, last = (
+            np.searchsorted(self._times, covering[0]),
+            np.searchsorted(self._times, covering[-1], side="right"),
+        )
+        return slice(int(first), int(last))
+
+
+def _covering(times: Any, begin_ns: int, end_ns: int) -> slice:
+    """Readings that speak of a stall: none where the next one came so late that others must be missing between."""
+    first = int(np.searchsorted(times, begin_ns, side="left"))
+    last = int(np.searchsorted(times, end_ns, side="left"))
+    if times.size < 2 or first >= times.size or times[first] > end_ns + 2 * float(np.median(np.diff(times))):
+        return slice(0, 0)
+    return slice(first, min(last, times.size - 1) + 1)

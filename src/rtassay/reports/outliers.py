@@ -57,7 +57,10 @@ def _why(outlier: Outlier) -> tuple[str, ...]:
 
 
 def _coincidence(hit: Coincidence) -> str:
-    unit, factor = _FOR_PEOPLE.get(hit.unit, (f" {hit.unit}", 1.0))
+    if hit.monitor == "threads" and hit.name.endswith(".priority"):
+        thread = view.one_line(hit.name.removesuffix(".priority"), 80)
+        return f"real-time thread {thread} of priority {hit.value:.0f} appeared"
+    unit, factor = _FOR_PEOPLE.get(hit.unit, ("" if hit.unit == "1" else f" {hit.unit}", 1.0))
     how = "high" if hit.value >= hit.usual else "low"
     often = f"as {how} in {hit.as_far} of {hit.of} other readings" if hit.as_far else f"never else as {how}"
     name = f"{hit.monitor} {view.one_line(hit.name, 80)}"

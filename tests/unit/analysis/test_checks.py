@@ -348,7 +348,7 @@ CASES: list[tuple[str, Callable[[], Recording], str, str | None, str]] = [
         lambda: replace(loaded(), telemetry=(telemetry("all.busy", [0.9] * 20 + [0.01] * 10 + [0.9] * 31),)),
         "warning",
         "optimism",
-        "idle from 20s",
+        "idle from 19s",
     ),
     ("LOAD-WINDOW", lambda: run(labels={}), "pass", None, "no load was planned"),
     ("LOAD-WINDOW", run, "note", None, "not observed"),

@@ -93,6 +93,64 @@ def test_the_kernels_words_of_that_moment_are_kept() -> None:
     assert found(judged)[0].messages == ("RT throttling activated",)
 
 
+def thread(name: str, readings: dict[int, float], what: str = "busy", unit: str = "ratio") -> Series:
+    """A real-time thread that was there at these seconds only, as the monitor `threads` tells it."""
+    times = np.array([ORIGIN + second * S + S // 2 for second in readings], dtype=np.int64)
+    return Series("threads", f"{name}.{what}", unit, times, np.array(list(readings.values())))
+
+
+ALWAYS = thread("irq/39-dwc_otg[85]", dict(enumerate([0.02] * LENGTH)))
+
+
+def test_a_thread_that_lived_for_a_moment_was_nothing_before_and_after() -> None:
+    short = thread("hog[7]", {21: 0.3, 22: 0.001})
+    later = thread("other[8]", {40: 0.4, 41: 0.4})
+    (outlier,) = found(recording(a_minute({2120: 6 * MS}), telemetry=(ALWAYS, later, short)))
+    (hit,) = outlier.coincidences
+    assert (hit.name, hit.value, hit.usual, hit.as_far, hit.of) == ("hog[7].busy", 0.3, 0.0, 0, LENGTH - 1)
+
+
+def test_a_thread_seen_but_once_has_appeared_unless_it_was_elsewhere_or_at_another_time() -> None:
+    def seen(name: str, second: int, cpu: int) -> tuple[Series, Series]:
+        once = {second: 95.0}
+        return thread(name, once, "priority", "1"), thread(name, {second: float(cpu)}, "cpu", "1")
+
+    threads = (*seen("storm[7]", 21, 0), *seen("elsewhere[8]", 21, 1), *seen("later[9]", 30, 0))
+    (outlier,) = found(recording(a_minute({2120: 6 * MS}), telemetry=(ALWAYS, *threads)))
+    assert [(hit.name, hit.value) for hit in outlier.coincidences] == [("storm[7].priority", 95.0)]
+
+
+def test_the_lane_s_own_cpu_comes_first_and_no_monitor_takes_all_the_room() -> None:
+    def burst(name: str, monitor: str, high: float) -> Series:
+        return every_second(name, [*noisy(100)[:21], high, *noisy(100)[22:]], monitor)
+
+    names = [f"cpu{cpu}.{irq}" for cpu in (1, 0) for irq in ("LOC", "TLB", "CAL")]
+    series = [burst(name, "interrupts", 1e6) for name in names] + [burst("cpu0.TIMER", "softirqs", 2e3)]
+    cpus = [2.0] * LENGTH
+    cpus[21] = 0.1
+    series.append(every_second("0.stress-ng.cpus", cpus, "load", "CPUs"))
+    (outlier,) = found(recording(a_minute({2120: 600 * US}), telemetry=tuple(series)))
+    told = [f"{hit.monitor} {hit.name}" for hit in outlier.coincidences]
+    assert set(told[:2]) < {f"interrupts {name}" for name in names[3:]}
+    assert told[2:] == ["softirqs cpu0.TIMER", "load 0.stress-ng.cpus"]
+
+
+def test_memory_that_drifts_all_along_is_told_by_what_it_lost_at_that_moment() -> None:
+    available = 4e9 - 2e6 * np.arange(LENGTH)
+    available[21:23] -= 300e6
+    series = (every_second("available", list(available), "memory", "B"),)
+    (outlier,) = found(recording(a_minute({2120: 600 * US}), telemetry=series))
+    (hit,) = outlier.coincidences
+    assert (hit.name, hit.value, hit.usual) == ("available, change", -302e6, -2e6)
+
+
+def test_a_series_that_begins_long_after_the_stall_has_nothing_to_say_about_it() -> None:
+    late = every_second("cpu0.TIMER", [0.0] * 30 + [9e4] + [100.0] * 29, "anything")
+    late = replace(late, mono_ns=late.mono_ns[30:], values=late.values[30:])
+    (outlier,) = found(recording(a_minute({1020: 600 * US}), telemetry=(late,)))
+    assert outlier.coincidences == ()
+
+
 def test_a_quiet_run_and_one_without_moments_have_no_outliers() -> None:
     assert found(recording(a_minute({}))) == ()
     assert found(published("rt")) == ()

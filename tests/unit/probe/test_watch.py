@@ -6,6 +6,7 @@ import errno
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from itertools import pairwise
@@ -397,6 +398,28 @@ def test_real_time_threads_are_named_with_their_cpu_time(tmp_path: Path) -> None
     for f in found:
         tids = [int(line.split()[0]) for line in f.content.splitlines()]
         assert tids == sorted(set(tids))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: SCHED_FIFO")
+def test_a_real_time_thread_is_found_among_a_storm_of_new_ones() -> None:
+    hog = "import os, sys; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)); print(1, flush=True); sys.stdin.read()"
+    with family() as members:
+        watch = members.start("watch", "--every", "1s", "--count", "3", "@rt-threads")
+        assert watch.stdout is not None
+        begin = os.read(watch.stdout.fileno(), 65536)
+        while not files(decode(begin, cut=True)):
+            begin += os.read(watch.stdout.fileno(), 65536)
+        with subprocess.Popen(["python3", "-S", "-c", hog], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None and process.stdout.readline() == b"1\n"
+            for _ in range(1500):  # before the next reading, or the storm is none
+                thread = threading.Thread(target=int)
+                thread.start()
+                thread.join()
+            rest, _ = watch.communicate(timeout=PATIENCE_S)
+            process.kill()
+    found = files(whole(begin + rest, "watch"))
+    assert len(found) == 3
+    assert any(f" {process.pid} fifo 1 ".encode() in frame.content for frame in found[1:])
 
 
 def test_registers_of_every_cpu() -> None:

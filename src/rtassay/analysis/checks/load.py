@@ -15,9 +15,13 @@ from rtassay.model.units import NS_PER_S, format_time
 IDLE_BELOW = 0.2
 SLACK_NS = NS_PER_S
 LULL_NS = 3 * NS_PER_S
-# A load that uses less than this share of what it usually does stands still; one that uses little anyway cannot tell.
+# A load that uses less than this share of what it does while it is busy stands still; one that is hardly ever busy cannot tell.
 STILL = 0.05
 LEAST_CPUS = 0.1
+_LEAST_BUSY = 2
+_LEAST_READINGS = 5
+# So many times the usual time between two words on work: then none is done.
+_FAR_LONGER = 6
 
 
 def planned(context: Context) -> bool:
@@ -78,8 +82,9 @@ def load_window(context: Context) -> Outcome:
     if window is None:
         return unknown("begin and end of the measurement are not known")
     gaps = [text for load in manifest.loads for text in _gaps(load, window)]
-    if not gaps and (lulls := [*_stopped(context, window), *filter(None, [_lull(context)])]):
-        return Outcome(WARNING, "; ".join(lulls[:3]), {"gaps": lulls})
+    if not gaps and (lulls := [*_stopped(context, window), *_lull(context)]):
+        texts = [text for text, _ in lulls]
+        return Outcome(WARNING, "; ".join(texts[:3]), {"gaps": texts, "since_ns": [since for _, since in lulls]})
     if gaps:
         return Outcome(INVALID, "; ".join(gaps[:3]), {"gaps": gaps})
     if failed := [f"{load.name}: {load.error}" for load in manifest.loads if load.error]:
@@ -107,45 +112,76 @@ def _gaps(load: LoadEntry, window: tuple[int, int]) -> list[str]:
     return gaps
 
 
-def _lull(context: Context) -> str | None:
-    """A stretch in which the CPUs went idle although the load otherwise kept them busy."""
+def _lull(context: Context) -> list[tuple[str, int]]:
+    """A stretch in which the CPUs went idle although the load otherwise kept them busy, and when it began."""
     found, window = _busy(context), context.window_ns
     if found is None or window is None or found[0].size < 5:
-        return None
+        return []
     times, busy = found
     usual = float(np.median(busy))
     if usual < 0.5:
-        return None
+        return []
     if (idle := _stretch(times, busy, IDLE_BELOW * usual)) is None:
-        return None
+        return []
     begin = format_time(max(0, idle[0] - window[0]))
-    return f"the CPUs were idle from {begin} into the run for {format_time(idle[1])} or more, though the load was alive"
+    text = f"the CPUs were idle from {begin} into the run for {format_time(idle[1])} or more, though the load was alive"
+    return [(text, idle[0])]
 
 
-def _stopped(context: Context, window: tuple[int, int]) -> list[str]:
-    """Loads that were alive and, for a while, used none of the CPU time they otherwise do (stopped, blocked, starved)."""
+def _stopped(context: Context, window: tuple[int, int]) -> list[tuple[str, int]]:
+    """Loads that were alive and, for a while, used none of the CPU time or did none of the work they otherwise do (stopped, blocked,
+    starved, waiting for a worker that died), and when that began."""
+    of = {row.name: row for row in series.of(context, "load")}
     found = []
     for index, load in enumerate(context.manifest.loads):
-        name = f"{index}.{load.name}.cpus"
-        use = next((row for row in series.of(context, "load") if row.name == name), None)
-        if use is None or use.values.size < 5 or (usual := float(np.median(use.values))) < LEAST_CPUS:
-            continue
-        if (still := _stretch(use.times, use.values, STILL * usual)) is not None:
-            begin = format_time(max(0, still[0] - window[0]))
+        use, work = (of.get(f"{index}.{load.name}.{quantity}") for quantity in ("cpus", "work"))
+        did = "did nothing"
+        still = None if use is None else _still(use)
+        if still is None and work is not None:
+            did, still = "did no work", _still(work) or _silent(work, window)
+        if still is not None:
+            begin, length = format_time(max(0, still[0] - window[0])), format_time(still[1])
             found.append(
-                f"{load.name} did nothing from {begin} into the run for {format_time(still[1])} or more, though it was alive"
+                (f"{load.name} {did} from {begin} into the run for {length} or more, though it was alive", still[0])
             )
     return found
 
 
+def _still(row: series.Inside) -> tuple[int, int] | None:
+    """(begin, length) in ns of a stretch in which it stood still although it is otherwise busy."""
+    # Not the median of all: a load may hang for most of the run.
+    busy = row.values[row.values >= LEAST_CPUS]
+    if row.values.size < _LEAST_READINGS or busy.size < _LEAST_BUSY:
+        return None
+    return _stretch(row.times, row.values, STILL * float(np.median(busy)))
+
+
+def _silent(work: series.Inside, window: tuple[int, int]) -> tuple[int, int] | None:
+    """(begin, length) in ns of the longest time without a word on work, where that is far longer than it usually takes: loads that
+    work in rounds tell it at the end of each."""
+    if work.times.size < _LEAST_READINGS:
+        return None
+    silences = np.diff(np.append(work.times, window[1]))
+    worst = int(silences.argmax())
+    length = int(silences[worst])
+    if length < max(LULL_NS, _FAR_LONGER * float(np.median(silences))):
+        return None
+    return int(work.times[worst]), length
+
+
 def _stretch(times: Any, values: Any, below: float) -> tuple[int, int] | None:
-    """(begin, length) in ns of the first LULL_NS in which all values lie below."""
+    """(begin, length) in ns of the first stretch of LULL_NS or more in which all values lie below. A reading speaks of the time since
+    the one before it."""
     since: int | None = None
+    before: int | None = None
+    longest: tuple[int, int] | None = None
     for at, value in zip(times.tolist(), values.tolist(), strict=True):
         if value >= below:
+            if longest is not None:
+                break
             since = None
-            continue
-        since = at if since is None else since
-        if at - since >= LULL_NS:
-            return since, at - since
-    return None
+        else:
+            since = (at if before is None else before) if since is None else since
+            longest = (since, at - since) if at - since >= LULL_NS else None
+        before = at
+    return longest

@@ -1,0 +1,265 @@
+"""What a test does to a running measurement lines up with what the monitors saw and with the worst wake-ups: the stall lies in the moment
+it was provoked, and what provoked it has its name there."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from flow_support import PLAN, Marked, assert_account_is_exact
+
+from rtassay.analysis import judge
+from rtassay.model.findings import Findings, Outlier
+from rtassay.model.recording import Recording, Series
+from rtassay.model.units import NS_PER_S
+from rtassay.reports import outliers
+from rtassay.session.control import RunResult, StopRequest
+
+Measure = Callable[..., RunResult]
+S = NS_PER_S
+HOG = Path(__file__).parent / "hog.py"
+ABOVE_THE_LANES = 95
+MEASURED = max(os.sched_getaffinity(0))
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="the monitors need a CPU that is not measured"),
+]
+
+
+class Hog:
+    """A hog.py, and when it did what it was told to."""
+
+    def __init__(self, name: str, cpu: int = MEASURED) -> None:
+        self.name = name
+        argv = [sys.executable, str(HOG), str(cpu), str(ABOVE_THE_LANES), name, "60"]
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._answer("ready\n")
+
+    def _answer(self, expected: str = "") -> str:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line and expected in line, "the hog ended"
+        return line
+
+    async def obey(self, order: str) -> tuple[int, int]:
+        """Begin and end in ns of the board's clock."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{order}\n")
+        self.process.stdin.flush()
+        begin, end = (await asyncio.to_thread(self._answer)).split()
+        return int(begin), int(end)
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture
+def hog() -> Iterator[Callable[[str], Hog]]:
+    made: list[Hog] = []
+
+    def make(name: str) -> Hog:
+        made.append(Hog(name))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.end()
+
+
+@dataclass
+class Seen:
+    """A run, and when what was done to it."""
+
+    recording: Recording
+    findings: Findings
+    when_ns: dict[str, tuple[int, int]]
+
+    def outlier(self, what: str) -> Outlier:
+        """The worst wake-up that was due or served while that was done."""
+        begin, end = self.when_ns[what]
+        origin_ns = int(self.recording.manifest.facts["origin_ns"])
+        for outlier in self.findings.outliers:  # the worst first
+            woken = origin_ns + round(outlier.at_s * S)
+            if woken >= begin and woken - outlier.latency_ns <= end:
+                return outlier
+        raise AssertionError(f"no outlier in {what}: {self.when_ns} {self.findings.outliers}")
+
+    def series(self, monitor: str, name: str) -> Series:
+        return next(s for s in self.recording.telemetry if (s.monitor, s.name) == (monitor, name))
+
+    def during(self, what: str, series: Series) -> Any:
+        """The readings that speak of that time."""
+        begin, end = self.when_ns[what]
+        first, last = np.searchsorted(series.mono_ns, [begin, end])
+        return series.values[first : last + 1]
+
+    def away(self, series: Series) -> Any:
+        """The readings that speak of no such time."""
+        keep = np.ones(len(series.values), dtype=bool)
+        for begin, end in self.when_ns.values():
+            first, last = np.searchsorted(series.mono_ns, [begin, end])
+            keep[first : last + 1] = False
+        return series.values[keep]
+
+    def suspects(self, what: str) -> list[str]:
+        return [f"{hit.monitor} {hit.name}" for hit in self.outlier(what).coincidences]
+
+
+def seen(result: RunResult, when_ns: dict[str, tuple[int, int]]) -> Seen:
+    recording = assert_account_is_exact(result.path)
+    return Seen(recording, judge(recording), when_ns)
+
+
+async def until_measuring(marked: Marked) -> None:
+    while (
+        marked.find("cyclic", without=["guard"]) is None or marked.find("watch", "--every", without=["guard"]) is None
+    ):
+        await asyncio.sleep(0.05)
+
+
+async def timer_storm() -> tuple[int, int]:
+    """A second of timers, as many as the CPU can, by a thread above the lanes."""
+    fifo = ["--sched", "fifo", "--sched-prio", str(ABOVE_THE_LANES), "--taskset", str(MEASURED)]
+    storm = ["stress-ng", "--timer", "1", "--timer-freq", "1000000", "-t", "1", "-q", *fifo]
+    begin = time.monotonic_ns()
+    process = await asyncio.create_subprocess_exec("timeout", "-s", "KILL", "5", *storm)
+    assert await process.wait() == 0
+    return begin, time.monotonic_ns()
+
+
+def test_what_was_provoked_is_named_at_its_outlier(measure: Measure, marked: Marked, hog: Callable[[str], Hog]) -> None:
+    when: dict[str, tuple[int, int]] = {}
+    pids: dict[str, int] = {}
+    taken = 400
+
+    async def provoke(stop: StopRequest) -> None:
+        await until_measuring(marked)
+        old = hog("rta-hog")
+        pids["old"] = old.process.pid
+        await asyncio.sleep(5.5)
+        when["hog"] = await old.obey("burn 0.3")
+        await asyncio.sleep(3.7)
+        when["storm"] = await timer_storm()
+        await asyncio.sleep(3.2)
+        when["memory"] = await old.obey(f"memory {taken} 1.5")
+        await asyncio.sleep(4)
+        new = hog("rta-newcomer")
+        pids["new"] = new.process.pid
+        await asyncio.sleep(1.1)
+        when["newcomer"] = await new.obey("burn 0.3")
+
+    run = seen(measure(cpus=(MEASURED,), duration_ns=24 * S, during=provoke), when)
+    assert set(when) == {"hog", "storm", "memory", "newcomer"}
+    for what, (begin, end) in when.items():
+        outlier = run.outlier(what)
+        assert outlier.cpu == MEASURED and outlier.missed > 0, what
+        if what != "storm":  # it held the CPU for all of that time
+            assert outlier.latency_ns >= end - begin - 2 * PLAN.interval_ns, what
+            assert outlier.missed >= (end - begin) // PLAN.interval_ns - 2, what
+
+    # The threads by their names, first of all; one that was there before and one that came.
+    assert run.suspects("hog")[0] == f"threads rta-hog[{pids['old']}].busy"
+    assert run.suspects("newcomer")[0] == f"threads rta-newcomer[{pids['new']}].busy"
+    assert any(name.startswith(f"threads rta-hog[{pids['old']}].") for name in run.suspects("memory"))
+    busy = run.series("threads", f"rta-hog[{pids['old']}].busy")
+    assert run.during("hog", busy).sum() > 10 * np.median(run.away(busy))
+
+    timers = run.series("interrupts", f"cpu{MEASURED}.LOC")
+    assert run.during("storm", timers).max() > 2 * np.median(run.away(timers))
+    assert any("stress-ng" in name or name.endswith(".LOC") for name in run.suspects("storm"))
+
+    available = run.series("memory", "available")
+    before = available.values[np.searchsorted(available.mono_ns, when["memory"][0]) - 1]
+    assert before - run.during("memory", available).min() > (taken << 20) / 2
+    faults = run.series("threads", f"rta-hog[{pids['old']}].faults")
+    assert run.during("memory", faults).max() >= (taken << 20) // 4096 // 512  # huge pages fault once each
+
+    text = "\n".join(line for row in outliers.rows(run.findings, watched=True) for line in row[4])
+    assert f"threads rta-hog[{pids['old']}].busy" in text and "usually" in text
+
+
+def test_a_load_that_stands_still_is_seen_at_the_outlier_and_named(
+    measure: Measure, marked: Marked, hog: Callable[[str], Hog]
+) -> None:
+    if shutil.which("stress-ng") is None:
+        pytest.skip("stress-ng is not installed")
+    when: dict[str, tuple[int, int]] = {}
+
+    async def provoke(stop: StopRequest) -> None:
+        await until_measuring(marked)
+        old = hog("rta-hog")
+        await asyncio.sleep(4)
+        stopped = [pid for pid, line in marked.pids().items() if line.startswith("stress-ng")]
+        begin = time.monotonic_ns()
+        try:
+            for pid in stopped:
+                os.kill(pid, signal.SIGSTOP)
+            await asyncio.sleep(2.6)
+            when["hog"] = await old.obey("burn 0.3")
+            await asyncio.sleep(2.6)
+        finally:
+            when["still"] = begin, time.monotonic_ns()
+            for pid in stopped:
+                os.kill(pid, signal.SIGCONT)
+
+    # More time after the stop than before it: what is usual is not what there was most of.
+    asked = {"load": "", "loads": ("stress-ng:--cpu 1 --vm 1 --vm-bytes 8m",), "cpus": (MEASURED,)}
+    run = seen(measure(**asked, duration_ns=14 * S, during=provoke), when)
+    assert run.outlier("hog").missed > 0
+    use = run.series("load", "0.stress-ng.cpus")
+    begin, end = when["still"]
+    still = use.values[(use.mono_ns > begin + 3 * S // 2) & (use.mono_ns < end)]
+    assert still.size and still.max() < 0.01 < np.median(run.away(use))
+    assert run.during("hog", use).min() < 0.01  # at the outlier's own moment
+    assert_named(run, "stress-ng", begin)
+
+
+def assert_named(run: Seen, load: str, begin_ns: int) -> None:
+    window = next(check for check in run.findings.checks if check.id == "LOAD-WINDOW")
+    assert (window.severity, window.kind) == ("warning", "optimism"), window
+    (gap,) = (text for text in window.facts["gaps"] if text.startswith(load))
+    since_ns = window.facts["since_ns"][window.facts["gaps"].index(gap)]
+    assert re.search("did (nothing|no work) from", gap) and begin_ns - S <= since_ns <= begin_ns + 3 * S
+
+
+def test_a_load_that_hangs_for_want_of_a_worker_is_named(measure: Measure, marked: Marked) -> None:
+    """hackbench waits for ever for what a killed sender did not send, or turns round on it: it is alive and does no more work."""
+    if shutil.which("hackbench") is None:
+        pytest.skip("hackbench is not installed")
+    when: dict[str, tuple[int, int]] = {}
+
+    async def murder(stop: StopRequest) -> None:
+        await until_measuring(marked)
+        await asyncio.sleep(2.5)
+        while "still" not in when:
+            # The last one of a round is a sender: its receivers wait for what it did not send.
+            senders = [pid for pid, line in marked.pids().items() if line.startswith("/usr/bin/hackbench")]
+            if len(senders) < 10:
+                continue
+            try:
+                os.kill(max(senders), signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+            when["still"] = time.monotonic_ns(), time.monotonic_ns()
+
+    asked = {"load": "", "loads": ("hackbench:-g 1 -l 300",), "cpus": (MEASURED,)}
+    run = seen(measure(**asked, duration_ns=10 * S, during=murder), when)
+    (entry,) = run.recording.manifest.loads
+    assert entry.ended_ns >= run.recording.manifest.ended_ns - S, (
+        "it ended: its end is the gap, and no hang was left to find"
+    )
+    assert_named(run, "hackbench", when["still"][0])
