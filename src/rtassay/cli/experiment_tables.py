@@ -207,12 +207,19 @@ def result_text(result: dict[str, Any]) -> str:
             lines.append(f"worst {factor}: {worst['level']} ({star})")
     for row in combinations:
         if row.get("checks"):
-            fired = ", ".join(f"{check} ({severity})" for check, severity in sorted(row["checks"].items()))
+            known = {check: severity for check, severity in sorted(row["checks"].items()) if severity != "unknown"}
+            fired = [f"{check} ({severity})" for check, severity in known.items()]
+            fired += [f"{len(row['checks']) - len(known)} unknown"] if len(known) < len(row["checks"]) else []
             title = " ".join(str(row[key]) for key in varying)
-            lines += textwrap.wrap(f"checks, {title}: {fired}", _WIDTH, subsequent_indent="  ")
+            lines += textwrap.wrap(f"checks, {title}: {', '.join(fired)}", _WIDTH, subsequent_indent="  ")
     lines += _comparison_lines(result)
     if result["superseded"]:
         lines += ["", f"superseded, not counted: {', '.join(result['superseded'])}"]
+    card = result.get("scorecard")
+    if card is not None:
+        lines += ["", f"evidence grade {card['grade']['letter']}: {'; '.join(card['grade']['because'])}"]
+        for answer in card["answers"]:
+            lines += textwrap.wrap(f"{answer['question']} {answer['text']}", _WIDTH, subsequent_indent="  ")
     lines += ["", _acceptance_line(result)]
     return "\n".join(lines)
 

@@ -9,6 +9,8 @@ from rtassay.figures.data import words
 from rtassay.model.findings import Findings
 
 UNKNOWN = "unknown"
+# Labels of experiments that tell runs apart without saying anything to a reader.
+_NUMBERS = ("cell", "plan", "order")
 
 
 def value(findings: Findings, key: str) -> str | None:
@@ -36,7 +38,7 @@ def keys(findings: Sequence[Findings]) -> list[str]:
 def names(findings: Sequence[Findings]) -> list[str]:
     """A name per recording, all different: the first key, else pair of keys, that all have and
     none shares; else the kernel with the id."""
-    known = keys(findings)
+    known = [key for key in keys(findings) if key not in _NUMBERS]
     for chosen in (*((key,) for key in known[:-1]), *combinations(known[:-1], 2)):
         found = [tuple(value(one, key) for key in chosen) for one in findings]
         if all(None not in name for name in found) and len(set(found)) == len(found):

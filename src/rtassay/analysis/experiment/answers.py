@@ -27,7 +27,8 @@ def answers(facts: Facts, not_covered: Sequence[str]) -> tuple[Answer, ...]:
         Answer(BETTER, _better(facts)),
         Answer(UNCOVERED, f"{'; '.join(not_covered)}."),
         Answer(
-            REPEAT, f"{facts.result['repeat']} (all commands, the file and the versions are at the end of this page)."
+            REPEAT,
+            f"{facts.result['repeat']} (every command, the file and the versions: `rtassay experiment report`, at its end).",
         ),
     )
 
@@ -121,7 +122,13 @@ def _place(facts: Facts, one: Combination) -> str:
 
 def _better(facts: Facts) -> str:
     if not facts.compared:
-        return "Nothing was compared: no factor has two levels that were measured and are to be compared."
+        kernels = len(facts.design.asked_kernels) > 1 and not facts.design.levels.get("kernel")
+        why = (
+            "kernels were to be compared, and none was named (--kernel A --kernel B)"
+            if kernels
+            else "no factor to be compared has two levels"
+        )
+        return f"Nothing was compared: {why}."
     texts = []
     for one in facts.compared[:_MOST]:
         where = f" at {one.where}" if one.where else ""

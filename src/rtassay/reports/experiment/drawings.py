@@ -79,7 +79,7 @@ def tail(combinations: Sequence[Combination]) -> str:
         return ""
     low = 10.0 ** math.floor(math.log10(min(values)))
     high = max(10.0 ** math.ceil(math.log10(max(values) * 1.05)), low * 10)
-    left, right, top, height = 66, 10, 30 + 18 * -(-len(shown) // 3), 300
+    left, right, top, height = 84, 10, 30 + 18 * -(-len(shown) // 3), 300
     bottom = top + height
 
     def y_of(ns: float) -> float:

@@ -78,6 +78,7 @@ def _words(report: ExperimentReport) -> dict[str, Any]:
         "p": view.probability(card.p),
         "levels": [tuple(view.one_line(text, 400) for text in row) for row in report.levels],
         "repeat": result["repeat"],
+        "figures": words.figure_commands(report),
         "plan": result["plan"],
         "path": result["path"],
         "file": view.clean(report.file, 40_000),

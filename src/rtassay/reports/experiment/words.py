@@ -305,6 +305,22 @@ def order(report: ExperimentReport) -> str:
     return said.get(report.order, "not recorded")
 
 
+def figure_commands(report: ExperimentReport) -> list[str]:
+    """What draws this experiment for a paper: bars of the tail, curves, the latency plot, the table of a summary."""
+    combinations = report.scorecard.combinations
+    varying = [
+        f for f in ("kernel", "load", "scenario", "probe") if len({one.levels.get(f) for one in combinations}) > 1
+    ]
+    by = f" --by {varying[0]}" if varying else " --by load"
+    panels = f" --panels {varying[1]}" if len(varying) > 1 else ""
+    where = view.shell_line([f"{report.result['path']}/recordings"])
+    return [
+        f"rtassay figure tail {where}{by}{panels} -o tail.pdf",
+        f"rtassay figure cdf {where} -o cdf.pdf",
+        f"rtassay table summary {where} -o summary.md",
+    ]
+
+
 def fingerprints(report: ExperimentReport) -> list[tuple[str, list[tuple[str, str]]]]:
     """(board and kernel, its facts)."""
     return [
