@@ -9,7 +9,7 @@ from typing import Protocol
 
 from rtassay.boards.openssh import LinkLost
 from rtassay.boards.remote_process import RemoteProcess
-from rtassay.model.errors import BoardError
+from rtassay.model.errors import BoardError, RunLost
 
 _ACK_EVERY_S = 2.0
 _ENDS_S = 30.0
@@ -83,7 +83,7 @@ class SpooledProcess:
                 self._fetcher = None
                 await fetcher.end()
             if code != 0:
-                raise BoardError("the board lost a part of the run", _last(words), "what had arrived is kept")
+                raise RunLost("the board lost a part of the run", _last(words), "what had arrived is kept")
             await self._take_end()
         except (LinkLost, TimeoutError):
             await self._way.reach()
@@ -134,9 +134,7 @@ class SpooledProcess:
         if self._offset < total:
             return  # fetch again from there
         if lost:
-            raise BoardError(
-                f"the board had no room for {lost} bytes of {self.name}", "its budget or its disk was full"
-            )
+            raise RunLost(f"the board had no room for {lost} bytes of {self.name}", "its budget or its disk was full")
         self._words, _ = await self._way.output(["cat", f"{self.directory}/errors"])
         if not self._ended.done():
             self._ended.set_result(code)

@@ -20,7 +20,7 @@ from rtassay.boards.openssh import Link, LinkLost, Target
 from rtassay.boards.places import CONTACT_SCRIPT, Contact, all_places_script, contact_of, place_of, place_script
 from rtassay.boards.remote_process import RemoteProcess
 from rtassay.boards.spooled import SpooledProcess
-from rtassay.model.errors import BoardError, UsageError
+from rtassay.model.errors import BoardError, RunLost, UsageError
 
 _SMALL_FILE = 4 * 1024 * 1024
 _SHORT_S = 30.0
@@ -73,6 +73,7 @@ class SshBoard:
         self._free_bytes: int | None = None
         self._lease: Lease | None = None
         self._adopted: Mapping[str, Any] | None = None
+        self._goes_on: dict[str, Any] | None = None
         self._probe: str | None = None
         self._processes: list[RemoteProcess] = []
         self._spooled: dict[str, SpooledProcess] = {}
@@ -163,9 +164,9 @@ class SshBoard:
 
     @property
     def memory(self) -> dict[str, Any] | None:
-        """What `recall` needs to find again what was launched, after this process has died."""
+        """What `recall` needs to find again what was launched, after this process has died; once closed, if something goes on there."""
         if self._lease is None:
-            return None
+            return self._goes_on
         return {
             "directory": self._directory,
             "run": self._lease.run,
@@ -182,8 +183,10 @@ class SshBoard:
         spool = self._spool(name)
         known, code = await self.output(["cat", f"{spool}/pid"])
         if code != 0:
-            raise BoardError(
-                f"board '{self.name}' has nothing of '{name}' any more", f"{spool} is gone", "it was fetched or cleaned"
+            raise RunLost(
+                f"board '{self.name}' has nothing of '{name}' any more",
+                f"{spool} is gone",
+                "it was restarted or cleared since; what had arrived is kept: rtassay seal finishes it",
             )
         process = self._spooled[name] = SpooledProcess(self, name, spool, int(known.split()[2]), offset)
         return process
@@ -211,14 +214,17 @@ class SshBoard:
         link, self._link = self._link, None
         if link is None:
             return
+        left = self.memory
         try:
             if link.alive:
                 with contextlib.suppress(BoardError):
                     await self._leave(link, spooled)
+                    left = None
             elif not all(process.ended for process in spooled.values()):
                 self.notice(f"board '{self.name}' goes on without us; `rtassay run --attach` fetches what it measures")
         finally:
             self._probe = self._directory = self._lease = self._lost_at_s = None
+            self._goes_on = left
             await link.close()
 
     # ---- what a spooled process needs (spooled.Way) ----
@@ -280,8 +286,12 @@ class SshBoard:
             self._free_bytes = None if free_kib is None else free_kib * 1024
         else:
             self._directory = str(self._adopted["directory"])
-            self._probe = self._adopted.get("rtprobe")
+            # After a restart of the board it is gone with all that was in it, which `reattach` will say.
+            place = shlex.quote(self._directory)
+            await self._shell(f"[ -d {place} ] || mkdir -m 711 {place}")
         directory, standing = await self.standing()
+        if self._adopted is not None and Path(self._adopted.get("rtprobe") or "").name in standing.files:
+            self._probe = self._adopted["rtprobe"]
         self._check_free(standing)
         await self._take(directory, standing)
         await self._tidy(directory, standing)
@@ -385,7 +395,7 @@ class SshBoard:
         assert self._link is not None and self._contact is not None and self._lease is not None
         boot_id = (await self._link.ask("cat /proc/sys/kernel/random/boot_id")).decode(errors="replace").strip()
         if boot_id != self._contact.boot_id:
-            raise BoardError(
+            raise RunLost(
                 f"board '{self.name}' was restarted while it was in use",
                 f"its boot_id is now {boot_id}",
                 "what had arrived until then is kept; look at the board's power, its watchdog and its kernel log",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rtassay.boards.base import Board
@@ -192,9 +192,20 @@ async def facts_of_install(board: Board, release: str, root: str = "") -> dict[s
     return {part: part in words for part in ("kernel", "modules", "initrd")}
 
 
-async def switch_and_leave(board: Board, name: str, tell: Tell = lambda words: None) -> None:
+async def switch_and_leave(board: Board, name: str, tell: Tell = lambda words: None) -> Running:
     """`switch_kernel` for once, with the contact given up afterwards, whatever happened."""
     try:
-        await switch_kernel(board, name, tell=tell)
+        return await switch_kernel(board, name, tell=tell)
+    finally:
+        await _close(board)
+
+
+async def check_names(board: Board, names: Sequence[str]) -> None:
+    """Whether a board has a kernel of every name; it is opened and closed here. Raises UsageError that lists what there is."""
+    await board.open()
+    try:
+        kernels = await (await loader_of(board)).kernels(board)
+        for name in names:
+            resolve(kernels, name)
     finally:
         await _close(board)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -267,11 +268,13 @@ def _carry_out(path: Path, plan: ExperimentPlan, *, fail_fast: bool, quiet: bool
 async def _run(path: Path, plan: ExperimentPlan, fail_fast: bool, quiet: bool) -> tuple[Outcome, int | None]:
     """The outcome, and the signal that ended it early, if one did."""
     from rtassay.boards.known import resolve
-    from rtassay.boot.switch import switch_and_leave
+    from rtassay.boot.switch import check_names, switch_and_leave
     from rtassay.cli.experiment_progress import ExperimentView
     from rtassay.cli.experiment_result import judged
+    from rtassay.cli.judging import parser_for
     from rtassay.cli.seal import finish
     from rtassay.experiments.engine import Tools, carry_out
+    from rtassay.session.attach import attach, board_of
     from rtassay.session.control import StopRequest
 
     stop = StopRequest()
@@ -290,8 +293,24 @@ async def _run(path: Path, plan: ExperimentPlan, fail_fast: bool, quiet: bool) -
         judged(recording)
 
     view = ExperimentView(quiet=quiet)
+
+    def board(name: str) -> Any:
+        made = resolve(name)
+        made.notice = view.say
+        return made
+
+    async def attached(recording: Path, on_event: Any, stop: StopRequest) -> None:
+        await attach(board(board_of(recording)), recording, parser_for=parser_for, on_event=on_event, stop=stop)
+
     remote = any(cell.board != "local" for cell in plan.cells)
-    tools = Tools(board=resolve, finish=finish, settled=settled, switch=switch_and_leave if remote else None)
+    tools = Tools(
+        board=board,
+        finish=finish,
+        settled=settled,
+        switch=partial(switch_and_leave, tell=view.say) if remote else None,
+        kernel_names=check_names,
+        attach=attached,
+    )
     try:
         outcome = await carry_out(path, plan, tools, on_step=view, stop=stop, fail_fast=fail_fast)
     finally:

@@ -31,7 +31,7 @@ class ExperimentView:
     def __call__(self, step: Step) -> None:
         if self._quiet and step.phase not in ("failed", "warning"):
             return
-        passing = step.phase in ("running", "cooling")
+        passing = step.progress is not None or step.phase == "cooling"
         key = f"{step.phase} {step.cell.id if step.cell else ''} {step.progress.phase if step.progress else ''}"
         if passing and self._live:
             self._rewrite(_words(step))
@@ -40,6 +40,12 @@ class ExperimentView:
             self._next_s = time.monotonic() + _LINE_EVERY_S
             click.echo(_words(step), err=True)
         self._last = key
+
+    def say(self, sentence: str) -> None:
+        """Of a board: the link is lost, it boots."""
+        if not self._quiet:
+            self.close()
+            click.echo(sentence, err=True)
 
     def close(self) -> None:
         """Leave the last line standing."""

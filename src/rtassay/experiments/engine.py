@@ -6,18 +6,27 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rtassay.experiments.cooling import Cooled, cool_down
 from rtassay.experiments.directory import RECORDINGS, ExperimentLock, last_written_s
 from rtassay.experiments.journal import Journal, states
+from rtassay.experiments.kernels import CheckNames, Kernels, Switch
 from rtassay.experiments.matrix import OVERHEAD_NS, Cell, ExperimentPlan, estimate_ns
-from rtassay.experiments.recovery import Found, cut_off_while_measuring, ends_of, recover, unfinished
-from rtassay.model.errors import BoardError, RtassayError, UsageError
+from rtassay.experiments.recovery import (
+    Found,
+    cut_off_while_measuring,
+    ends_of,
+    left_on_boards,
+    recover,
+    unfinished,
+)
+from rtassay.model.errors import BoardError, RtassayError, RunLost
 from rtassay.model.manifest import Manifest
 from rtassay.model.units import NS_PER_S
-from rtassay.session.board_files import read_files
+from rtassay.session.attach import forget
 from rtassay.session.control import Interrupted, Progress, StopRequest
 from rtassay.session.run import run as run_session
 from rtassay.store import load_manifest
@@ -25,11 +34,10 @@ from rtassay.store import load_manifest
 # A killed host's probe and loads end by themselves within 3 s; telemetry was written within 2 s of the kill.
 _LEFTOVERS_END_S = 5.0
 _RETRY_PAUSES_S = (2.0, 10.0, 30.0)
-_RELEASE = "/proc/sys/kernel/osrelease"
 
 # A `boards.base.Board`: here it is only handed on to the session.
 Board = Any
-Switch = Callable[[Board, str], Awaitable[None]]
+Attach = Callable[[Path, Callable[[Progress], None], StopRequest], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +46,22 @@ class Tools:
 
     `settled`: hears of every recording that counts (to judge it); what it raises is passed on as a warning, the cell stands.
     `switch`: boots a board's kernel by the name of its entry and returns when it runs; None: kernels cannot be changed.
+    `kernel_names`: refuses names that a board does not know, before anything is measured. `attach`: goes on with a recording whose
+    board went on alone, and seals it.
     """
 
     board: Callable[[str], Board]
     finish: Callable[[Path], Manifest]
     settled: Callable[[Path], None] = lambda path: None
     switch: Switch | None = None
+    kernel_names: CheckNames | None = None
+    attach: Attach | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Where an experiment stands, for people. `phase`: waiting, booting, cooling, running, sealed, failed, adopted, superseded, warning.
+    """Where an experiment stands, for people. `phase`: waiting, fetching, booting, cooling, running, sealed, failed, adopted, superseded,
+    warning.
 
     `done` of `total` cells are sealed; `left_ns` is what the rest should take. `progress` is the session's, while one runs.
     """
@@ -121,22 +134,25 @@ class _Experiment:
         self._fail_fast = fail_fast
         self._cells = {cell.id: cell for cell in plan.cells}
         self._states = states(journal.entries, self._cells)
-        self._running_kernel: dict[str, str | None] = {}
+        self._kernels = Kernels(tools.board, tools.switch, tools.kernel_names)
+        self._lost: set[str] = set()
+        self._at_boot = False
         self._overheads_ns: list[int] = []
         self._failed: dict[str, str] = {}
 
     async def all(self) -> Outcome:
         """The order of an experiment."""
         await self._wait_for_leftovers()
+        await self._fetch()
         found = self._recover()
         self._plan_again("it was cut off before there was a recording")
-        await self._check_kernels()
+        await self._kernels.check(self._left())
         if not self._journal.entries:
             self._journal.add("planned", plan=self._hash, cells=len(self._cells), name=self._plan.name)
         self._journal.add("opened", left=len(self._left()), adopted=len(found.adopted))
         measured = 0
         for cell in self._plan.cells:
-            if self._states[cell.id].state == "sealed":
+            if self._states[cell.id].state == "sealed" or cell.board in self._lost:
                 continue
             if self._stop.asked.is_set() or (self._fail_fast and self._failed):
                 break
@@ -174,30 +190,31 @@ class _Experiment:
                 self._journal.add("superseded", cell=cell_id, why=why)
         self._states = states(self._journal.entries, self._cells)
 
-    async def _check_kernels(self) -> None:
-        """Kernels can be had: by the switch, or because the only one asked for runs already."""
-        if self._tools.switch is not None or not self._plan.needs_boot():
-            return
-        for name in dict.fromkeys(cell.board for cell in self._left()):
-            wanted = {cell.kernel for cell in self._left() if cell.board == name}
-            running = await self._release(name)
-            if wanted != {running}:
-                others = ", ".join(sorted(kernel for kernel in wanted if kernel not in (None, running)))
-                raise UsageError(
-                    f"board '{name}' runs kernel {running}; booting {others} is not possible",
-                    "this board has no way to choose the kernel it boots next",
-                    "leave `kernels` out and run the experiment once under each kernel, or name the one that runs",
-                )
-            self._running_kernel[name] = running
+    async def _fetch(self, board: str | None = None) -> bool:
+        """What boards (or one) went on measuring when the host or the link was lost; whether there was any.
 
-    async def _release(self, name: str) -> str:
-        board = self._tools.board(name)
-        await board.open()
-        try:
-            found = await read_files(board, await board.probe(), [_RELEASE])
-        finally:
-            await board.close()
-        return found.get(_RELEASE, b"").decode(errors="replace").strip()
+        Raises BoardError while one cannot be asked.
+        """
+        if self._tools.attach is None:
+            return False
+        found = False
+        for recording, cell in left_on_boards(self._path, self._cells, self._hash):
+            if board not in (None, cell.board):
+                continue
+            found = True
+            self._tell("fetching", cell, text=f"what '{cell.board}' measured by itself")
+            try:
+                await self._tools.attach(recording, partial(self._progress, "fetching", cell), self._stop)
+            except RunLost as error:
+                forget(recording)
+                self._tell("warning", cell, text=str(error))
+            except BoardError as error:
+                raise BoardError(
+                    f"board '{cell.board}' holds the rest of {recording.name}, and it cannot be fetched now",
+                    str(error),
+                    f"resume when it can be reached; to give that run up: rtassay seal {recording}",
+                ) from error
+        return found
 
     async def _cell(self, cell: Cell, *, first: bool) -> None:
         """One cell, tried again while that may help."""
@@ -215,13 +232,21 @@ class _Experiment:
             self._failed[cell.id] = why
             self._tell("failed", cell, text=why)
             if not again:
-                return
+                break
+        if self._at_boot and not self._stop.asked.is_set() and not await self._kernels.answers(cell.board):
+            self._lost.add(cell.board)
+            self._tell("warning", cell, text=f"board '{cell.board}' did not come back; its other cells wait for resume")
 
     async def _attempt(self, cell: Cell, *, cooled: bool) -> tuple[str | None, bool]:
         """None, or why it failed and whether another attempt may help. A stopped cell has not failed."""
         begun = time.monotonic_ns()
         paused_ns = 0
+        self._at_boot = False
         try:
+            if await self._fetch(cell.board):
+                self._recover()
+                if self._states[cell.id].state == "sealed":
+                    return None, False
             await self._boot(cell)
             cooling = None if cooled else await self._cool(cell)
             paused_ns = time.monotonic_ns() - begun
@@ -238,7 +263,9 @@ class _Experiment:
             self._plan_again(str(error))
             return None, False
         except RtassayError as error:
-            return self._failure(cell, f"{error}", again=isinstance(error, BoardError))
+            self._kernels.doubt(cell.board)
+            words = str(error) if error.hint is None else f"{error}; {error.hint}"
+            return self._failure(cell, words, again=isinstance(error, BoardError))
         except Exception as bug:
             # A bug that one cell brings out must not cost the night: it is journaled, and the others go on.
             return self._failure(cell, f"a bug in rtassay: {type(bug).__name__}: {bug}", again=False)
@@ -272,10 +299,11 @@ class _Experiment:
             cell.plan,
             home=self._path / RECORDINGS,
             labels=self.labels(cell, attempt),
-            on_event=lambda progress: self._tell("running", cell, progress=progress),
+            on_event=partial(self._progress, "running", cell),
             stop=self._stop,
             isolated=cell.isolated,
             lanes=cell.lanes,
+            accept=self._kernels.accept(cell),
         )
         return result.path
 
@@ -289,16 +317,20 @@ class _Experiment:
         return own | {key: str(value) for key, value in numbers.items()} | levels
 
     async def _boot(self, cell: Cell) -> None:
-        if cell.kernel is None or (self._running_kernel.get(cell.board) == cell.kernel and not cell.fresh_boot):
-            return
-        if self._tools.switch is None:
-            if self._running_kernel.get(cell.board) == cell.kernel:
-                return  # a fresh boot was asked for and cannot be had; the recordings' boot_id tells (ONE-BOOT)
-            raise BoardError(f"kernel {cell.kernel} cannot be booted on '{cell.board}'")
-        self._tell("booting", cell, text=cell.kernel)
-        self._running_kernel.pop(cell.board, None)
-        await self._tools.switch(self._tools.board(cell.board), cell.kernel)
-        self._running_kernel[cell.board] = cell.kernel
+        """Bounded by the switch itself; a second Ctrl-C does not wait for the board."""
+        self._at_boot = True
+        work = asyncio.ensure_future(self._kernels.boot(cell, lambda text: self._tell("booting", cell, text=text)))
+        abort = asyncio.ensure_future(self._stop.aborted.wait())
+        try:
+            await asyncio.wait({work, abort}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                raise Interrupted("aborted while the board was booting")
+            await work
+        finally:
+            for waiting in (work, abort):
+                waiting.cancel()
+            await asyncio.gather(work, abort, return_exceptions=True)
+        self._at_boot = False
 
     async def _cool(self, cell: Cell) -> Cooled | None:
         most_ns = self._plan.cool_down_most_ns
@@ -332,6 +364,9 @@ class _Experiment:
         sealed = len(self._cells) - len(self._left())
         failed = tuple((self._cells[cell], why) for cell, why in self._failed.items())
         return Outcome(sealed, len(self._cells), failed, self._stop.asked.is_set(), found)
+
+    def _progress(self, phase: str, cell: Cell, progress: Progress) -> None:
+        self._tell(phase, cell, progress=progress)
 
     def _tell(self, phase: str, cell: Cell | None = None, *, progress: Progress | None = None, text: str = "") -> None:
         left = self._left()

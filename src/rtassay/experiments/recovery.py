@@ -13,6 +13,7 @@ from rtassay.experiments.journal import CellState, Journal, states
 from rtassay.experiments.matrix import Cell
 from rtassay.model.errors import BoardError, RtassayError
 from rtassay.model.manifest import Manifest
+from rtassay.session.attach import attachable
 from rtassay.store import is_running, load_manifest
 from rtassay.store.paths import MANIFEST, recordings
 
@@ -30,14 +31,18 @@ class Found:
 
 
 def recover(path: Path, cells: dict[str, Cell], plan_hash: str, journal: Journal, finish: Finish) -> Found:
-    """Go through the recordings that the journal has not settled. `finish` seals one whose measurement was whole."""
+    """Go through the recordings that the journal has not settled. `finish` seals one whose measurement was whole.
+
+    Those of which a board still holds the rest are left for `left_on_boards`.
+    """
+    elsewhere = {recording for recording, _ in left_on_boards(path, cells, plan_hash)}
     known = states(journal.entries, cells)
     settled = {state.recording for state in known.values() if state.recording is not None}
     settled |= {recording for state in known.values() for recording in state.superseded}
     adopted, superseded = [], []
     for recording in recordings(path / RECORDINGS):
         recording_id = recording.name.removesuffix(".rta")
-        if recording_id in settled or is_running(recording):
+        if recording_id in settled or recording in elsewhere or is_running(recording):
             continue
         if not (recording / MANIFEST).exists():
             # Killed before its first byte: nobody's.
@@ -59,6 +64,19 @@ def recover(path: Path, cells: dict[str, Cell], plan_hash: str, journal: Journal
             journal.add("superseded", cell=cell.id, recording=recording_id, why=why)
             superseded.append(recording_id)
     return Found(tuple(adopted), tuple(superseded))
+
+
+def left_on_boards(path: Path, cells: dict[str, Cell], plan_hash: str) -> list[tuple[Path, Cell]]:
+    """Recordings of this plan that a board went on with alone, oldest first: to be fetched before they are judged."""
+    found = []
+    for recording in attachable(path / RECORDINGS):
+        with contextlib.suppress(RtassayError):
+            manifest = load_manifest(recording)
+            cell = cells.get(manifest.labels.get("cell", ""))
+            ours = cell is not None and manifest.labels.get("plan") == plan_hash
+            if cell is not None and ours and not manifest.sealed and not is_running(recording):
+                found.append((recording, cell))
+    return found
 
 
 def cut_off_while_measuring(path: Path, known: Mapping[str, CellState]) -> bool:

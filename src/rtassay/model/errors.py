@@ -50,3 +50,7 @@ class BoardError(RtassayError):
     """Board, transport, environment or a full disk (exit 3)."""
 
     exit_code = EXIT_BOARD
+
+
+class RunLost(BoardError):
+    """What a board should hold of a run is gone for good: asking again will not help (exit 3)."""

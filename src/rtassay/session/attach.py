@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtassay.model.errors import BoardError, CorruptRecording, UsageError
+from rtassay.model.errors import BoardError, CorruptRecording, RunLost, UsageError
 from rtassay.model.events import End, Facts, Second
 from rtassay.session import host_clock, inventory
 from rtassay.session.board_files import read_files
@@ -75,7 +75,7 @@ async def attach(
     """Fetch what is missing, wait for the end of the measurement, and seal.
 
     A first request to stop ends the measurement in order, a second leaves everything as it is. Raises UsageError (nothing to attach
-    to, or another process is at it), BoardError (board not reached, or it lost the run), Interrupted.
+    to, or another process is at it), BoardError (board not reached), RunLost (nothing is left of it there), Interrupted.
     """
     known = _memory(path)
     writer = RecordingWriter.resume(path)
@@ -174,7 +174,7 @@ class _Attached:
             process = await self._board.reattach(name, self._writer.written(file))
         except BoardError as error:
             if name == PROBE and not self._writer.stream_bytes:
-                raise BoardError(
+                raise RunLost(
                     "nothing was measured",
                     "its host died before the probe was started",
                     "begin anew; this recording is empty",

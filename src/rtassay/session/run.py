@@ -45,11 +45,13 @@ async def run(
     stop: StopRequest | None = None,
     isolated: bool = False,
     lanes: int | None = None,
+    accept: Callable[[Mapping[str, Any]], None] = lambda inventory: None,
 ) -> RunResult:
     """Measure once and leave a sealed recording in the directory `home`.
 
     `plan.load` may be `auto`. `isolated` measures the CPUs the kernel isolates, `lanes` only the first so many CPUs. `on_event`
-    hears of every phase and, while measuring, once a second.
+    hears of every phase and, while measuring, once a second. `accept` sees the board's inventory before anything is started there;
+    what it raises ends the run.
 
     Whatever happens, load and monitors have ended when this returns or raises, and the recording is sealed or plainly not.
     Raises UsageError (nothing was started), BoardError (board, disk, or the probe's own words), Interrupted (stopped before
@@ -57,7 +59,7 @@ async def run(
     """
     started = _Run(board, plan, home, labels, note, on_event, stop or StopRequest())
     try:
-        return await started.all(isolated=isolated, lanes=lanes)
+        return await started.all(isolated=isolated, lanes=lanes, accept=accept)
     finally:
         await started.end_everything()
 
@@ -89,12 +91,13 @@ class _Run:
         self._clock: dict[str, int | float | None] | None = None
         self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def all(self, *, isolated: bool, lanes: int | None) -> RunResult:
+    async def all(self, *, isolated: bool, lanes: int | None, accept: Callable[[Mapping[str, Any]], None]) -> RunResult:
         """The order of a run."""
         self._tell("inventory")
         self._board.synced = self._sync
         await self._board.open()
         prepared = await self._or_stopped(prepare(self._board, self._asked, isolated=isolated, lanes=lanes))
+        accept(prepared.inventory)
         await self._look_at_the_clock(prepared)
         writer = self._writer = RecordingWriter.create(self._home, self._manifest(prepared), prepared.probe.stream_file)
         try:
@@ -271,6 +274,8 @@ class _Run:
         """Nothing we started is left on the board when this returns. Harmless when all has ended."""
         with contextlib.suppress(RtassayError, OSError):
             await self._board.close()
+            if self._writer is not None and self._board.memory is None:
+                attach.forget(self._writer.path)
         readers = self._loads.readers
         readers += [part.reader for part in (self._telemetry, self._measurement) if part is not None]
         for reader in readers:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from rtassay.experiments.files import parse
 from rtassay.experiments.journal import read_journal, states
 from rtassay.experiments.matrix import ExperimentPlan, make_plan
 from rtassay.experiments.status import status_of
-from rtassay.model.errors import BoardError, UsageError
+from rtassay.model.errors import BoardError, RunLost, UsageError
 from rtassay.model.manifest import LaneEntry, Manifest, Plan, Source
 from rtassay.session.control import Interrupted, RunResult, StopRequest
 from rtassay.store.manifests import save_manifest
@@ -65,6 +66,29 @@ class FakeBoard:
     async def close(self) -> None: ...
     async def probe(self) -> str:
         return "rtprobe"
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What a switch says that it booted."""
+
+    release: str
+    version: str = "#1 SMP PREEMPT_RT"
+
+
+def files_of(release: str | None) -> Callable[..., Any]:
+    """Stands for read_files; None: the board does not answer."""
+
+    async def read_files(board: Any, rtprobe: str, paths: Any) -> dict[str, bytes]:
+        if release is None:
+            raise BoardError("no answer")
+        known = {
+            "/proc/sys/kernel/osrelease": f"{release}\n",
+            "/proc/version": f"Linux version {release} #1 SMP PREEMPT_RT",
+        }
+        return {path: known[path].encode() for path in paths}
+
+    return read_files
 
 
 @pytest.fixture
@@ -203,24 +227,161 @@ def test_a_second_whole_recording_of_a_cell_does_not_count(carried: Any) -> None
 def test_kernels_are_booted_when_they_change_and_afresh_if_asked(carried: Any, tmp_path: Path) -> None:
     booted: list[str] = []
 
-    async def switch(board: Any, kernel: str) -> None:
+    async def switch(board: Any, kernel: str) -> Runs:
         booted.append(kernel)
+        return Runs(kernel)
 
-    text = 'repeats = 2\nkernels = ["a", "b"]\nreboot = "each-block"\n' + TWO
+    text = 'repeats = 2\nboards = ["far"]\nkernels = ["a", "b"]\nreboot = "each-block"\n' + TWO
     outcome, _, _ = carried(FakeSession("duration"), text, switch=switch)
     assert outcome.complete
     assert booted == ["a", "b", "b", "a"]
 
 
-def test_a_kernel_that_does_not_boot_fails_its_cells_only(carried: Any) -> None:
-    async def switch(board: Any, kernel: str) -> None:
+def test_a_kernel_that_does_not_boot_fails_its_cells_only(carried: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def switch(board: Any, kernel: str) -> Runs:
         if kernel == "b":
             raise BoardError("b does not boot")
+        return Runs(kernel)
 
-    text = 'retries = 0\nkernels = ["a", "b"]\n' + TWO
+    text = 'retries = 0\nboards = ["far"]\nkernels = ["a", "b"]\n' + TWO
+    monkeypatch.setattr("rtassay.experiments.kernels.read_files", files_of("a"))
     outcome, _, _ = carried(FakeSession("duration"), text, switch=switch)
     assert outcome.sealed == 2
     assert {cell.kernel for cell, _ in outcome.failed} == {"b"}
+
+
+def test_a_board_that_does_not_come_back_ends_its_cells_until_resume(
+    carried: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are left as they were: `resume` measures them when the board is back."""
+    booted: list[str] = []
+
+    async def switch(board: Any, kernel: str) -> Runs:
+        booted.append(kernel)
+        if kernel == "b":
+            raise BoardError("not back after 600 s", "gone", "switch it off and on")
+        return Runs(kernel)
+
+    text = 'order = "as-written"\nrepeats = 2\nboards = ["far"]\nkernels = ["a", "b"]\nretries = 0\n[[loads]]\nname = "idle"\n'
+    monkeypatch.setattr("rtassay.experiments.kernels.read_files", files_of(None))
+    outcome, path, steps = carried(FakeSession("duration"), text, switch=switch)
+    assert booted == ["a", "b"] and outcome.sealed == 2
+    ((_, why),) = outcome.failed
+    assert why == "not back after 600 s: gone; switch it off and on"
+    assert any("did not come back" in step.text for step in steps)
+    assert status_of(path).counts == {"sealed": 2, "running": 0, "failed": 1, "planned": 1}
+
+    async def works(board: Any, kernel: str) -> Runs:
+        return Runs(kernel)
+
+    outcome, _, _ = carried(FakeSession("duration"), text, switch=works)
+    assert outcome.complete
+
+
+def test_the_kernel_is_checked_before_every_run_and_booted_again_if_it_is_another(
+    carried: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    booted: list[str] = []
+    inventories = [Runs("a"), Runs("other"), Runs("a"), Runs("a", "#1 SMP PREEMPT_DYNAMIC"), Runs("a"), Runs("a")]
+
+    class Looks(FakeSession):
+        async def __call__(self, *args: Any, accept: Any, **others: Any) -> RunResult:
+            runs = inventories.pop(0)
+            accept({"kernel": {"release": runs.release, "version": f"Linux version {runs.release} {runs.version}"}})
+            return await super().__call__(*args, **others)
+
+    async def switch(board: Any, kernel: str) -> Runs:
+        booted.append(kernel)
+        return Runs(kernel)
+
+    text = 'repeats = 4\nboards = ["far"]\nkernels = ["a"]\n[[loads]]\nname = "idle"\n'
+    outcome, _, steps = carried(Looks("duration"), text, switch=switch)
+    assert outcome.complete and inventories == []
+    assert booted == ["a", "a", "a"]
+    whys = [step.text for step in steps if step.phase == "failed"]
+    assert len(whys) == 2 and all("not a (a)" in why for why in whys)
+
+
+def test_after_a_failure_the_board_is_asked_what_it_runs(carried: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    booted: list[str] = []
+
+    async def switch(board: Any, kernel: str) -> Runs:
+        booted.append(kernel)
+        return Runs(kernel)
+
+    text = 'repeats = 2\nboards = ["far"]\nkernels = ["a"]\n[[loads]]\nname = "idle"\n'
+    for now, boots in (("a", ["a"]), ("fell-back", ["a", "a"])):
+        booted.clear()
+        monkeypatch.setattr("rtassay.experiments.kernels.read_files", files_of(now))
+        outcome, path, _ = carried(
+            FakeSession("duration", BoardError("was restarted"), "duration"), text, switch=switch
+        )
+        assert outcome.complete and booted == boots
+        shutil.rmtree(path)
+
+
+def test_a_name_of_no_kernel_is_refused_before_anything_is_measured(carried: Any) -> None:
+    asked: list[Any] = []
+
+    async def names(board: Any, wanted: Any) -> None:
+        asked.append(list(wanted))
+        raise UsageError("there is no kernel 'b' on this board")
+
+    async def switch(board: Any, kernel: str) -> Runs:
+        raise AssertionError("booted")
+
+    session = FakeSession("duration")
+    with pytest.raises(UsageError, match="no kernel 'b'"):
+        carried(session, 'boards = ["far"]\nkernels = ["a", "b"]\n' + TWO, switch=switch, kernel_names=names)
+    assert asked == [["a", "b"]] and not session.labels
+
+
+def test_what_a_board_measured_alone_is_fetched_before_it_is_judged(carried: Any) -> None:
+    """A host that died left an unsealed recording; its board came to the end by itself."""
+    text = 'retries = 0\nboards = ["far"]\n' + TWO
+    outcome, path, _ = carried(FakeSession(BoardError("gone")), text)
+    idle, cpu = plan_of(text).cells
+    labels = {"cell": idle.id, "plan": plan_of(text).hash}
+    left = write(path / RECORDINGS, idle.plan, labels, sealed=False, wall_end=None).path
+    (left / "attach.json").write_text("{}")
+    tried: list[str] = []
+
+    async def unreachable(recording: Path, on_event: Any, stop: Any) -> None:
+        raise BoardError("cannot log in to far")
+
+    with pytest.raises(BoardError, match="cannot log in to far") as caught:
+        carried(FakeSession("duration"), text, attach=unreachable)
+    assert caught.value.hint and "resume" in caught.value.hint
+    assert status_of(path).superseded == ()
+
+    async def fetched(recording: Path, on_event: Any, stop: Any) -> None:
+        tried.append(recording.name)
+        manifest = store.load_manifest(recording)
+        (recording / "attach.json").unlink()
+        save_manifest(recording, replace(manifest, sealed=True, wall_end="2026-11-21T00:00:01Z"))
+
+    session = FakeSession("duration")
+    outcome, _, steps = carried(session, text, attach=fetched)
+    assert outcome.complete and tried == [left.name]
+    assert [row["cell"] for row in session.labels] == [cpu.id]
+    assert {step.phase for step in steps} >= {"fetching", "adopted"}
+
+
+def test_what_a_board_has_lost_is_superseded(carried: Any) -> None:
+    text = 'retries = 0\nboards = ["far"]\n' + TWO
+    outcome, path, _ = carried(FakeSession(BoardError("gone")), text)
+    idle, _ = plan_of(text).cells
+    labels = {"cell": idle.id, "plan": plan_of(text).hash}
+    left = write(path / RECORDINGS, idle.plan, labels, sealed=False, wall_end=None)
+    (left.path / "attach.json").write_text("{}")
+
+    async def lost(recording: Path, on_event: Any, stop: Any) -> None:
+        raise RunLost("board 'far' was restarted")
+
+    outcome, _, steps = carried(FakeSession("duration"), text, attach=lost)
+    assert outcome.complete and status_of(path).superseded == (left.id,)
+    assert any("was restarted" in step.text for step in steps)
+    assert not (left.path / "attach.json").exists()
 
 
 def test_cells_but_the_first_wait_for_the_board_to_cool(carried: Any, monkeypatch: pytest.MonkeyPatch) -> None:
