@@ -184,7 +184,8 @@ class _Threads:
 
     def __init__(self, recording: Recording, rows: tuple[LaneFindings, ...]) -> None:
         ours = {lane.entry.tid for lane in recording.lanes}
-        self._ours = tuple(f"[{tid}]" for tid in ours if tid is not None)
+        # Our own lanes; guards, which sleep above everything by design; and what writes our samples, which has a check of its own.
+        self._ours = (*(f"[{tid}]" for tid in ours if tid is not None), "\0")
         self._facts = {s.name: s for s in recording.telemetry if self._is_fact(s)}
         self._readings = _grid(recording, _THREADS)
 
@@ -194,9 +195,10 @@ class _Threads:
 
     def tells_of(self, series: Series) -> bool:
         """Whether it is no quantity that could be high or low: a fact of a thread, or the lanes' own CPU time."""
-        return series.monitor == _THREADS and (
-            self._is_fact(series) or series.name.rpartition(".")[0].endswith(self._ours or ("\0",))
-        )
+        return series.monitor == _THREADS and (self._is_fact(series) or self._is_ours(series.name.rpartition(".")[0]))
+
+    def _is_ours(self, thread: str) -> bool:
+        return thread.startswith(("rtprobe[", "rtprobe-writer[")) or thread.endswith(self._ours)
 
     def cpu_of(self, name: str) -> int | None:
         """Where the thread of that series ran when it was last looked at."""
@@ -210,7 +212,7 @@ class _Threads:
         until = _until(self._readings, stall.woken_ns)
         for name, series in self._facts.items():
             thread, _, what = name.rpartition(".")
-            if what != "priority" or not len(series.values) or thread.endswith(self._ours or ("\0",)):
+            if what != "priority" or not len(series.values) or self._is_ours(thread):
                 continue
             first = int(np.asarray(series.mono_ns)[0])
             here = self.cpu_of(name)

@@ -30,7 +30,8 @@ class Monitor(Protocol):
     for what is dear or hardly changes. All are read by one `rtprobe watch`, in their order.
 
     A monitor may also have `describing`, those of its paths that only say what the others mean (the name of a sensor): a board
-    that has nothing else of it has nothing to watch.
+    that has nothing else of it has nothing to watch. One with `may_be_silent` has watched even if it never had anything to tell;
+    any other then has the state `no readings`.
     """
 
     name: str

@@ -49,6 +49,7 @@ class KernelLogMonitor:
 
     name = "kernel-log"
     paths: tuple[str, ...] = ("@kmsg",)
+    may_be_silent = True
     past, at_once, in_all = 100, 50, 1000
 
     def __init__(self) -> None:

@@ -160,6 +160,23 @@ def _changed(before: Any, after: Any) -> Any:
     return after
 
 
+def monitor_rows(recording: Recording) -> Rows:
+    """What every monitor of the run gave, or why it gave nothing; those that the board does not have in one row."""
+    rows: Rows = []
+    absent = []
+    for name, entry in recording.manifest.monitors.items():
+        if entry.state == "not available":
+            absent.append(view.one_line(name, 40))
+            continue
+        told = [f"{view.count(entry.readings)} readings"] if entry.readings else []
+        told += [f"{view.count(entry.messages)} messages"] if entry.messages else []
+        text = f"{entry.state}: {', '.join(told)}" if told else entry.state
+        rows.append((view.one_line(name, 40), view.one_line(f"{text} ({entry.why})" if entry.why else text, 200)))
+    if absent:
+        rows.append(("not available on this board", ", ".join(absent)))
+    return rows
+
+
 def damage_rows(recording: Recording) -> Rows:
     """What the stream lost on its way, if anything."""
     damage = recording.manifest.damage

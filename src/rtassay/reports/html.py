@@ -130,6 +130,7 @@ def _words(findings: Findings, recording: Recording) -> dict[str, Any]:
         "load_columns": loads.COLUMNS,
         "load_parts": loads.part_rows(recording),
         "load_part_columns": loads.PART_COLUMNS,
+        "monitors": details.monitor_rows(recording),
         "inventory": details.inventory_rows(recording),
         "commands": details.commands(findings, recording),
         "versions": details.version_rows(findings, recording),

@@ -182,6 +182,13 @@ def _conditions(findings: Findings, recording: Recording) -> list[str]:
     damage = details.damage_rows(recording)
     if damage:
         parts += ["### Damage to the stream", _pairs(("", "Lost"), damage)]
+    monitors = details.monitor_rows(recording)
+    if monitors:
+        parts.append(
+            "<details><summary>What was watched</summary>\n\n"
+            + _pairs(("Monitor", "It gave"), monitors)
+            + "\n\n</details>"
+        )
     inventory = details.inventory_rows(recording)
     if inventory:
         parts.append(

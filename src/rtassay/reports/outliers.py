@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rtassay.model.findings import Coincidence, Findings, Outlier
 from rtassay.model.units import format_time
 from rtassay.reports import view
@@ -37,12 +39,24 @@ def rows(findings: Findings, *, watched: bool) -> list[tuple[str, str, str, str,
 
 
 def in_words(findings: Findings) -> str | None:
-    """The worst one in a sentence; None where nothing coincided with any."""
+    """The worst one in a sentence, and where nothing coincided with it the next with which something did; None where that is none."""
     for outlier in findings.outliers:
-        if why := _why(outlier):
-            name = view.label_of(findings, outlier.lane)
-            return f"{format_time(outlier.latency_ns)} on {name} at {outlier.at_s:.1f} s, with {why[0]}"
+        near = [hit for hit in outlier.coincidences if not _elsewhere(hit, outlier.cpu)]
+        if why := (*(_coincidence(hit) for hit in near), *_said(outlier)):
+            told = f"{_where(findings, outlier)}, with {why[0]}"
+            worst = findings.outliers[0]
+            return told if outlier is worst else f"{_where(findings, worst)}, {NOTHING}; {told}"
     return None
+
+
+def _where(findings: Findings, outlier: Outlier) -> str:
+    return f"{format_time(outlier.latency_ns)} on {view.label_of(findings, outlier.lane)} at {outlier.at_s:.1f} s"
+
+
+def _elsewhere(hit: Coincidence, cpu: int | None) -> bool:
+    """Whether it was seen on another CPU than the outlier."""
+    match = re.match(r"cpu(\d+)\.", hit.name)
+    return match is not None and cpu is not None and int(match[1]) != cpu
 
 
 def _lanes(findings: Findings, outlier: Outlier) -> str:
@@ -52,14 +66,17 @@ def _lanes(findings: Findings, outlier: Outlier) -> str:
 
 
 def _why(outlier: Outlier) -> tuple[str, ...]:
-    said = tuple(f"kernel log: {view.one_line(text, 160)}" for text in outlier.messages)
-    return tuple(_coincidence(hit) for hit in outlier.coincidences) + said
+    return (*(_coincidence(hit) for hit in outlier.coincidences), *_said(outlier))
+
+
+def _said(outlier: Outlier) -> tuple[str, ...]:
+    return tuple(f"kernel log: {view.one_line(text, 160)}" for text in outlier.messages)
 
 
 def _coincidence(hit: Coincidence) -> str:
     if hit.monitor == "threads" and hit.name.endswith(".priority"):
         thread = view.one_line(hit.name.removesuffix(".priority"), 80)
-        return f"real-time thread {thread} of priority {hit.value:.0f} appeared"
+        return f"a new real-time thread, {thread} of priority {hit.value:.0f}"
     unit, factor = _FOR_PEOPLE.get(hit.unit, ("" if hit.unit == "1" else f" {hit.unit}", 1.0))
     how = "high" if hit.value >= hit.usual else "low"
     often = f"as {how} in {hit.as_far} of {hit.of} other readings" if hit.as_far else f"never else as {how}"

@@ -20,7 +20,7 @@ _TOP_STEPS = 60
 _ENVELOPE_POINTS = 4000
 _MARKS = 600
 _TELEMETRY_POINTS = 4800
-_SERIES_PER_CHART = 16
+_SERIES_PER_CHART = 12
 _CHARTS = 14
 # What a reader looks for first stands first; a monitor that is not named here follows.
 _ORDER = (
@@ -28,8 +28,14 @@ _ORDER = (
     "memory", "firmware", "clock",
 )  # fmt: skip
 _FOR_PEOPLE = {"ratio": ("%", 100.0), "Hz": ("MHz", 1e-6), "B": ("MB", 1e-6), "bytes": ("MB", 1e-6), "1": ("", 1.0)}
-# Facts about a thread or a file, not quantities that a curve would show.
-_NOT_DRAWN = {("threads", "priority"), ("threads", "cpu")}
+# Facts about a thread or a file, not quantities that a curve would show; what watching cost is told in words.
+_NOT_DRAWN = {("threads", "priority"), ("threads", "cpu"), ("cost", "busy")}
+# Their series begin with the first event: what is missing was 0.
+_ABSENT_IS_ZERO = ("interrupts", "softirqs", "threads")
+# A mean over the time since the reading before, not a value of its moment.
+_MEANS = ("ratio", "CPUs", "1/s")
+# Clocks that are slewed wander by so much all the time.
+_STILL_NS = 1000.0
 
 
 def coalesce(histogram: Histogram, unit_ns: int) -> tuple[Any, Any, Any]:
@@ -207,7 +213,8 @@ def telemetry(recording: Recording) -> list[dict[str, Any]]:
         return []
     groups: dict[tuple[str, str], list[Series]] = {}
     for series in recording.telemetry:
-        if len(series.mono_ns) and (series.monitor, series.name.rpartition(".")[2]) not in _NOT_DRAWN:
+        drawn = (series.monitor, series.name.rpartition(".")[2]) not in _NOT_DRAWN
+        if drawn and len(series.mono_ns) and _tells(series):
             groups.setdefault((series.monitor, series.unit), []).append(series)
     rank = {monitor: place for place, monitor in enumerate(_ORDER)}
     chosen = sorted(groups.items(), key=lambda item: rank.get(item[0][0], len(rank)))[:_CHARTS]
@@ -224,7 +231,9 @@ def telemetry(recording: Recording) -> list[dict[str, Any]]:
         kept = lively[:_SERIES_PER_CHART]
         shown_unit, factor = _FOR_PEOPLE.get(unit, (unit, 1.0))
         lines = [
-            {"name": s.name, "v": _bucket_means(s, origin, step, factor)} for s in group if any(s is k for k in kept)
+            {"name": s.name, "v": _bucket_means(s, origin, step, factor, end)}
+            for s in group
+            if any(s is k for k in kept)
         ]
         charts.append(
             {
@@ -238,17 +247,32 @@ def telemetry(recording: Recording) -> list[dict[str, Any]]:
     return charts
 
 
-def _bucket_means(series: Series, origin: int, step: int, factor: float) -> list[float | int | None]:
+def _tells(series: Series) -> bool:
+    """A curve that lies on zero from end to end says what its absence says; guards of ours sleep above everything by design."""
+    if series.monitor == "threads" and series.name.startswith("rtprobe["):
+        return False
+    values = np.nan_to_num(np.asarray(series.values, dtype=np.float64))
+    return bool((np.abs(values) > _STILL_NS).any() if series.unit == "ns" else values.any())
+
+
+def _bucket_means(series: Series, origin: int, step: int, factor: float, end: int) -> list[float | int | None]:
+    """Means per bucket of time up to the last reading of all; None where there was none, 0 where that means that nothing happened."""
     times = np.asarray(series.mono_ns, dtype=np.int64)
     values = np.asarray(series.values, dtype=np.float64) * factor
+    silent = 0 if series.monitor in _ABSENT_IS_ZERO else None
+    if series.unit in _MEANS or series.unit.endswith("/s"):
+        # It stands where most of the time lies that it speaks of.
+        spacing = NS_PER_S if silent is not None or len(times) < 2 else int(np.median(np.diff(times)))
+        times = times - spacing // 2
     bucket = (times - origin) // step
     good = (bucket >= 0) & np.isfinite(values)
     if not good.any():
         return []
-    size = int(bucket[good].max()) + 1
+    last = int(bucket[good].max())
+    size = max(last, (end - origin - NS_PER_S // 2) // step if silent is not None else last) + 1
     total = np.bincount(bucket[good], values[good], size)
     number = np.bincount(bucket[good], minlength=size)
-    return [rounded(t / n, 4) if n else None for t, n in zip(total.tolist(), number.tolist(), strict=True)]
+    return [rounded(t / n, 4) if n else silent for t, n in zip(total.tolist(), number.tolist(), strict=True)]
 
 
 def judged_lane(findings: Findings, recording: Recording) -> int:

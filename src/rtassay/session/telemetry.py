@@ -102,12 +102,12 @@ class SeriesKeeper:
         }
         refused = next((_said(path, number) for path, number in failed.items() if number not in _NOT_THERE), None)
         if any(_matches(path, asked) for path in self._contents for asked in telling):
-            return MonitorEntry(
-                state="watched",
-                readings=sum(len(times) for (name, *_), (times, _) in self._columns.items() if name == monitor.name),
-                messages=sum(message.monitor == monitor.name for message in self.messages),
-                why=self.cut_short or refused,
-            )
+            readings = sum(len(times) for (name, *_), (times, _) in self._columns.items() if name == monitor.name)
+            messages = sum(message.monitor == monitor.name for message in self.messages)
+            why = self.cut_short or refused
+            if readings or messages or getattr(monitor, "may_be_silent", False):
+                return MonitorEntry("watched", readings, messages, why)
+            return MonitorEntry("no readings", why=why or "what was read told nothing")
         silent = self.cut_short or (None if self._contents or self._errors else "the watch said nothing")
         if refused is not None or silent is not None:
             return MonitorEntry("refused", why=refused or silent)

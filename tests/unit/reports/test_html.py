@@ -8,11 +8,14 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import examples
+import numpy as np
 import pytest
 from test_text_formats import empty_example
 
-from rtassay.model.findings import CheckResult
-from rtassay.reports import details, loads, view
+from rtassay.model.findings import CheckResult, Coincidence, Outlier
+from rtassay.model.manifest import MonitorEntry
+from rtassay.model.recording import Series
+from rtassay.reports import details, loads, outliers, view
 from rtassay.reports.html import HtmlReport, embed
 
 EXAMPLES = examples.all_examples()
@@ -198,6 +201,76 @@ def test_64_lanes_of_a_day_stay_under_400_kb():
 
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!-- \u2028 \u2029 ]]> {{ 7*7 }} ${1} \"' & \u202e \x00 \ud800"
+
+
+def test_an_hour_of_all_monitors_and_many_threads_stays_under_400_kb():
+    findings, recording = examples.holds()
+    rng, seconds = np.random.default_rng(4), 3600
+    origin = recording.lanes[0].entry.first_due_ns
+    times = origin + np.arange(seconds, dtype=np.int64) * 10**9
+
+    def row(monitor, name, unit):
+        return Series(monitor, name, unit, times, rng.random(seconds) * 1e5)
+
+    units = {
+        "cpu": "ratio",
+        "threads": "ratio",
+        "interrupts": "1/s",
+        "softirqs": "1/s",
+        "temperature": "degC",
+        "frequency": "Hz",
+    }
+    units |= {
+        "switches": "1/s",
+        "memory": "B",
+        "pressure": "ratio",
+        "cooling": "1",
+        "raspberry": "1",
+        "clock": "ns",
+        "load": "CPUs",
+    }
+    many = tuple(row(monitor, f"cpu{i}.{monitor}", unit) for monitor, unit in units.items() for i in range(40))
+    page = page_of((findings, replace(recording, telemetry=many)))[1]
+    assert len(page.encode()) < 400_000
+
+
+def test_what_broke_it_and_what_was_watched_is_told():
+    findings, recording = examples.holds()
+    hog = Coincidence("threads", "hog[7].busy", "ratio", 0.3, 0.002, 0, 40)
+    came = Coincidence("threads", "storm[8].priority", "1", 95.0, 0.0, 0, 40)
+    far = Coincidence("interrupts", "cpu1.RES", "1/s", 900.0, 10.0, 1, 40)
+    lane = findings.lanes[0]
+    moments = [
+        Outlier(lane.name, 0, 7.25, 900_000, 0, (), (far,), ()),
+        Outlier(lane.name, 0, 3.5, 800_000, 1, (), (hog, came), ("RT throttling activated",)),
+    ]
+    told = outliers.in_words(replace(findings, outliers=tuple(moments)))
+    assert told == (
+        "900us on CPU0 at 7.2 s, no reading of the monitors stood out; "
+        "800us on CPU0 at 3.5 s, with threads hog[7].busy 30%, usually 0.2% (never else as high)"
+    )
+    assert outliers.in_words(replace(findings, outliers=(replace(moments[1], coincidences=(came,)),))) == (
+        "800us on CPU0 at 3.5 s, with a new real-time thread, storm[8] of priority 95"
+    )
+    assert outliers.in_words(replace(findings, outliers=(moments[0],))) is None
+    monitors = {
+        "cpu": MonitorEntry("watched", readings=1200),
+        "kernel-log": MonitorEntry("watched"),
+        "firmware": MonitorEntry("no readings", why="what was read told nothing"),
+        "cooling": MonitorEntry("not available", why="nothing there"),
+        "raspberry": MonitorEntry("not available", why="nothing there"),
+    }
+    watched = replace(recording, manifest=replace(recording.manifest, monitors=monitors))
+    assert details.monitor_rows(watched) == [
+        ("cpu", "watched: 1,200 readings"),
+        ("kernel-log", "watched"),
+        ("firmware", "no readings (what was read told nothing)"),
+        ("not available on this board", "cooling, raspberry"),
+    ]
+    page, _ = page_of((replace(findings, outliers=tuple(moments)), watched))
+    text = " ".join(" ".join(page.text).split())
+    assert "hog[7].busy 30%" in text and "no readings (what was read told nothing)" in text
+    assert "kernel log: RT throttling activated" in text
 
 
 def hostile_example():

@@ -1,5 +1,7 @@
 """Reductions for plots keep counts and extremes, and stay small."""
 
+from dataclasses import replace
+
 import examples
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from rtassay.model.recording import Histogram
+from rtassay.model.recording import Histogram, Series
 from rtassay.reports import series
 
 
@@ -93,13 +95,59 @@ def test_marks_lie_at_their_due_time():
     assert lanes[3]["t"][worst] == (3 * examples.INTERVAL_NS // 4 + 700_000 * examples.INTERVAL_NS) // 1_000_000
 
 
-def test_telemetry_is_bounded_and_names_what_it_leaves_out():
-    from dataclasses import replace
+S = 10**9
 
+
+def drawn(*telemetry):
+    """Charts of a recording with just these, their readings at seconds after the origin."""
+    _, recording = examples.holds()
+    origin = series.origin_ns(recording)
+    rows = [
+        Series(
+            monitor, name, unit, np.array([origin + round(at * S) for at in values]), np.array(list(values.values()))
+        )
+        for monitor, name, unit, values in telemetry
+    ]
+    return {chart["title"]: chart for chart in series.telemetry(replace(recording, telemetry=tuple(rows)))}
+
+
+def test_what_moves_never_is_not_drawn():
+    some = {at + 0.5: 1.0 for at in range(10)}
+    nothing = dict.fromkeys(some, 0.0)
+    charts = drawn(
+        ("cpu", "all.busy", "ratio", some),
+        ("memory", "swap_in", "pages/s", nothing),
+        ("clock", "realtime.offset", "ns", dict.fromkeys(some, 12.0)),
+        ("cost", "watch.busy", "ratio", some),
+        ("threads", "rtprobe[7].busy", "ratio", some),
+        ("threads", "irq/39[8].priority", "1", {0.5: 50.0}),
+    )
+    assert set(charts) == {"cpu"}
+    assert "clock" in drawn(("clock", "realtime.offset", "ns", {0.5: 0.0, 1.5: 2e9}))
+
+
+def test_a_mean_is_drawn_over_the_time_it_speaks_of_and_a_value_at_its_moment():
+    means = {0.98: 1.0, 2.02: 2.0, 2.99: 3.0, 4.01: 4.0}  # a reading is never quite on time
+    charts = drawn(("cpu", "all.busy", "ratio", means), ("temperature", "cpu", "degC", {1.3: 50.0, 2.3: 51.0}))
+    assert charts["cpu"]["lines"][0]["v"] == [100, 200, 300, 400]
+    assert charts["temperature"]["lines"][0]["v"] == [None, 50, 51]
+
+
+def test_an_interrupt_or_thread_without_a_reading_was_silent_but_a_temperature_is_not_known():
+    charts = drawn(
+        ("cpu", "all.busy", "ratio", {at + 1.0: 1.0 for at in range(6)}),
+        ("threads", "hog[7].busy", "ratio", {3.0: 0.3}),
+        ("temperature", "cpu", "degC", {1.3: 50.0, 4.3: 51.0}),
+    )
+    assert charts["threads"]["lines"][0]["v"] == [0, 0, 30, 0, 0, 0]
+    assert charts["temperature"]["lines"][0]["v"] == [None, 50, None, None, 51]
+
+
+def test_telemetry_is_bounded_and_names_what_it_leaves_out():
     _, recording = examples.holds()
     one = recording.telemetry[0]
     many = tuple(replace(one, name=f"irq{i}", values=one.values * (i + 1)) for i in range(40))
     (chart,) = series.telemetry(replace(recording, telemetry=many))
-    assert chart["left_out"] == 24 and [line["name"] for line in chart["lines"]] == [f"irq{i}" for i in range(24, 40)]
+    assert chart["left_out"] == 28 and [line["name"] for line in chart["lines"]] == [f"irq{i}" for i in range(28, 40)]
     assert chart["unit"] == "%" and max(chart["lines"][-1]["v"]) == pytest.approx(40 * 100 * one.values.max(), rel=0.01)
     assert series.telemetry(replace(recording, telemetry=())) == []

@@ -106,6 +106,15 @@ def test_a_name_without_a_value_is_nothing_to_watch() -> None:
     assert keeper.entries()["temperature"] == MonitorEntry("refused", why=f"{ZONE}/temp: No data available")
 
 
+def test_what_was_read_and_told_nothing_was_not_watched_but_a_silent_log_was() -> None:
+    keeper = SeriesKeeper([FrequencyMonitor(), KernelLogMonitor()])
+    keeper.take([FileContent(1, FREQUENCY, 0, b"<unknown>\n"), FileContent(1, "@kmsg", 0, b"")])
+    assert keeper.entries() == {
+        "frequency": MonitorEntry("no readings", why="what was read told nothing"),
+        "kernel-log": MonitorEntry("watched"),
+    }
+
+
 def test_a_watch_that_ended_early_is_no_pass() -> None:
     keeper = SeriesKeeper([FrequencyMonitor(), KernelLogMonitor()])
     keeper.take([FileContent(10, FREQUENCY, 0, b"600000\n")])
