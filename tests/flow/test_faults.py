@@ -150,25 +150,34 @@ KILLED_LOADS = {
 KILL_SEED = int(os.environ.get("RTASSAY_TEST_SEED") or time.time_ns() % 10**6)
 
 
-@pytest.mark.parametrize("name", [*KILLED_LOADS, *KILLED_LOADS])
+@pytest.mark.parametrize("measuring", [False, True], ids=["anywhere", "measuring"])
+@pytest.mark.parametrize("name", KILLED_LOADS)
 def test_a_host_killed_at_any_moment_leaves_nothing(
-    name: str, marked: Marked, tmp_path: Path, request: pytest.FixtureRequest
+    name: str, measuring: bool, marked: Marked, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """Ten kill points. The moment comes from the seed, which a failure shows; RTASSAY_TEST_SEED repeats it."""
+    """Ten kill points: five at any moment from the start on, five while probe, loads and monitors surely run. The moment comes from the
+    seed, which a failure shows; RTASSAY_TEST_SEED repeats it."""
     program = KILLED_LOADS[name][0].partition(":")[0]
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not installed")
-    moment = random.Random(f"{KILL_SEED} {request.node.name}").uniform(0.3, 5.0)
+    moment = random.Random(f"{KILL_SEED} {request.node.name}").uniform(0.3, 2.0 if measuring else 5.0)
     print(f"RTASSAY_TEST_SEED={KILL_SEED}: {request.node.name} is killed after {moment:.3f} s")
     specs = [spec.replace("PORT", str(free_port())) for spec in KILLED_LOADS[name]]
     with driver(tmp_path, load="", loads=specs, duration_ns=120 * S) as host:
+        if measuring:
+            read_until(host, "measure")
+            marked.wait_for("cyclic", without=["guard"])
         time.sleep(moment)
         assert host.poll() is None, host.stderr and host.stderr.read()
-        seen = set(marked.pids())
+        seen = marked.pids()
         host.kill()
         host.wait()
         marked.wait_gone(timeout_s=15)
     assert host.pid in seen  # the mark was there to be found
+    if measuring:
+        for words in (["cyclic"], ["watch", "--every"], *([spec.partition(":")[0]] for spec in specs)):
+            alive = [line for line in seen.values() if all(word in line for word in words) and "guard" not in line]
+            assert alive, (words, seen)
     for path in tmp_path.glob("*.rta"):
         manifest = store.load_manifest(path)
         assert not manifest.sealed and not store.is_running(path)

@@ -163,7 +163,8 @@ class LoadEntry:
 @dataclass(frozen=True, slots=True)
 class MonitorEntry:
     """What became of one monitor. `state`: `watched`, `no readings` (it was read, and nothing in it was understood, or it was too
-    short a time to tell), `not available` (the board has no such files) or `refused` (no permission, unreadable); `readings` and `messages` count what it gave; `why` names the first path and its error."""
+    short a time to tell), `not available` (the board has no such files) or `refused` (no permission, unreadable); `readings` and
+    `messages` count what it gave; `why` names the first path and its error."""
 
     state: str
     readings: int = 0
