@@ -24,9 +24,16 @@ class QemuBoard(SshBoard):
         self._user = user
 
     async def open(self) -> None:
+        self._find()
+        await super().open()
+
+    async def clean(self, *, force: bool = False) -> list[str]:
+        self._find()
+        return await super().clean(force=force)
+
+    def _find(self) -> None:
         if self._target is None:
             found = machine.find(self._wanted)
             assert found is not None
             self.name = f"{PREFIX}{found.name}"
             self._target = Target(f"{self._user}@{found.name}", None, found.ssh_options)
-        await super().open()
