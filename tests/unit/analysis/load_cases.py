@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rtassay.model.manifest import WorkPart
 
 from .build import MS, SECOND, counted_lane, recording
@@ -95,6 +97,16 @@ CASES_OF_LOADS: list[Case] = [
         "stress-ng did no work from 19.5s into the run",
     ),
     ("LOAD-WINDOW", lambda: under(load(), telemetry={"load/0.stress-ng.work": [9e5] * 58}), "pass", None, ""),
+    (
+        "LOAD-WINDOW",
+        lambda: under(
+            replace(load(), name="command"),
+            telemetry={"load/0.command.cpus": [2.0] * 60, "load/0.command.work": [1.0] * 20 + [float("nan")] * 40},
+        ),
+        "pass",
+        None,
+        "command ran from begin to end",
+    ),
     ("LOAD-WINDOW", lambda: under(load(), telemetry={"load/0.stress-ng.cpus": [2.0, 0.0] * 30}), "pass", None, ""),
     ("LOAD-UNKNOWN", watching, "unknown", None, "was declared"),
     ("LOAD-UNKNOWN", lambda: watching(labels={}), "pass", None, "no load was planned"),

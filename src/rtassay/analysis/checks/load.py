@@ -22,6 +22,8 @@ _LEAST_BUSY = 2
 _LEAST_READINGS = 5
 # So many times the usual time between two words on work: then none is done.
 _FAR_LONGER = 6
+# A person's own command may take as long as it likes for a round: only its CPU time tells.
+_UNEVEN = ("command",)
 
 
 def planned(context: Context) -> bool:
@@ -137,7 +139,7 @@ def _stopped(context: Context, window: tuple[int, int]) -> list[tuple[str, int]]
         use, work = (of.get(f"{index}.{load.name}.{quantity}") for quantity in ("cpus", "work"))
         did = "did nothing"
         still = None if use is None else _still(use)
-        if still is None and work is not None:
+        if still is None and work is not None and load.name not in _UNEVEN:
             did, still = "did no work", _still(work) or _silent(work, window)
         if still is not None:
             begin, length = format_time(max(0, still[0] - window[0])), format_time(still[1])
