@@ -83,7 +83,7 @@ class SpooledProcess:
                 self._fetcher = None
                 await fetcher.end()
             if code != 0:
-                raise RunLost("the board lost a part of the run", _last(words), "what had arrived is kept")
+                raise RunLost("the board lost a part of the run", _last(words))
             await self._take_end()
         except (LinkLost, TimeoutError):
             await self._way.reach()

@@ -186,7 +186,7 @@ class SshBoard:
             raise RunLost(
                 f"board '{self.name}' has nothing of '{name}' any more",
                 f"{spool} is gone",
-                "it was restarted or cleared since; what had arrived is kept: rtassay seal finishes it",
+                "it was restarted or cleared since; rtassay seal finishes what had arrived",
             )
         process = self._spooled[name] = SpooledProcess(self, name, spool, int(known.split()[2]), offset)
         return process
@@ -398,7 +398,7 @@ class SshBoard:
             raise RunLost(
                 f"board '{self.name}' was restarted while it was in use",
                 f"its boot_id is now {boot_id}",
-                "what had arrived until then is kept; look at the board's power, its watchdog and its kernel log",
+                "look at the board's power, its watchdog and its kernel log",
             )
         if b"ours" not in await self._link.ask(self._as_root(leases.beat_script(self._directory or "", self._lease))):
             _, standing = await self.standing()

@@ -109,11 +109,16 @@ async def switch_kernel(
     before = await running(board)
     await loader.use_once(board, kernel)
     tell(f"rebooting {board.name} into {kernel.title} ({loader.name})")
+    # What the transport says of a lost link is meant for measurements: here it is lost on purpose.
+    notice, board.notice = board.notice, lambda words: None
     try:
-        await loader.reboot(board)
+        try:
+            await loader.reboot(board)
+        finally:
+            await _close(board)
+        after = await _back(board, loader, kernel, before, back_within_s)
     finally:
-        await _close(board)
-    after = await _back(board, loader, kernel, before, back_within_s)
+        board.notice = notice
     tell(f"{board.name} is back: {after.release} {'(PREEMPT_RT)' if after.rt else ''}".rstrip())
     await loader.take_back(board)  # a loader that could not write its environment would boot it for ever
     if not _is(kernel, after):
@@ -169,9 +174,9 @@ async def _back(board: Board, loader: BootLoader, kernel: Kernel, before: Runnin
 
 def _way_out(loader: BootLoader) -> str:
     return (
-        "switch the board off and on: the choice was for one boot, the default was not changed "
-        + ("(if config.txt.rtassay lies on the card, rename it to config.txt); " if loader.name == "raspberry" else "")
-        + "then look at its console while it boots"
+        "switch the board off and on: the choice was for one boot, the default was not changed"
+        + (" (if config.txt.rtassay lies on the card, rename it to config.txt)" if loader.name == "raspberry" else "")
+        + "; then look at its console while it boots"
     )
 
 

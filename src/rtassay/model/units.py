@@ -69,6 +69,8 @@ def format_time(ns: int | float) -> str:
     ):
         if size < limit:
             return f"{ns / factor:.4g}{unit}"
+    if size >= 1000 * NS_PER_H:
+        return f"{ns / NS_PER_H:.0f}h"
     return f"{ns / NS_PER_H:.3g}h" if size >= NS_PER_H else f"{ns / (60 * NS_PER_S):.3g}min"
 
 

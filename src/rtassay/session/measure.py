@@ -102,6 +102,8 @@ class Measurement:
         if code == _EXIT_BOARD and words:
             raise BoardError(words)
         why = words or (f"ended by signal {code - _EXIT_SIGNALLED}" if code > _EXIT_SIGNALLED else f"exit code {code}")
+        if code == _EXIT_SIGNALLED + signal.SIGKILL:
+            why += ", as the kernel ends programs when memory runs out: `dmesg` on the board tells"
         raise BoardError(f"{name} did not come to its end", why)
 
     async def _read(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from rtassay import __version__
 from rtassay.boards.base import Board
-from rtassay.model.errors import BoardError, RtassayError
+from rtassay.model.errors import BoardError, RtassayError, RunLost
 from rtassay.model.manifest import Manifest, Plan
 from rtassay.session import attach, host_clock, inventory
 from rtassay.session.board_files import read_files, take_file
@@ -190,8 +190,9 @@ class _Run:
         if writer.stream_bytes == 0:
             await self.end_everything()
             shutil.rmtree(writer.path, ignore_errors=True)
-        elif isinstance(error, RtassayError) and error.hint is None:
-            error.hint = f"what was measured until then is in {writer.path}, unsealed; `rtassay seal` finishes it"
+        elif isinstance(error, RunLost) or (isinstance(error, RtassayError) and error.hint is None):
+            kept = f"what was measured until then is in {writer.path}, unsealed; `rtassay seal` finishes it"
+            error.hint = kept if error.hint is None else f"{error.hint}; {kept}"
 
     async def _collect(self, prepared: Prepared) -> None:
         """The load ends after the probe, so that the measurement lies inside it; then what may have changed is read again."""
