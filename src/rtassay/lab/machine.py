@@ -29,6 +29,14 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,30}")
 _STATE = "board.json"
 _CONFIG = "ssh_config"
 _ENDS_WITHIN_S = 10.0
+# A reset ends QEMU, and a new one goes on with the same disk: a power cycle, with nothing left of the boot before. (Within one QEMU
+# the boot loader copies its kernel over pages of translated code at some 10 kB a second.) What was switched off stays so.
+_POWER = """
+while :; do
+  setpriv --pdeathsig KILL "$@" || exit $?
+  tail -c 400 console.log | grep -q 'reboot: Power down' && exit 0
+done
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +195,8 @@ def _qemu(
     arch = image.arch
     # TCG always: where KVM is nested it can hang without an error.
     argv = [arch.qemu, *arch.machine, "-accel", "tcg,thread=multi", "-smp", str(cpus), "-m", f"{memory_mib}M"]
-    argv += ["-nodefaults", "-display", "none", "-serial", f"file:{directory / 'console.log'}"]
+    argv += ["-nodefaults", "-display", "none", "-no-reboot"]
+    argv += ["-chardev", f"file,id=console,path={directory / 'console.log'},append=on", "-serial", "chardev:console"]
     argv += ["-qmp", f"unix:{directory / 'qmp'},server=on,wait=off"]
     argv += ["-netdev", f"user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{port}-:22"]
     argv += ["-device", "virtio-net-pci,id=net0,netdev=net,romfile=", "-device", "virtio-rng-pci"]
@@ -216,7 +225,12 @@ def _spawn(words: Sequence[str], directory: Path, lifetime_s: int, with_parent: 
     bound = ["setpriv", "--pdeathsig", "KILL"] if with_parent else ["timeout", "-k", "10", str(lifetime_s)]
     with (directory / "qemu.log").open("wb") as log:
         return subprocess.Popen(
-            [*bound, *words], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            [*bound, "sh", "-c", _POWER, "sh", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            cwd=directory,
         )
 
 
