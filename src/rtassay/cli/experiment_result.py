@@ -56,6 +56,7 @@ def report_of(path: Path, *, save: bool = False) -> ExperimentReport:
         except BoardError as error:
             click.echo(f"rtassay: {error}", err=True)
     plan = status.plan
+    measured = _measured(status, work)
     return ExperimentReport(
         result=result,
         scorecard=scorecard,
@@ -65,6 +66,7 @@ def report_of(path: Path, *, save: bool = False) -> ExperimentReport:
         order=plan.order,
         seed=plan.seed,
         levels=_levels(status),
+        told={one.recording.manifest.id: _told(one) for one in measured},
         created=max((str(cell.ended) for _, cell in status.cells if cell.ended), default=""),
     )
 
@@ -190,6 +192,13 @@ def _measured(status: Status, work: _Work) -> list[Measured]:
                 Measured(cell.id, levels, cell.repeat, cell.order, work.opened(path), findings, isolated=cell.isolated)
             )
     return found
+
+
+def _told(one: Measured) -> tuple[str, str]:
+    """The run's worst wake-up and the work of its loads, in the words of its own report."""
+    from rtassay.reports import loads, outliers
+
+    return outliers.worst(one.findings) or "", loads.in_words(one.recording) or ""
 
 
 def _commands(plan: ExperimentPlan, design: Design) -> tuple[tuple[str, str, str], ...]:

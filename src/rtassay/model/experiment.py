@@ -5,7 +5,7 @@ Part of the object `rtassay experiment show --json` prints (schema rtassay/exper
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rtassay.model.comparison import BootVariance, Comparison
@@ -182,7 +182,8 @@ class Compared:
 @dataclass(frozen=True, slots=True)
 class ExperimentReport:
     """Everything a report of an experiment shows. `result`: the object of schema rtassay/experiment/1; `file`: the experiment file's
-    text; `commands`: (combination, rtassay run, command on the board); `levels`: (factor, level, what it is, what it runs)."""
+    text; `commands`: (combination, rtassay run, command on the board); `levels`: (factor, level, what it is, what it runs);
+    `told`: recording id -> (its worst wake-up with what coincided, the work of its loads), in words, empty where nothing is known."""
 
     result: dict[str, Any]
     scorecard: Scorecard
@@ -193,3 +194,4 @@ class ExperimentReport:
     seed: int | None
     created: str
     levels: tuple[tuple[str, str, str, str], ...] = ()
+    told: dict[str, tuple[str, str]] = field(default_factory=dict)

@@ -49,6 +49,11 @@ def in_words(findings: Findings) -> str | None:
     return None
 
 
+def worst(findings: Findings) -> str | None:
+    """The worst one in a sentence, whether anything coincided with it or not; None where none is known."""
+    return in_words(findings) or (f"{_where(findings, findings.outliers[0])}, {NOTHING}" if findings.outliers else None)
+
+
 def _where(findings: Findings, outlier: Outlier) -> str:
     return f"{format_time(outlier.latency_ns)} on {view.label_of(findings, outlier.lane)} at {outlier.at_s:.1f} s"
 

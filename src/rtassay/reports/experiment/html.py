@@ -100,6 +100,8 @@ def _tables(report: ExperimentReport) -> dict[str, Any]:
         "latency_rows": words.latency_rows(card.combinations),
         "run_columns": words.RUN_COLUMNS,
         "run_rows": words.run_rows(report),
+        "worst_columns": words.WORST_COLUMNS,
+        "worst_rows": words.worst_rows(report),
         "spread_columns": words.SPREAD_COLUMNS,
         "spread_rows": words.spread_rows(card.combinations),
         "kpis": [

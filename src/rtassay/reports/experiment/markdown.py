@@ -30,6 +30,7 @@ class MarkdownExperiment:
         lines += ["Latency in us, all runs and CPUs pooled:", "", *_table(words.LATENCY_COLUMNS, latency), ""]
         lines += _comparisons(report)
         lines += ["## Scorecard", "", *_table(("KPI", "Where", "Value", "95 % interval", "Remark"), _kpis(report)), ""]
+        lines += ["## What held it up", "", *_table(words.WORST_COLUMNS, words.worst_rows(report)), ""]
         spread = words.spread_rows(card.combinations)
         if spread:
             lines += ["## Between runs (us)", "", *_table(words.SPREAD_COLUMNS, spread), ""]

@@ -161,6 +161,20 @@ def run_rows(report: ExperimentReport) -> list[tuple[str, ...]]:
     return rows
 
 
+WORST_COLUMNS = ("", "Worst wake-up of its worst run", "Work of the loads in that run", "Recording")
+
+
+def worst_rows(report: ExperimentReport) -> list[tuple[str, ...]]:
+    """Of every combination the run with the largest maximum: what its own report says of that moment, and where to read on."""
+    rows: list[tuple[str, ...]] = []
+    for one in report.scorecard.combinations:
+        run = max((run for run in one.runs if run.max_ns is not None), key=lambda run: run.max_ns or 0, default=None)
+        if run is not None:
+            moment, work = report.told.get(run.id, ("", ""))
+            rows.append((one.title, moment or "no wake-up stood out, or its moment is not known", work or "-", run.id))
+    return rows
+
+
 SPREAD_COLUMNS = ("", "Runs", "Boots", "Of", "Lowest run", "Highest run", "Highest / lowest", "CV", "ICC of boots")
 
 

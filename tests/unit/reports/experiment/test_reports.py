@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 
@@ -146,3 +147,19 @@ def test_an_unfinished_experiment_has_a_report_too(sealed: int) -> None:
     said = text_of(page(sealed=sealed))
     assert f"{sealed} of 20 cells sealed" in said
     assert len(page(sealed=sealed).encode()) < 500_000
+
+
+def test_the_worst_run_of_every_combination_says_what_held_it_up_and_where_to_read_on() -> None:
+    report = made().report
+    worst = {
+        one.title: max(one.runs, key=lambda run: run.max_ns or 0) for one in report.scorecard.combinations if one.runs
+    }
+    one = next(iter(worst.values()))
+    told = replace(report, told={one.id: ("9ms on CPU1, with <script>", "stress-ng 5 bogo ops")})
+    rows = words.worst_rows(told)
+    assert [row[0] for row in rows] == list(worst)
+    assert [row[-1] for row in rows] == [run.id for run in worst.values()]
+    assert [row[1:3] for row in rows if row[-1] == one.id] == [("9ms on CPU1, with <script>", "stress-ng 5 bogo ops")]
+    html, markdown = (reports.load(name)().render(told).decode() for name in ("html", "markdown"))
+    assert "9ms on CPU1, with &lt;script&gt;" in html and "with <script>" not in html
+    assert "stress-ng 5 bogo ops" in markdown
