@@ -29,6 +29,7 @@ import ctypes, os, time
 ctypes.CDLL(None).prctl(15, b"rta-test-hog", 0, 0, 0)
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(7))
+print("ready", flush=True)
 end = time.monotonic() + 20
 while time.monotonic() < end:
     until = time.monotonic() + 0.01
@@ -83,8 +84,9 @@ def test_what_this_machine_has_and_what_a_test_provokes_is_seen(
         Path("/dev/kmsg").write_text(f"<4>rtassay test {marked.value}: a warning while the probe measures\n")
         seen["to_ns"] = time.monotonic_ns()
 
-    with subprocess.Popen([sys.executable, "-c", HOG]) as hog:
+    with subprocess.Popen([sys.executable, "-c", HOG], stdout=subprocess.PIPE) as hog:
         try:
+            assert hog.stdout is not None and hog.stdout.readline() == b"ready\n"  # the inventory is to find it
             result = measure(
                 cpus=(measured,),
                 load="builtin:cpu",
