@@ -47,6 +47,7 @@ class ScriptedBoard:
         self.release, self.boot = "6.1", 1
         self._boots = list(boots)
         self.went_down = False
+        self.notice: Callable[[str], None] = lambda words: None
 
     async def open(self) -> None:
         if not self.went_down:
