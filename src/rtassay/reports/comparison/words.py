@@ -68,7 +68,9 @@ def ratio(value: float | None) -> str:
         return f"{value:.2f}" if value >= 1.995 else f"{value:.3f}"
     if value < 1:
         return f"{value:#.3g}"
-    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+    if value < 1000:
+        return f"{value:.3g}"
+    return f"{value:,.0f}" if value < 100_000 else f"{value:.1e}"
 
 
 def interval(row: QuantileRatio) -> str:
