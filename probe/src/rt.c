@@ -129,6 +129,14 @@ int64_t rt_cpu_ns(pid_t tid)
 
 /* --- clock and sleep --- */
 
+/* A moment long past: no time goes by. */
+static int sleep_works(void)
+{
+	int error = rt_sleep_until(0);
+
+	return error == EINTR ? 0 : error;
+}
+
 #if defined(SYS_clock_nanosleep_time64)
 /* 32 bit: kernels before 5.1 have only the call with a 32-bit second (good until 2038 of uptime, which is for ever here). musl
  * renames that call, so that nobody takes it for the one with its own struct timespec. */
@@ -139,11 +147,12 @@ int64_t rt_cpu_ns(pid_t tid)
 #endif
 static bool sleep_is_old;
 
-void rt_choose_sleep(void)
+int rt_choose_sleep(void)
 {
 	int64_t past[2] = { 0, 0 };
 
 	sleep_is_old = syscall(SYS_clock_nanosleep_time64, CLOCK_MONOTONIC, TIMER_ABSTIME, past, NULL) && errno == ENOSYS;
+	return sleep_works();
 }
 
 int rt_sleep_until(int64_t ns)
@@ -156,8 +165,9 @@ int rt_sleep_until(int64_t ns)
 	return rc ? errno : 0;
 }
 #else
-void rt_choose_sleep(void)
+int rt_choose_sleep(void)
 {
+	return sleep_works();
 }
 
 int rt_sleep_until(int64_t ns)

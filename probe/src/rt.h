@@ -29,8 +29,9 @@ int64_t rt_cpu_ns(pid_t tid);                               /* of a thread of th
 const char *rt_policy_name(int policy);
 void json_obtained(struct json *j, const char *key, const struct obtained *got);
 
-/* Sleeps on CLOCK_MONOTONIC; 0, or errno (EINTR: a signal came). rt_choose_sleep first, once, before any thread. */
-void rt_choose_sleep(void);
+/* Sleeps on CLOCK_MONOTONIC; 0, or errno (EINTR: a signal came). rt_choose_sleep first, once, before any thread: 0, or the
+ * errno with which every sleep would fail, and a lane would spin and call that measuring. */
+int rt_choose_sleep(void);
 int rt_sleep_until(int64_t ns);
 
 struct clock_facts {

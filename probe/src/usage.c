@@ -138,7 +138,8 @@ void usage_watch(int fd, pid_t guard, const _Atomic int *child)
 	struct family family = {0};
 	struct usage u;
 
-	rt_choose_sleep();
+	if (rt_choose_sleep())
+		_exit(0);	/* without a sleep there is no once a second */
 	for (;;) {
 		due_ns += SECOND_NS;
 		if (due_ns < mono_ns())

@@ -383,7 +383,9 @@ static int cyclic_run(const struct plan *plan)
 	s.main_tid = rt_tid();
 	if ((code = take_options(&s)) || (code = choose_cpus(&s)) || (code = open_output(&s)) || (code = prepare_signals(&s)))
 		return code;
-	rt_choose_sleep();
+	if ((code = rt_choose_sleep()))
+		return say_fail(EXIT_BOARD, "this kernel does not sleep until a moment (clock_nanosleep: %s); nothing was measured",
+				strerror(code));
 	s.clock = rt_measure_clock();
 	if (s.clock.getres_ns >= MS)
 		say_note("no high-resolution timers here: the clock ticks every %.3g ms, and wake-ups are late by up to that",
