@@ -109,7 +109,7 @@ class Link:
         self._errors = asyncio.create_task(self._keep_errors(self._master))
         try:
             await self.ask("true", CONNECT_S)
-        except BoardError:
+        except BaseException:  # who gives up waiting leaves no ssh behind either
             await self.close()
             raise
 

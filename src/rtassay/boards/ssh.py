@@ -8,7 +8,7 @@ import shlex
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from rtassay.boards import lease as leases
 from rtassay.boards.base import nothing_to_sync
@@ -49,6 +49,8 @@ class SshBoard:
 
     name = "ssh"
     detaches = True
+    # Tokens of leases this process asked for and did not hear of.
+    _let_go: ClassVar[set[str]] = set()
 
     def __init__(
         self,
@@ -300,7 +302,9 @@ class SshBoard:
         if self._adopted is not None:
             if standing.lease is not None and standing.lease.token != self._adopted["token"] and standing.held:
                 raise leases.busy(self.name, standing)
-        elif standing.held or standing.running:
+        elif standing.running or (
+            standing.held and standing.lease is not None and standing.lease.token not in self._let_go
+        ):
             raise leases.busy(self.name, standing)
 
     async def _take(self, directory: str, standing: Standing) -> None:
@@ -308,7 +312,12 @@ class SshBoard:
         lease = leases.new_lease(self._contact.boot_id)
         if self._adopted is not None:
             lease = leases.adopting(lease, str(self._adopted["run"]), str(self._adopted["token"]))
-        answer = await self._shell(leases.take_script(directory, lease, standing.lease))
+        try:
+            answer = await self._shell(leases.take_script(directory, lease, standing.lease))
+        except BaseException:
+            # It may be ours by now, and we will not say so again: our next contact is not to wait until it goes stale.
+            self._let_go.add(lease.token)
+            raise
         if b"taken" not in answer:
             _, now = await self.standing()
             raise leases.busy(self.name, now)

@@ -21,9 +21,10 @@ _REBOOT = (
 
 async def output(board: Board, argv: Sequence[str], timeout_s: float = _SHORT_S) -> tuple[str, int, str]:
     """(stdout, exit code, last line of stderr) of a command. Raises BoardError when it does not end."""
-    process = await board.start(argv)
     try:
+        # Starting is bounded too: over a link that is lost just now it would wait as long as a measurement does.
         async with asyncio.timeout(timeout_s):
+            process = await board.start(argv)
             await process.close_stdin()
             text = b"".join([chunk async for chunk in process.chunks()])
             code = await process.wait(timeout_s)

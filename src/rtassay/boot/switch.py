@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,10 @@ from rtassay.model.errors import BoardError, RtassayError, UsageError
 BACK_WITHIN_S = 600.0
 _GOES_DOWN_S = 90.0
 _PAUSE_S = 1.0
+# It is asked two seconds before it goes down (shell.go_down); who looks sooner finds a board that dies under the question.
+_FIRST_PAUSE_S = 4.0
+# How long each attempt to log in may take: a connection begun while the board was down may hang long after it is up.
+_ATTEMPTS_S = (10.0, 15.0, 30.0)
 # "as a word": the names people give kernels that say nothing else.
 _STOCK, _RT = ("stock", "std", "generic"), ("rt", "preempt_rt", "realtime")
 _FACTS = """cat /proc/sys/kernel/random/boot_id; uname -r; uname -v
@@ -143,10 +148,12 @@ async def _back(board: Board, loader: BootLoader, kernel: Kernel, before: Runnin
     begun = time.monotonic()
     last: RtassayError | None = None
     still_up = True
+    await asyncio.sleep(_FIRST_PAUSE_S)
+    attempts_s = itertools.chain(_ATTEMPTS_S, itertools.repeat(60.0))
     while time.monotonic() - begun < within_s:
         await asyncio.sleep(_PAUSE_S)
         try:
-            async with asyncio.timeout(max(5.0, within_s - (time.monotonic() - begun))):
+            async with asyncio.timeout(min(next(attempts_s), max(5.0, within_s - (time.monotonic() - begun)))):
                 await board.open()
                 now = await running(board)
         except (BoardError, TimeoutError) as error:

@@ -251,3 +251,24 @@ def test_the_board_runs_out_while_it_is_in_use(monkeypatch: pytest.MonkeyPatch) 
         notices, error = asyncio.run(main(server))
     assert "did not come back" in str(error) and "--attach" in (error.hint or "")
     assert "goes on measuring" in notices[0] and "goes on without us" in notices[-1]
+
+
+def test_a_contact_cut_off_while_it_took_the_board_does_not_keep_the_next_one_out() -> None:
+    class CutOff(SshBoard):
+        async def _shell(self, script: str) -> bytes:
+            answer = await super()._shell(script)
+            if b"taken" in answer:
+                raise BoardError("the link is lost")
+            return answer
+
+    with serving(world=mounted_everywhere("mode=755")) as server:
+        target = Target(server.destination, None, server.options)
+        with pytest.raises(BoardError, match="the link is lost"):
+            use(CutOff("far", target))
+        assert use(board(server)).startswith("rtprobe")
+        # Of another process the same words are a reason to stay away.
+        with pytest.raises(BoardError, match="the link is lost"):
+            use(CutOff("far", target))
+        SshBoard._let_go.clear()
+        with pytest.raises(BoardError, match="is in use"):
+            use(board(server))

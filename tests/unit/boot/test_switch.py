@@ -95,6 +95,7 @@ def goes_down(board: ScriptedBoard) -> None:
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(switch, "_PAUSE_S", 0.001)
+    monkeypatch.setattr(switch, "_FIRST_PAUSE_S", 0.0)
 
 
 def switched(
