@@ -113,6 +113,31 @@ def ssh(name: str, words: tuple[str, ...]) -> int:
     return subprocess.call(["ssh", *found.ssh_options, found.name, *words])
 
 
+@command.command("unplug")
+@click.argument("name")
+@click.option(
+    "--for", "length", metavar="TIME", default="30s", show_default=True, help="Then the cable is plugged in again."
+)
+@json_option
+def unplug(name: str, length: str, as_json: bool) -> int:
+    """Pull the network cable of a board for a while: what runs there goes on, and rtassay is to find it again."""
+    from rtassay.model.units import parse_duration_ns
+
+    seconds = parse_duration_ns(length) / 1e9
+    found = _found(name.removeprefix("lab:"))
+    found.set_link(False)
+    try:
+        _say(f"the cable of {found.name} is out for {seconds:.0f} s")
+        time.sleep(seconds)
+    finally:
+        found.set_link(True)
+    if as_json:
+        print_json({"schema": "rtassay/lab-unplug/1", "board": f"lab:{found.name}", "seconds": seconds})
+    else:
+        click.echo(f"the cable of lab:{found.name} is plugged in again")
+    return 0
+
+
 @command.command("stop")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--all", "everything", is_flag=True, help="Every board of the lab that runs.")
