@@ -44,14 +44,14 @@ print('ready', flush=True)
 for _ in range(100):
     os.kill(os.getpid(), signal.SIGSTOP)
 """
-# A process that forks and ends, and so on; each generation in its own session, deaf, at most 20,000 generations and 30 s.
+# A process that forks and ends, and so on; each generation in its own session, deaf, for at most 30 s.
 CHAIN = """
 import os, signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print('ready', flush=True)
 until = time.monotonic() + 30
-for _ in range(20000):
-    if os.fork() or time.monotonic() > until:
+while time.monotonic() < until:
+    if os.fork():
         os._exit(0)
     os.setsid()
 """
