@@ -157,6 +157,20 @@ def test_a_cable_that_is_pulled_mid_run_costs_nothing_and_a_second_user_is_told_
     assert_every_activation_is_there(host.recording(), 32)
 
 
+@pytest.mark.full
+def test_two_minutes_without_a_cable_and_a_second_cut_cost_nothing(host: Host, board: Board) -> None:
+    process = host.measuring("--duration", "200s")
+    for cut_s, times in ((120, 1), (15, 2)):
+        board.machine.set_link(False)
+        time.sleep(cut_s)
+        until(lambda times=times: host.said(process).count("the board goes on measuring") == times)  # type: ignore[misc]
+        board.machine.set_link(True)
+        until(lambda times=times: host.said(process).count("is back after") == times)  # type: ignore[misc]
+    assert process.poll() is None
+    host.finish(process)
+    assert_every_activation_is_there(host.recording(), 200)
+
+
 def test_a_clock_that_jumps_by_a_year_moves_no_count_and_is_named(host: Host, board: Board) -> None:
     process = host.measuring("--duration", "8s", "--deadline", "1h", "--p", "0.5", "--json")
     before = int(board.text("date +%s"))
