@@ -7,7 +7,7 @@ a pasted line must never silently measure something else.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import PurePosixPath
 
 from rtassay.model.errors import UsageError
@@ -57,8 +57,11 @@ def is_cyclictest_line(args: Sequence[str]) -> bool:
     return bool(words) and (words[0] == "cyclictest" or words == ["sudo", "cyclictest"])
 
 
-def translate(args: Sequence[str]) -> list[str]:
-    """Arguments of `rtassay run` with cyclictest's letters turned into our long options. Raises UsageError naming the letter."""
+def translate(args: Sequence[str], takes_value: Container[str] = ()) -> list[str]:
+    """Arguments of `rtassay run` with cyclictest's letters turned into our long options. Raises UsageError naming the letter.
+
+    `takes_value`: our long options that need a value: the word after one of them is that value, whatever it looks like.
+    """
     rest = list(args)
     pasted = is_cyclictest_line(rest)
     if pasted:
@@ -73,15 +76,22 @@ def translate(args: Sequence[str]) -> list[str]:
             if name == "policy":
                 out += ["--policy", value if equals else rest.pop(0) if rest else ""]
                 continue
-            if name not in _LONG:
-                out.append(word)  # an option of ours, or an error that click words
-                continue
-            out += _one(_LONG[name], value if equals else None, rest)
-        elif len(word) > 1 and word[0] == "-" and word[1] != "-" and not re.fullmatch(r"-\d.*", word):
+            if name in _LONG:
+                out += _one(_LONG[name], value if equals else None, rest)
+            else:  # an option of ours, or an error that click words
+                out += _ours(word, rest, takes_value)
+        elif word.startswith("--"):
+            out += _ours(word, rest, takes_value)
+        elif len(word) > 1 and word[0] == "-" and not re.fullmatch(r"-\d.*", word):
             out += _cluster(word, rest)
         else:
             out.append(word)
     return out
+
+
+def _ours(word: str, rest: list[str], takes_value: Container[str]) -> list[str]:
+    """A long option of ours with its value untouched: a reason may well begin with `-p`."""
+    return [word, rest.pop(0)] if word in takes_value and rest else [word]
 
 
 def _cluster(word: str, rest: list[str]) -> list[str]:

@@ -42,9 +42,20 @@ class CyclictestCommand(click.Command):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         given = list(args)
-        context = super().make_context(info_name, cyclictest_line.translate(args), parent, **extra)
+        words = cyclictest_line.translate(args, self._taking_a_value())
+        context = super().make_context(info_name, words, parent, **extra)
         context.params["argv"] = ["rtassay", "run", *given]
         return context
+
+    def _taking_a_value(self) -> frozenset[str]:
+        """Options that need a value; not those that may stand alone (a text as flag_value)."""
+        options = [param for param in self.params if isinstance(param, click.Option)]
+        return frozenset(
+            name
+            for option in options
+            if not (option.is_flag or option.count or isinstance(option.flag_value, str))
+            for name in option.opts
+        )
 
 
 @click.command("run", cls=CyclictestCommand)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rtassay.cli.cyclictest_line import translate
+from rtassay.cli.run import command
 from rtassay.model.cyclictest import equivalent
 from rtassay.model.errors import UsageError
 from rtassay.model.manifest import Plan
@@ -62,3 +63,34 @@ def test_the_equivalent_line_translates_back() -> None:
         "--lanes", "2", "--cpus", "0-1", "--priority", "90", "--interval", "200", "--distance", "0",
         "--duration", "60", "--histogram", "400", "--quiet",
     ]  # fmt: skip
+
+
+OURS = frozenset({"--because", "--note", "--waive", "--load", "--priority", "--label"})
+
+
+@pytest.mark.parametrize("value", ["-p 90 is what the product uses", "-p", "-mSp90", "--", "--note", "-n", "-", ""])
+@pytest.mark.parametrize("before", [[], ["cyclictest", "-S"]])
+def test_a_value_of_an_option_is_no_letter_of_cyclictest(value: str, before: list[str]) -> None:
+    after = translate([*before, "--because", value, "-p", "80"], OURS)
+    assert after == ["--because", value, "--priority", "80"]
+    assert translate([*before, f"--because={value}", "-p80"], OURS) == [f"--because={value}", "--priority", "80"]
+
+
+def test_a_value_that_was_forgotten_is_left_to_click() -> None:
+    assert translate(["-p80", "--because"], OURS) == ["--priority", "80", "--because"]
+
+
+@pytest.mark.parametrize("given", [["--because", "-p 90 is ours"], ["--because=-p 90 is ours"]])
+def test_a_reason_may_begin_with_a_letter_of_cyclictest(given: list[str]) -> None:
+    args = ["--waive", "NO-LOAD", *given, "--note", "-m", "--attach", "-p", "7"]
+    params = command.make_context("run", args).params
+    assert params["because"] == ("-p 90 is ours",)
+    assert (params["note"], params["attach"], params["priority"]) == ("-m", "", 7)
+    assert params["argv"] == ["rtassay", "run", *args]
+
+
+def test_every_option_that_needs_a_value_keeps_it_whatever_it_looks_like() -> None:
+    needing = command._taking_a_value()
+    flags = {o for param in command.params if getattr(param, "is_flag", False) for o in param.opts}
+    assert {"--because", "--note", "--load", "--cyclictest-line", "--label"} <= needing
+    assert not needing & flags and "--attach" not in needing
