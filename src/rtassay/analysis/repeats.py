@@ -48,9 +48,13 @@ def judge_repeats(
     p: float,
     confidence: float,
     answered: Sequence[str] = (),
+    strict: bool | None = None,
 ) -> Repeats:
     """`checks`: those of all the runs; one that invalidates or caps a run does so to the sum. `answered`: ids of checks that other
-    runs of the experiment answer (NO-LOAD of an idle combination, where loaded ones are judged too)."""
+    runs of the experiment answer (NO-LOAD of an idle combination, where loaded ones are judged too). `strict`: warnings make it
+    invalid; None: as the runs were asked for, and one that was asked to be strict makes their sum so."""
+    if strict is None:
+        strict = any(recording.manifest.plan.strict for recording in recordings)
     lanes = _lanes(recordings)
     stars = [demonstrated(parts, p, confidence).deadline_ns for parts in lanes.values()]
     known = [star for star in stars if star is not None]
@@ -60,19 +64,24 @@ def judge_repeats(
     requirement = Requirement(deadline_ns, p, confidence)
     rows = [_judge(name, parts, requirement) for name, parts in lanes.items()]
     state, name, due, seen, low, high = min(rows, key=lambda row: (WORST_FIRST.index(row[0]), -row[5]))
-    final, reasons = _under_checks(state, _first_of_each([check for check in checks if check.id not in answered]))
+    final, reasons = _under_checks(
+        state, _first_of_each([check for check in checks if check.id not in answered]), strict
+    )
     if state == NOT_DEMONSTRATED and final == state:
         reasons.insert(0, f"{name}: {seen} of {due} activations; p is at most {high:.3g}, {p:g} is allowed")
     return Repeats(len(recordings), star, final, name, due, seen, low, high, tuple(dict.fromkeys(reasons)))
 
 
 def _first_of_each(checks: Sequence[CheckResult]) -> list[CheckResult]:
-    """The worst result of every check, but those of one run's length: together the runs are as long as they are."""
-    found: dict[str, CheckResult] = {}
+    """The worst result of every check, but those of one run's length: together the runs are as long as they are.
+
+    What was waived in one run is kept apart: it does not excuse the run in which it was not.
+    """
+    found: dict[tuple[str, str | None], CheckResult] = {}
     for check in checks:
-        known = found.get(check.id)
+        known = found.get((check.id, check.waived))
         if known is None or SEVERITIES.index(check.severity) < SEVERITIES.index(known.severity):
-            found[check.id] = check
+            found[check.id, check.waived] = check
     return [check for check in found.values() if check.id not in CURED_BY_MORE]
 
 

@@ -279,6 +279,7 @@ def _plan(
         mlock=settings.mlock is not False,
         aligned=bool(settings.aligned),
         keep_samples=settings.samples is not False,
+        strict=accept.strict,
     )
     if scenario.cyclictest is not None:
         plan, dropped = member.of_line(plan, scenario.cyclictest, scale)
@@ -329,7 +330,8 @@ def run_command(board: str, plan: Plan, scenario: Scenario) -> list[str]:
         argv += _measuring(plan)
     if plan.deadline_ns is not None:
         argv += ["--deadline", _time(plan.deadline_ns)]
-    return [*argv, "--p", f"{plan.p_target:g}", "--confidence", f"{plan.confidence:g}"]
+    argv += ["--p", f"{plan.p_target:g}", "--confidence", f"{plan.confidence:g}"]
+    return [*argv, "--strict"] if plan.strict else argv
 
 
 def _measuring(plan: Plan) -> list[str]:

@@ -123,9 +123,18 @@ def _numbers(findings: dict[str, Any]) -> dict[str, Any]:
         "max_ns": pooled["max_ns"],
         "verdict": None if verdict is None else verdict["state"],
         "p_upper": None if verdict is None else verdict["p_upper"],
-        "invalid": any(c["severity"] == "invalid" and c["kind"] == "integrity" for c in findings["checks"]),
+        "invalid": any(_spoils(check, bool(findings.get("strict"))) for check in findings["checks"]),
         "checks": {c["id"]: c["severity"] for c in findings["checks"] if c["severity"] in _FIRED},
     }
+
+
+def _spoils(check: dict[str, Any], strict: bool) -> bool:
+    """Whether a check makes its run no measurement (a run that is too short for its p stays one)."""
+    if check.get("waived") is not None or check["id"] == "N-TOO-SMALL":
+        return False
+    if strict:
+        return bool(check["severity"] == "warning" or check["severity"] == "invalid")
+    return bool(check["severity"] == "invalid" and check["kind"] == "integrity")
 
 
 def _combinations(cells: Sequence[Cell], paths: dict[str, Path]) -> list[list[Cell]]:

@@ -84,6 +84,7 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 1e-6
     confidence: Annotated[float, Meta(ge=0.5, lt=1)] = 0.95
     per: Literal["cell", "combination"] = "cell"
+    strict: Annotated[bool, Meta(description="every warning of a check makes a measurement invalid")] = False
 
 
 class Preset(Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -77,3 +79,45 @@ def test_a_check_that_other_runs_answer_does_not_cap_these() -> None:
     told = {"deadline_ns": 100_000, "p": 1e-2, "confidence": 0.95}
     assert judge_repeats([run()], [idle], **told).state == "NOT DEMONSTRATED"
     assert judge_repeats([run()], [idle], **told, answered=("NO-LOAD",)).state == "HOLDS"
+
+
+STEAL = CheckResult("VM-STEAL", "warning", "integrity", "in a VM")
+IDLE = CheckResult("NO-LOAD", "warning", "optimism", "idle")
+SHORT = CheckResult("N-TOO-SMALL", "warning", "optimism", "too short alone")
+TOLD = {"deadline_ns": 100_000, "p": 1e-3, "confidence": 0.95}
+
+
+def asked_strict(one: Recording) -> Recording:
+    return replace(one, manifest=replace(one.manifest, plan=Plan(strict=True)))
+
+
+@pytest.mark.parametrize("check", [STEAL, IDLE])
+def test_a_warning_invalidates_the_sum_if_strict_as_it_does_one_run(check: CheckResult) -> None:
+    runs = [run(), run()]
+    plain = judge_repeats(runs, [check], **TOLD)
+    assert plain.state == {"VM-STEAL": "HOLDS", "NO-LOAD": "NOT DEMONSTRATED"}[check.id]
+    strict = judge_repeats(runs, [check], **TOLD, strict=True)
+    assert strict.state == "INVALID MEASUREMENT"
+    assert "--strict: a warning is enough to make the measurement invalid" in strict.reasons
+    assert judge_repeats(runs, [SHORT], **TOLD, strict=True).state == "HOLDS", "short runs are cured by more of them"
+
+
+def test_runs_that_were_asked_to_be_strict_are_judged_so_together() -> None:
+    runs = [run(), asked_strict(run())]
+    assert judge_repeats(runs, [STEAL], **TOLD).state == "INVALID MEASUREMENT"
+    assert judge_repeats(runs, [STEAL], **TOLD, strict=False).state == "HOLDS"
+    assert judge_repeats(runs, [], **TOLD).state == "HOLDS"
+
+
+def test_strict_hides_no_violation_and_excuses_what_was_waived() -> None:
+    late = [run(late=50), run(), run()]
+    assert judge_repeats(late, [IDLE], **TOLD, strict=True).state == "VIOLATED"
+    waived = replace(STEAL, waived="deployed in a VM")
+    assert judge_repeats([run(), run()], [waived], **TOLD, strict=True).state == "HOLDS"
+
+
+def test_a_waiver_of_one_run_does_not_excuse_another() -> None:
+    waived = replace(STEAL, severity="invalid", waived="deployed in a VM")
+    found = judge_repeats([run(), run()], [waived, replace(STEAL, severity="invalid")], **TOLD)
+    assert found.state == "INVALID MEASUREMENT"
+    assert any("waived because deployed in a VM" in reason for reason in found.reasons)

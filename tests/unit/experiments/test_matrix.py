@@ -125,3 +125,10 @@ def test_a_line_of_cyclictest_decides_what_it_says() -> None:
     assert (old.duration_ns, old.interval_ns, old.mlock) == (36 * 10**9, 100_000, True)
     assert plan.notes == ("scenario old: -n is dropped: today's cyclictest rejects it and always uses clock_nanosleep",)
     assert probe_command(plan.cells[1]) == many.cyclictest_line
+
+
+def test_a_strict_acceptance_reaches_every_run_and_the_command_that_repeats_it() -> None:
+    strict = plan_of("", LOADS + '[acceptance]\ndeadline = "1ms"\nstrict = true\n')
+    assert all(cell.plan.strict and cell.plan.argv[-1] == "--strict" for cell in strict.cells)
+    plain = plan_of("", LOADS + '[acceptance]\ndeadline = "1ms"\n')
+    assert not any(cell.plan.strict or "--strict" in cell.plan.argv for cell in plain.cells)

@@ -22,7 +22,8 @@ def grade(
     class of load, and no warning. B: the rest."""
     if not combinations:
         return Grade("C", ("nothing was measured yet",))
-    invalid = [r for r in checks if r.severity == "invalid" and r.kind == "integrity" and r.waived is None]
+    grave = ("invalid", "warning") if any(one.findings.strict for one in cells) else ("invalid",)
+    invalid = [r for r in checks if r.severity in grave and r.kind == "integrity" and r.waived is None]
     if invalid:
         return Grade(
             "X", tuple(f"{row.id} at {', '.join(row.where)}" for row in invalid), ("mend what these checks name",)

@@ -69,7 +69,7 @@ Change = Callable[[Recording], Recording]
 
 def make(
     *, deadline: str = "500us", p: str = "1e-5", repeats: int = 5, boots: int | None = None, sealed: int | None = None,
-    extra: Sequence[CheckResult] = (),
+    extra: Sequence[CheckResult] = (), strict: bool = False,
 ) -> Made:  # fmt: skip
     """`boots`: each run its own unless said; `sealed`: only the first so many cells; `extra`: checks every run fires."""
     text = FILE.format(deadline=deadline, p=p, repeats=repeats)
@@ -87,7 +87,8 @@ def make(
             )
         states.append((cell, state))
     findings = {
-        name: judge(one, deadline_ns=plan.deadline_ns, p_target=plan.p_target) for name, one in recordings.items()
+        name: judge(one, deadline_ns=plan.deadline_ns, p_target=plan.p_target, strict=strict)
+        for name, one in recordings.items()
     }
     findings = {name: replace(one, checks=(*one.checks, *extra)) for name, one in findings.items()}
     gone = tuple(name for _, state in states for name in state.superseded)
@@ -104,7 +105,7 @@ def make(
         checks = [check for path in paths for check in findings[path.stem].checks]
         opened = [recordings[path.stem] for path in paths]
         told = {"deadline_ns": plan.deadline_ns, "p": plan.p_target, "confidence": 0.95, "answered": answered(plan)}
-        return asdict(judge_repeats(opened, checks, **told))
+        return asdict(judge_repeats(opened, checks, **told, strict=strict))
 
     result = build(status, Analysis(lambda path: findings_dict(findings[path.stem]), repeated, compared))
     counted: dict[tuple[str | None, ...], int] = {}

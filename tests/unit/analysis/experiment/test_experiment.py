@@ -122,6 +122,16 @@ def test_grades() -> None:
     assert make(repeats=1, extra=(waived,)).scorecard.grade.letter == "C"
 
 
+def test_a_warning_of_a_strict_experiment_is_no_valid_measurement() -> None:
+    warned = CheckResult("VM-STEAL", "warning", "integrity", "in a VM")
+    found = make(repeats=1, extra=(warned,), strict=True)
+    assert found.scorecard.grade.letter == "X"
+    assert {row["state"] for row in found.result["combinations"]} == {"INVALID MEASUREMENT"}
+    assert all(cell["invalid"] for cell in found.result["cells"])
+    plain = make(repeats=1, extra=(warned,))
+    assert plain.scorecard.grade.letter == "C" and not any(cell["invalid"] for cell in plain.result["cells"])
+
+
 @pytest.mark.parametrize(
     ("state", "letter", "p", "expected"),
     [
