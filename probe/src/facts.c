@@ -29,6 +29,35 @@ int64_t wall_ns(void)
 	return clock_now(CLOCK_REALTIME);
 }
 
+int64_t clock_offset_ns(clockid_t id)
+{
+	enum { TRIES = 5 };
+	int64_t best = INT64_MAX, offset = 0;
+
+	for (int i = 0; i < TRIES; i++) {
+		struct timespec t;
+		int64_t before = mono_ns(), apart;
+
+		if (clock_gettime(id, &t))
+			return 0;
+		apart = mono_ns() - before;
+		if (apart < best) {
+			best = apart;
+			offset = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec - (before + apart / 2);
+		}
+	}
+	return offset;
+}
+
+/* Both clocks of one moment. */
+static void json_now(struct json *j)
+{
+	int64_t offset = clock_offset_ns(CLOCK_REALTIME), now = mono_ns();
+
+	json_int(j, "mono_ns", now);
+	json_int(j, "wall_ns", now + offset);
+}
+
 long read_small(const char *path, char *out, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -114,8 +143,7 @@ void facts_begin(struct json *j, const struct plan *plan)
 		json_string(j, NULL, plan->argv[i]);
 	json_end_array(j);
 	json_int(j, "pid", getpid());
-	json_int(j, "mono_ns", mono_ns());
-	json_int(j, "wall_ns", wall_ns());
+	json_now(j);
 	json_string(j, "boot_id", read_small("/proc/sys/kernel/random/boot_id", boot, sizeof boot) > 0 ? boot : NULL);
 	json_kernel(j);
 }
@@ -124,8 +152,7 @@ void end_begin(struct json *j, const char *reason, int exit_code)
 {
 	json_open(j);
 	json_object(j, NULL);
-	json_int(j, "mono_ns", mono_ns());
-	json_int(j, "wall_ns", wall_ns());
+	json_now(j);
 	json_string(j, "reason", reason);
 	json_int(j, "exit", exit_code);
 }

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "emit.h"
 #include "plan.h"
@@ -12,6 +13,9 @@
 
 int64_t mono_ns(void);
 int64_t wall_ns(void);
+/* A clock minus CLOCK_MONOTONIC, from the try in which the two were read closest together: a reader may be preempted between them.
+ * 0 where the kernel does not have the clock. */
+int64_t clock_offset_ns(clockid_t id);
 
 /* Opens the top object and writes the fields that FACTS of all commands share: stream, probe, version, command, argv, pid,
  * mono_ns, wall_ns, boot_id, kernel. Leaves the object open. */

@@ -147,7 +147,7 @@ static void emit_second(struct sink *s)
 		s->n, (uint64_t)(s->n ? s->max_ns : 0),
 		(uint64_t)hist_quantile(&s->hist, 1, 2), (uint64_t)hist_quantile(&s->hist, 99, 100),
 		(uint64_t)hist_quantile(&s->hist, 999, 1000), (uint64_t)hist_quantile(&s->hist, 9999, 10000),
-		(uint64_t)(wall_ns() - mono_ns()),
+		(uint64_t)clock_offset_ns(CLOCK_REALTIME),
 	};
 
 	for (int i = 0; i < 15; i++)

@@ -6,32 +6,10 @@
 #include "../facts.h"
 #include "source.h"
 
-enum { TRIES = 5 };
-
 static void *clock_open(const char *argument, const struct source_place *place)
 {
 	(void)argument;
 	return (void *)place;	/* it keeps nothing */
-}
-
-/* Clock minus CLOCK_MONOTONIC, from the try in which the two were read closest together: we may be preempted between them. */
-static int64_t offset_ns(clockid_t id)
-{
-	int64_t best = INT64_MAX, offset = 0;
-
-	for (int i = 0; i < TRIES; i++) {
-		struct timespec t;
-		int64_t before = mono_ns(), after;
-
-		if (clock_gettime(id, &t))
-			return 0;
-		after = mono_ns();
-		if (after - before < best) {
-			best = after - before;
-			offset = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec - (before + best / 2);
-		}
-	}
-	return offset;
 }
 
 static ssize_t clock_read(void *state, char *to, size_t size, bool *more)
@@ -41,7 +19,7 @@ static ssize_t clock_read(void *state, char *to, size_t size, bool *more)
 
 	(void)state;
 	(void)more;
-	lines_add(&line, "%" PRId64 " %" PRId64, offset_ns(CLOCK_REALTIME), offset_ns(CLOCK_BOOTTIME));
+	lines_add(&line, "%" PRId64 " %" PRId64, clock_offset_ns(CLOCK_REALTIME), clock_offset_ns(CLOCK_BOOTTIME));
 	if (adjtimex(&steering) < 0)
 		lines_add(&line, " - -\n");
 	else
