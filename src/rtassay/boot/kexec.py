@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from rtassay.boards.base import Board
 from rtassay.boot.base import Kernel
 from rtassay.boot.shell import go_down, must, output, rt_by_release, sh
 from rtassay.model.errors import BoardError, UsageError
 
 _LIST = 'for f in "$1"/boot/vmlinuz-* "$1"/boot/Image-*; do [ -f "$f" ] && echo "$f"; done; true'
+_BOOT_IMAGE = re.compile(r"(^| )BOOT_IMAGE=\S*")
 _INITRDS = ("initrd.img-{0}", "initramfs-{0}.img", "initrd-{0}")
 _DOWN = "if [ -d /run/systemd/system ]; then systemctl kexec; sleep 60; fi; kexec -e"
 
@@ -35,7 +38,8 @@ class Kexec:
     async def use_once(self, board: Board, kernel: Kernel) -> None:
         paths = {known.id: known.title for known in await self.kernels(board)}
         release = kernel.id
-        argv = ["kexec", "-l", paths[release], "--reuse-cmdline"]
+        argv = ["kexec", "-l", paths[release], f"--command-line={await self._command_line(board)}"]
+        argv += await self._arm_options(board, paths[release])
         for name in _INITRDS:
             path = f"{self._root}/boot/{name.format(release)}"
             if (await output(board, ["test", "-f", path]))[1] == 0:
@@ -63,6 +67,19 @@ class Kexec:
 
     async def add(self, board: Board, release: str) -> None:
         """Its files in /boot are all that kexec needs."""
+
+    async def _command_line(self, board: Board) -> str:
+        """That of the running kernel, less what its boot loader called it. kexec's own --reuse-cmdline is missing on 32-bit ARM."""
+        words = (await board.read(f"{self._root}/proc/cmdline") or b"").decode(errors="replace").strip()
+        return _BOOT_IMAGE.sub(" ", words).strip()
+
+    async def _arm_options(self, board: Board, path: str) -> list[str]:
+        """On 32-bit ARM kexec puts the initrd right behind the place it thinks the kernel unpacks itself into; kernels built for many
+        platforms do so up to 3 MiB higher, over the initrd, and panic. With room for eight times the file it lies well clear."""
+        if not (await sh(board, "uname -m")).startswith("arm"):
+            return []
+        size = (await sh(board, 'wc -c < "$1"', path)).strip()
+        return [f"--image-size={8 * int(size)}"] if size.isdigit() else []
 
     async def _files(self, board: Board) -> list[str]:
         return (await sh(board, _LIST, self._root)).split()

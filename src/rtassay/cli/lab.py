@@ -30,7 +30,7 @@ def command() -> None:
 
 def _arch_option(function: Any) -> Any:
     return click.option(
-        "--arch", metavar="ARCH", default="amd64", show_default=True, help="amd64; arm64 as a quick board."
+        "--arch", metavar="ARCH", default="amd64", show_default=True, help="amd64; arm64 or armhf (32-bit) as a quick board."
     )(function)
 
 

@@ -18,6 +18,7 @@ class Arch:
     console: str
     triplet: str
     loader: str  # of dynamic programs, as they ask for it
+    flavour: str  # of its kernels: linux-image-FLAVOUR and linux-image-rt-FLAVOUR
 
 
 ARCHES = {
@@ -29,6 +30,7 @@ ARCHES = {
         "ttyS0",
         "x86_64-linux-gnu",
         "lib64/ld-linux-x86-64.so.2",
+        "amd64",
     ),
     "arm64": Arch(
         "arm64",
@@ -37,9 +39,20 @@ ARCHES = {
         "ttyAMA0",
         "aarch64-linux-gnu",
         "lib/ld-linux-aarch64.so.1",
+        "arm64",
+    ),
+    # 32-bit. highmem=off: a kernel without LPAE cannot reach PCI above 4 GiB, where this machine has it otherwise.
+    "armhf": Arch(
+        "armhf",
+        "qemu-system-arm",
+        ("-M", "virt,highmem=off", "-cpu", "cortex-a15"),
+        "ttyAMA0",
+        "arm-linux-gnueabihf",
+        "lib/ld-linux-armhf.so.3",
+        "armmp",
     ),
 }
-_ALIASES = {"x86_64": "amd64", "aarch64": "arm64"}
+_ALIASES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "armhf", "armv7": "armhf"}
 
 
 def arch_named(name: str | None) -> Arch:

@@ -17,7 +17,7 @@ from rtassay.model.errors import BoardError
 _TIMEOUT_S = 300
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 # Graphics drivers behind a library that stress-ng links: 150 MB that no board here loads.
-_NOT_FOLLOWED = ("libegl-mesa0", "libgl1-mesa-dri", "libc6", "libgcc-s1")
+_NOT_FOLLOWED = ("libegl-mesa0", "libgl1-mesa-dri", "libc6")
 
 
 class Packages:

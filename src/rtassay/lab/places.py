@@ -16,6 +16,7 @@ Say = Callable[[str], None]
 _PACKAGES = {
     "qemu-system-x86_64": "qemu-system-x86",
     "qemu-system-aarch64": "qemu-system-arm",
+    "qemu-system-arm": "qemu-system-arm",
     "qemu-img": "qemu-utils",
     "mmdebstrap": "mmdebstrap",
     "grub-mkimage": "grub-common",

@@ -26,7 +26,7 @@ from rtassay.lab.places import Say, cache_dir, publish
 from rtassay.model.errors import BoardError
 
 KERNELS = ("stock", "rt")
-# In the order they are loaded; modprobe is not there to sort them.
+# In the order they are loaded; modprobe is not there to sort them. Some are built in, by architecture.
 MODULES = (
     "drivers/virtio/virtio_ring",
     "drivers/virtio/virtio",
@@ -62,7 +62,9 @@ mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs devtmpfs 
 mkdir -p /dev/pts /dev/shm; mount -t devpts devpts /dev/pts; mount -t tmpfs shm /dev/shm; mount -t tmpfs tmp /tmp
 mount -t tmpfs run /run; mount -t tracefs nodev /sys/kernel/tracing
 chmod 1777 /tmp /dev/shm
-for module in {modules}; do insmod /lib/modules/$(uname -r)/$module.ko; done
+for module in {modules}; do
+  file=/lib/modules/$(uname -r)/$module.ko; [ ! -f $file ] || insmod $file
+done
 hostname lab
 ip link set lo up; ip link set eth0 up; ip addr add 10.0.2.15/24 dev eth0; ip route add default via 10.0.2.2
 tar -x -f /dev/vda -C /
@@ -92,7 +94,7 @@ def build(arch: Arch, say: Say, extra: Mapping[str, Path] | None = None) -> Quic
     Raises BoardError when packages cannot be had.
     """
     packages = Packages(arch.name)
-    names = packages.newest({"stock": f"linux-image-{arch.name}", "rt": f"linux-image-rt-{arch.name}"})
+    names = packages.newest({"stock": f"linux-image-{arch.flavour}", "rt": f"linux-image-rt-{arch.flavour}"})
     wanted: dict[str, tuple[str, ...]] = dict(_PROGRAMS)
     folders = (f"lib/{arch.triplet}", f"usr/lib/{arch.triplet}")
     for library in packages.libraries_of(*_PROGRAMS):
