@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-ANALYSIS_VERSION = 2
+ANALYSIS_VERSION = 3
 STATES = ("VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT")
 SEVERITIES = ("invalid", "warning", "note", "unknown", "pass")
 LADDER = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.9999999)

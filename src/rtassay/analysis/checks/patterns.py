@@ -18,8 +18,6 @@ from rtassay.model.units import NS_PER_S, format_time
 
 Floats = npt.NDArray[np.float64]
 
-FEW_OUTLIERS = 50
-EXTREMAL_INDEX = 0.8
 SURE_P = 0.01
 WARM_UP_S = 60
 WARM_UP_FROM_S = 3 * WARM_UP_S
@@ -60,44 +58,6 @@ def outliers(lane: Account) -> Outliers | None:
         return None
     last = int(ends[complete[-1]])
     return Outliers(int(values[last]), np.sort(ints([row.k for row in spills])[order[: last + 1]]))
-
-
-def clustered(context: Context) -> Outcome:
-    """Late wake-ups that come in bursts: the extremal index by the intervals estimator (Ferro and Segers 2003)."""
-    rows = [(lane, found) for lane in context.accounts if (found := outliers(lane)) is not None]
-    enough = [(lane, found) for lane, found in rows if found.k.size >= FEW_OUTLIERS]
-    if not enough:
-        most = max((found.k.size for _, found in rows), default=0)
-        return unknown(f"too few late wake-ups with their moments to tell ({most} in a lane, {FEW_OUTLIERS} needed)")
-    facts: dict[str, Any] = {}
-    bursts = []
-    for lane, found in enough:
-        theta = extremal_index(np.diff(found.k))
-        facts[str(lane.entry.name)] = {"theta": round(theta, 4), "n": int(found.k.size), "above_ns": found.threshold_ns}
-        if theta < min(EXTREMAL_INDEX, 1 - 3.3 / math.sqrt(found.k.size)):
-            bursts.append((theta, lane, found))
-    if not bursts:
-        return passed("late wake-ups come one by one", lanes=facts)
-    theta, lane, found = min(bursts, key=lambda row: row[0])
-    text = (
-        f"{lane_words(lane.entry.name, lane.entry.cpu)}: wake-ups above {format_time(found.threshold_ns)} come in bursts of "
-        f"{1 / theta:.1f} on average (extremal index {theta:.2f}): fewer independent events than samples"
-    )
-    return Outcome(WARNING, text, {"lanes": facts})
-
-
-def extremal_index(gaps: Ints) -> float:
-    """1 / mean cluster size, from the gaps between exceedances; at most 1."""
-    t = gaps.astype(np.float64)
-    n = t.size
-    if n == 0:
-        return 1.0
-    if t.max() <= 2:
-        theta = 2 * t.sum() ** 2 / (n * (t**2).sum())
-    else:
-        below = ((t - 1) * (t - 2)).sum()
-        theta = 2 * (t - 1).sum() ** 2 / (n * below) if below > 0 else 1.0
-    return float(min(1.0, theta))
 
 
 @dataclass(frozen=True, slots=True)

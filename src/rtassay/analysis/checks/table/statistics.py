@@ -53,14 +53,14 @@ ROWS: Final[tuple[Check, ...]] = (
     ),
     Check(
         id="CLUSTERED",
-        condition="late wake-ups whose moments are known (50 or more in a lane) come in bursts: the extremal index is below 0.8, and beyond chance",
+        condition="late wake-ups whose moments are known (50 or more in a lane) come in bursts: the extremal index is below 0.8, and beyond chance; or being late is autocorrelated: Ljung and Box's test over 10 lags (p < 0.01, Holm over the lanes), and by as much as makes an interval 10 % too narrow",
         kind=INTEGRITY,
         severity=WARNING,
         required=False,
-        explanation="Ten late wake-ups of one stall are one event. Bounds that count samples are then too narrow; the verdict holds only where the bound on events does, too.",
+        explanation="Ten late wake-ups of one stall are one event. Bounds that count samples are then too narrow; the verdict holds only where the bound on events does, too. The test looks at activations one by one, or at so many in a row that 10 pairs a lag are expected by chance: with fewer a single coincidence would pass for dependence.",
         remedy="Read events per hour; look for what causes the bursts.",
         proof="synthetic",
-        function=lazy("patterns:clustered"),
+        function=lazy("clusters:clustered"),
     ),
     Check(
         id="NON-STATIONARY",

@@ -1,0 +1,166 @@
+"""Do late wake-ups come in bursts? The extremal index, and the autocorrelation of being late (METHOD.md 1.4)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaincc
+
+from rtassay.analysis.account import Account
+from rtassay.analysis.checks.base import WARNING, Context, Outcome, passed, unknown
+from rtassay.analysis.checks.patterns import Floats, Outliers, outliers
+from rtassay.analysis.distribution import Ints
+from rtassay.model.findings import lane_words
+from rtassay.model.units import format_time
+
+FEW_OUTLIERS = 50
+EXTREMAL_INDEX = 0.8
+LAGS = 10
+PAIRS = 10
+SURE_P = 0.01
+TOO_NARROW = 1.1
+
+
+def clustered(context: Context) -> Outcome:
+    """Late wake-ups that are not independent of each other: by the extremal index, or by Ljung and Box's test."""
+    rows = [(lane, found) for lane in context.accounts if (found := outliers(lane)) is not None]
+    enough = [(lane, found) for lane, found in rows if found.k.size >= FEW_OUTLIERS]
+    if not enough:
+        most = max((found.k.size for _, found in rows), default=0)
+        return unknown(f"too few late wake-ups with their moments to tell ({most} in a lane, {FEW_OUTLIERS} needed)")
+    facts: dict[str, Any] = {}
+    bursts, tests = [], []
+    for lane, found in enough:
+        theta = extremal_index(np.diff(found.k))
+        test = dependence(found.k, max(lane.exposure, int(found.k[-1]) + 1))
+        facts[str(lane.entry.name)] = {
+            "theta": round(theta, 4), "n": int(found.k.size), "above_ns": found.threshold_ns, **_facts_of(test),
+        }  # fmt: skip
+        if theta < min(EXTREMAL_INDEX, 1 - 3.3 / math.sqrt(found.k.size)):
+            bursts.append((theta, lane, found))
+        if test is not None:
+            tests.append((test, lane, found))
+    if bursts:
+        theta, lane, found = min(bursts, key=lambda row: row[0])
+        return Outcome(WARNING, _in_bursts(theta, lane, found), {"lanes": facts})
+    related = _surely(tests)
+    if related:
+        test, lane, found = max(related, key=lambda row: row[0].inflation)
+        return Outcome(WARNING, _not_alone(test, lane, found), {"lanes": facts})
+    return passed("late wake-ups come one by one", lanes=facts)
+
+
+def _in_bursts(theta: float, lane: Account, found: Outliers) -> str:
+    return (
+        f"{lane_words(lane.entry.name, lane.entry.cpu)}: wake-ups above {format_time(found.threshold_ns)} come in bursts of "
+        f"{1 / theta:.1f} on average (extremal index {theta:.2f}): fewer independent events than samples"
+    )
+
+
+def _not_alone(test: Dependence, lane: Account, found: Outliers) -> str:
+    reach = LAGS * test.width
+    span = f" ({format_time(reach * lane.interval_ns)})" if lane.interval_ns else ""
+    return (
+        f"{lane_words(lane.entry.name, lane.entry.cpu)}: wake-ups above {format_time(found.threshold_ns)} draw others after them within "
+        f"{reach} activations{span} (Ljung-Box p = {test.p:.1g}): an interval that takes them for independent is too narrow by a "
+        f"factor of {math.sqrt(test.inflation):.2g}"
+    )
+
+
+def extremal_index(gaps: Ints) -> float:
+    """1 / mean cluster size, from the gaps between exceedances; at most 1. Intervals estimator: Ferro and Segers, JRSS B 65, 2003."""
+    t = gaps.astype(np.float64)
+    n = t.size
+    if n == 0:
+        return 1.0
+    if t.max() <= 2:
+        theta = 2 * t.sum() ** 2 / (n * (t**2).sum())
+    else:
+        below = ((t - 1) * (t - 2)).sum()
+        theta = 2 * (t - 1).sum() ** 2 / (n * below) if below > 0 else 1.0
+    return float(min(1.0, theta))
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """Ljung and Box's test of a lane's indicators. `width`: activations of one indicator; `p`: of independence;
+    `inflation`: how many times the variance of independent ones the number of late activations has."""
+
+    width: int
+    statistic: float
+    p: float
+    inflation: float
+
+
+def dependence(k: Ints, n: int) -> Dependence | None:
+    """Is an activation late the more likely the closer it follows a late one? `k`: positions of late ones, rising; of `n` activations.
+
+    The indicator is "one of `width` activations in a row was late". The chi-squared distribution of the statistic needs several
+    pairs at every lag; one activation each would have n p^2 of them, a fraction of one where late ones are rare, and a single
+    coincidence would then pass for dependence. So `width` is the least that lets PAIRS of them be expected by chance. None where
+    even that leaves fewer than five times LAGS indicators.
+    """
+    width = max(1, math.ceil(PAIRS * n / k.size**2))
+    blocks = n // width
+    if blocks < 5 * LAGS:
+        return None
+    late = np.unique(k // width)
+    late = late[late < blocks]
+    if late.size in (0, blocks):
+        return None
+    rho = autocorrelations(late, blocks, LAGS)
+    statistic, p = ljung_box(rho, blocks)
+    return Dependence(width, statistic, p, inflation(k, n, LAGS * width))
+
+
+def inflation(k: Ints, n: int, reach: int) -> float:
+    """Variance of the number of late activations over that of independent ones: 1 + 2 (sum of autocorrelations to lag `reach`),
+    from the pairs that lie so close together and those that chance would lay there."""
+    mean = k.size / n
+    close = (np.searchsorted(k, k + reach, side="right") - np.arange(1, k.size + 1)).sum()
+    by_chance = mean * mean * (n * reach - reach * (reach + 1) / 2)
+    return float(1 + 2 * (close - by_chance) / (k.size * (1 - mean)))
+
+
+def autocorrelations(ones: Ints, n: int, lags: int) -> Floats:
+    """Sample autocorrelations at lags 1 .. `lags` of a series of `n` zeros and ones, from the rising positions of its ones."""
+    mean = ones.size / n
+    found = np.empty(lags)
+    for lag in range(1, lags + 1):
+        both = np.isin(ones + lag, ones, assume_unique=True).sum()
+        first = np.searchsorted(ones, n - lag, side="left")
+        second = ones.size - np.searchsorted(ones, lag, side="left")
+        found[lag - 1] = both - mean * (first + second) + (n - lag) * mean * mean
+    found /= n * mean * (1 - mean)
+    return found
+
+
+def ljung_box(rho: Floats, n: int) -> tuple[float, float]:
+    """(Q, p): Q = n (n + 2) sum rho_h^2 / (n - h), chi-squared with as many degrees of freedom as lags if the series is independent.
+
+    G. M. Ljung and G. E. P. Box, On a measure of lack of fit in time series models, Biometrika 65, 1978, pages 297 to 303.
+    """
+    lag = np.arange(1, rho.size + 1)
+    statistic = float(n * (n + 2) * (rho**2 / (n - lag)).sum())
+    return statistic, float(gammaincc(rho.size / 2, statistic / 2))
+
+
+def _surely(tests: list[tuple[Dependence, Account, Outliers]]) -> list[tuple[Dependence, Account, Outliers]]:
+    """Those that are sure (Holm over the lanes) and matter: an interval for independent ones would be 10 % too narrow or worse."""
+    found, still = [], True
+    ordered = sorted(tests, key=lambda row: row[0].p)
+    for i, row in enumerate(ordered):
+        still = still and row[0].p * (len(ordered) - i) < SURE_P
+        if still and row[0].inflation > TOO_NARROW**2:
+            found.append(row)
+    return found
+
+
+def _facts_of(test: Dependence | None) -> dict[str, Any]:
+    if test is None:
+        return {}
+    q, p = round(test.statistic, 2), float(f"{test.p:.3g}")
+    return {"ljung_box": {"q": q, "p": p, "lags": LAGS, "width": test.width, "inflation": round(test.inflation, 3)}}
