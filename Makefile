@@ -4,6 +4,7 @@
 # make setup  the part both share: .venv/bin/rtassay and the native probe, ready
 # make check  lint, types and the quick tests, before a commit
 # make bench  the speed and size table of bench/RESULTS.md
+# make probe CC=aarch64-linux-gnu-gcc   a probe by a compiler of yours (Yocto, Buildroot, Debian's cross ones), for RTASSAY_PROBE
 # make probes the static probes of all architectures, for boards other than this machine
 # make docs   the generated pages of docs/reference
 
@@ -36,6 +37,11 @@ check: setup-test
 bench: setup-test
 	@$(PY) bench/run.py
 
+probe:
+	@# -B: what another compiler left in there must not be linked in.
+	@target=$$($(CC) -dumpmachine) && $(MAKE) --silent -B -C probe CC="$(CC)" BUILD="build/$$target" && \
+		echo "probe/build/$$target/rtprobe; use it with RTASSAY_PROBE=$$PWD/probe/build/$$target/rtprobe"
+
 probes: setup
 	@$(PY) tools/build-probes
 
@@ -48,4 +54,4 @@ lock:
 clean:
 	rm -rf probe/build build dist report.html .pytest_cache .mypy_cache .ruff_cache
 
-.PHONY: help setup setup-test run test test-lab check bench probes docs lock clean
+.PHONY: help setup setup-test run test test-lab check bench probe probes docs lock clean
