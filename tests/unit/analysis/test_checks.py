@@ -373,7 +373,24 @@ CASES: list[tuple[str, Callable[[], Recording], str, str | None, str]] = [
         lambda: recording(replace(minute(), seconds=seconds([9, 9, 90] + [9] * 57))),
         "pass",
         None,
-        "no max",
+        "did not come",
+    ),
+    (
+        "RECORD-LATE",
+        lambda: recording(
+            replace(minute(), seconds=seconds([9] * 50 + [90] + [9] * 9)),
+            replace(minute(index=1), seconds=seconds([900] + [9] * 59)),
+        ),
+        "pass",
+        None,
+        "did not come",
+    ),
+    (
+        "RECORD-LATE",
+        lambda: recording(replace(minute(), seconds=seconds([9] * 20 + [10, 9, 20, 9, 30, 9, 40, 9, 90] + [9] * 31))),
+        "note",
+        None,
+        "5 new maxima",
     ),
     ("RECORD-LATE", bare, "unknown", None, "does not tell"),
     (

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.special import gammainc
 
@@ -15,6 +18,7 @@ from rtassay.model.units import NS_PER_MS, NS_PER_S, format_time
 COINCIDENCE_NS = NS_PER_MS
 BY_CHANCE = 1e-3
 SHORT_RUN_S = 10
+MANY_RECORDS_P = 0.05
 
 
 def single_run(context: Context) -> Outcome:
@@ -56,46 +60,108 @@ def percentile_unsupported(context: Context) -> Outcome:
 
 
 def record_late(context: Context) -> Outcome:
-    """The maximum came in the last fifth of the run."""
-    seen = _records(context)
-    if seen is None:
+    """The run's maximum came in its last fifth, or a lane's was broken again and again towards the end.
+
+    docs/decisions/2026-11-22-late-records.md: asked of every lane, either condition would fire on most runs of several lanes.
+    """
+    rows = [(lane, seconds) for lane in context.accounts if (seconds := _seconds(lane)) is not None]
+    if not rows:
         return unknown("the source does not tell when its samples were taken")
-    late = [lane for lane, at, length in seen if length and at >= 0.8 * length]
-    if late:
-        text = f"{named(late)}: the maximum came in the last fifth of the run, so it was still growing"
-        return Outcome(NOTE, text, {"lanes": [lane.entry.name for lane in late]})
-    return passed("no maximum came in the last fifth of the run")
+    late = [(lane, seconds) for lane, seconds in rows if seconds.of_maximum >= 0.8 * seconds.length]
+    highest = max(int(seconds.top.max()) for _, seconds in rows)
+    of_run = [lane for lane, seconds in late if int(seconds.top.max()) == highest]
+    counts = [(lane, late_records(seconds.n, seconds.top)) for lane, seconds in rows]
+    growing = [(lane, found) for lane, found in counts if found.p * len(rows) < MANY_RECORDS_P]
+    facts = {
+        "lanes": [lane.entry.name for lane, _ in late],
+        "records": {
+            str(lane.entry.name): {"n": found.seen, "expected": round(found.expected, 2), "p": float(f"{found.p:.3g}")}
+            for lane, found in counts
+        },
+    }
+    texts = []
+    if of_run:
+        texts.append(f"{named(of_run)}: the maximum came in the last fifth of the run, so it was still growing")
+    if growing:
+        lane, found = min(growing, key=lambda row: row[1].p)
+        texts.append(
+            f"{named([lane])}: {found.seen} new maxima since a third of its samples were taken, {found.expected:.1f} expected by chance: "
+            "latencies grew towards the end"
+        )
+    if texts:
+        return Outcome(NOTE, "; ".join(texts), facts)
+    return passed(
+        "the maximum did not come in the last fifth of the run, nor were maxima broken oftener than by chance", **facts
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LateRecords:
+    """New maxima in the last half-decade of a lane's samples: how many, how many chance has, and its probability of so many."""
+
+    seen: int
+    expected: float
+    p: float
+
+
+def late_records(n: Ints, top: Ints) -> LateRecords:
+    """Blocks in order, with `n` > 0 samples and maximum `top` each. The last half-decade begins at total / sqrt(10) samples.
+
+    Among independent samples of one distribution without ties the block's maximum exceeds all before with the probability n / (all samples so far),
+    independently of the other blocks (Renyi 1962), so that their number is a sum of independent trials: about 1.15 in a half-decade
+    however long it is, and two or more in a third of all runs. Ties only make records rarer.
+    """
+    sofar = np.cumsum(n)
+    before = np.concatenate([[np.iinfo(np.int64).min], np.maximum.accumulate(top)[:-1]])
+    of_late = (sofar - n) * math.sqrt(10) >= sofar[-1]
+    chance = (n / sofar)[of_late]
+    seen = int((top > before)[of_late].sum())
+    fewer = np.zeros(seen + 1)  # fewer[j]: probability of j records so far, j < seen; the last cell is not kept
+    fewer[0] = 1.0
+    for p in chance:
+        fewer[1:] = fewer[1:] * (1 - p) + fewer[:-1] * p
+        fewer[0] *= 1 - p
+    return LateRecords(seen, float(chance.sum()), float(min(1.0, max(0.0, 1 - fewer[:seen].sum()))))
 
 
 def startup_max(context: Context) -> Outcome:
     """The maximum came in the first or last second of the run."""
-    seen = _records(context)
-    if seen is None:
+    seen = [(lane, seconds) for lane in context.accounts if (seconds := _seconds(lane)) is not None]
+    if not seen:
         return unknown("the source does not tell when its samples were taken")
-    if all(length < SHORT_RUN_S for _, _, length in seen):
+    if all(seconds.length < SHORT_RUN_S for _, seconds in seen):
         return unknown(f"the run is shorter than {SHORT_RUN_S} s: its first and last second are much of it")
-    edge = [lane for lane, at, length in seen if length >= SHORT_RUN_S and at in (0, length - 1)]
+    long = [(lane, seconds) for lane, seconds in seen if seconds.length >= SHORT_RUN_S]
+    edge = [lane for lane, seconds in long if seconds.of_maximum in (0, seconds.length - 1)]
     if edge:
         text = f"{named(edge)}: the maximum came in the first or last second; it may belong to starting or stopping"
         return Outcome(WARNING, text, {"lanes": [lane.entry.name for lane in edge]})
     return passed("no maximum came in the first or last second")
 
 
-def _records(context: Context) -> list[tuple[Account, int, int]] | None:
-    """(lane, index of the second of its first maximum, number of seconds); None if no lane has seconds."""
-    rows = []
-    for lane in context.accounts:
-        seconds = lane.lane.seconds
-        if seconds is None or not len(seconds.second):
-            continue
-        order = np.argsort(ints(seconds.second), kind="stable")
-        number, n, top = ints(seconds.second)[order], ints(seconds.n)[order], ints(seconds.max_ns)[order]
-        if not (n > 0).any():
-            continue
-        top = np.where(n > 0, top, np.iinfo(np.int64).min)
-        length = int(number[-1] - number[0]) + 1
-        rows.append((lane, int(number[int(np.argmax(top))] - number[0]), length))
-    return rows or None
+@dataclass(frozen=True, slots=True)
+class _Seconds:
+    """Seconds of a lane that have samples, in order: how many each, and their maximum. `length`: of the run, in seconds;
+    `of_maximum`: the second of the first maximum, from the begin."""
+
+    n: Ints
+    top: Ints
+    length: int
+    of_maximum: int
+
+
+def _seconds(lane: Account) -> _Seconds | None:
+    """None if the lane's source does not tell when samples were taken."""
+    seconds = lane.lane.seconds
+    if seconds is None or not len(seconds.second):
+        return None
+    order = np.argsort(ints(seconds.second), kind="stable")
+    number, n, top = ints(seconds.second)[order], ints(seconds.n)[order], ints(seconds.max_ns)[order]
+    held = n > 0
+    if not held.any():
+        return None
+    at = int(number[held][int(np.argmax(top[held]))] - number[0])
+    return _Seconds(n[held], top[held], int(number[-1] - number[0]) + 1, at)
 
 
 def simultaneous(context: Context) -> Outcome:
