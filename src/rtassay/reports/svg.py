@@ -13,6 +13,7 @@ from rtassay.reports import series
 _WIDTH, _HEIGHT = 960, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 14, 46
 _MOST_LANES = 16
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def latency_plot(recording: Recording, labels: list[str], maxima: list[str], typical_ns: int, unit_ns: int) -> str:
@@ -67,8 +68,9 @@ def _axes(low: float, high: float, top: int, x_of: Any, y_of: Any, logarithmic: 
     return parts
 
 
-def _short(number: int) -> str:
-    return f"{number // 1_000_000:,}M" if number >= 1_000_000 else f"{number:,}"
+def _short(power: int) -> str:
+    """A power of ten as a label: 10,000, and from a million on 10⁶, as the figures have it."""
+    return f"{power:,}" if power < 1_000_000 else f"10{str(len(str(power)) - 1).translate(_RAISED)}"
 
 
 def _ticks(low: float, high: float, logarithmic: bool) -> list[float]:

@@ -15,7 +15,7 @@ from test_text_formats import empty_example
 from rtassay.model.findings import CheckResult, Coincidence, Outlier
 from rtassay.model.manifest import MonitorEntry
 from rtassay.model.recording import Series
-from rtassay.reports import details, loads, outliers, view
+from rtassay.reports import details, loads, outliers, svg, view
 from rtassay.reports.html import HtmlReport, embed
 
 EXAMPLES = examples.all_examples()
@@ -369,3 +369,14 @@ def test_a_page_of_findings_as_analysis_makes_them():
 
 def test_same_input_same_bytes():
     assert HtmlReport().render(*EXAMPLES["holds"]) == HtmlReport().render(*EXAMPLES["holds"])
+
+
+def test_counts_above_a_billion_are_powers_of_ten_on_the_axis():
+    recording = examples.all_examples()["holds"][1]
+    lane = recording.lanes[0]
+    many = replace(lane, histogram=replace(lane.histogram, counts=lane.histogram.counts * 10**6))
+    drawn = svg.latency_plot(replace(recording, lanes=(many,)), ["CPU0"], ["1"], 5_000, 1_000)
+    top = int(many.histogram.counts.max())
+    assert top > 10**9
+    assert ">10⁹<" in drawn and ">10⁶<" in drawn and ">100,000<" in drawn and ">1<" in drawn
+    assert "000M" not in drawn and "000,000" not in drawn

@@ -13,8 +13,14 @@
   const dash = (lane) => DASHES[Math.floor(lane / 8) % DASHES.length];
   const make = (tag, text) => { const e = document.createElement(tag); if (text) e.textContent = text; return e; };
   const us = (ns) => ns / 1000;
-  const short = (v) => (v >= 1e6 ? number(v / 1e6) + "M" : number(v));
   const number = (v) => v.toLocaleString("en-US", { maximumSignificantDigits: 4 });
+  const raised = (power) => String(power).replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
+  /* Counts on an axis: 50,000, 10⁶, 2·10⁹. */
+  const short = (v) => {
+    if (v < 1e6) return number(v);
+    const power = Math.floor(Math.log10(v) + 1e-9), times = +(v / Math.pow(10, power)).toPrecision(4);
+    return (times === 1 ? "" : times + "·") + "10" + raised(power);
+  };
   const micro = (v) => v.toLocaleString("en-US", { maximumFractionDigits: v < 100 ? 2 : 1 }) + " us";
   const chance = (p) => (p >= 0.01 ? String(+p.toPrecision(2)) : p.toExponential(1).replace(".0e", "e"));
 
