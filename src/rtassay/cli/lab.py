@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from rtassay.cli.options import json_option, print_json
+from rtassay.model.findings import VIRTUAL_BOARD
 
 _KINDS = click.Choice(["quick", "disk"])
-_LABEL = "virtual board: function only"
 
 
 @click.group("lab")
@@ -30,7 +30,11 @@ def command() -> None:
 
 def _arch_option(function: Any) -> Any:
     return click.option(
-        "--arch", metavar="ARCH", default="amd64", show_default=True, help="amd64; arm64 or armhf (32-bit) as a quick board."
+        "--arch",
+        metavar="ARCH",
+        default="amd64",
+        show_default=True,
+        help="amd64; arm64 or armhf (32-bit) as a quick board.",
     )(function)
 
 
@@ -96,7 +100,7 @@ def start(
     if as_json:
         print_json({"schema": "rtassay/lab-start/1", "board": f"lab:{started.name}", **_row(started)})
         return 0
-    click.echo(f"lab:{started.name} is up ({time.monotonic() - begun:.0f} s); {_LABEL}")
+    click.echo(f"lab:{started.name} is up ({time.monotonic() - begun:.0f} s); {VIRTUAL_BOARD}")
     click.echo(
         f"  rtassay run lab:{started.name} --deadline 10ms     rtassay lab ssh {started.name}     rtassay lab stop {started.name}",
         err=True,
@@ -198,7 +202,7 @@ def _image(kind: str, arch: str) -> Any:
 def _row(board: Any) -> dict[str, Any]:
     row = asdict(board)
     del row["ticks"]
-    return {**row, "ssh": ["ssh", *board.ssh_options, board.name], "label": _LABEL}
+    return {**row, "ssh": ["ssh", *board.ssh_options, board.name], "label": VIRTUAL_BOARD}
 
 
 def _say(words: str) -> None:

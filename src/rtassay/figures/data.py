@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rtassay.model.findings import Findings, LaneFindings, lane_words
+from rtassay.model.findings import VIRTUAL_BOARD, Findings, LaneFindings, lane_words
 from rtassay.model.recording import Histogram, Lane, Recording
 from rtassay.model.units import NS_PER_S, NS_PER_US
 
@@ -281,7 +281,7 @@ def _numbered(blocks: Iterable[tuple[Any, Any, Any]]) -> Iterator[tuple[Any, Any
 
 
 def missing_words(shots: Sequence[Shot]) -> list[str]:
-    """What a reader must know of the data and cannot see: overflow, missed activations, files without a trailer."""
+    """What a reader must know of the data and cannot see: an emulated board, overflow, missed activations, files without a trailer."""
     told: dict[str, list[str]] = {}
     for shot in shots:
         for note in _missing(shot):
@@ -294,6 +294,8 @@ def missing_words(shots: Sequence[Shot]) -> list[str]:
 
 
 def _missing(shot: Shot) -> Iterator[str]:
+    if shot.findings.virtual_board:
+        yield VIRTUAL_BOARD
     pooled = shot.findings.pooled
     if pooled.over:
         limit = shot.pooled.limit_ns

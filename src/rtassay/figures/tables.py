@@ -10,7 +10,7 @@ from typing import Final
 
 from rtassay.figures.data import Shot, lane_name
 from rtassay.model.errors import UsageError
-from rtassay.model.findings import Findings, LaneFindings
+from rtassay.model.findings import VIRTUAL_BOARD, Findings, LaneFindings
 from rtassay.model.units import NS_PER_US
 
 KINDS: Final = {
@@ -129,6 +129,8 @@ def _notes(shots: Sequence[Shot]) -> tuple[str, ...]:
     """What the numbers cannot say themselves: recordings that are no measurement, unknown overflow, coarse bins."""
     notes = []
     for shot in shots:
+        if shot.findings.virtual_board:
+            notes.append(f"{shot.name}: {VIRTUAL_BOARD}")
         bad = [check.id for check in shot.findings.checks if check.severity == "invalid"]
         if bad:
             notes.append(f"{shot.name}: invalid ({', '.join(bad)})")

@@ -8,6 +8,7 @@ from typing import Any
 from rtassay.figures import data, paper
 from rtassay.figures.data import Options, Shot
 from rtassay.model.errors import UsageError
+from rtassay.model.findings import VIRTUAL_BOARD
 from rtassay.model.units import NS_PER_US
 
 
@@ -101,4 +102,5 @@ def _notes(shots: list[Shot], drawn: list[tuple[datetime, Shot]]) -> list[str]:
     left = len(shots) - len(drawn)
     if left:
         notes.append(f"{left} left out: no date or no maximum")
-    return [*notes, *(data.missing_words(shots) if len(shots) <= 4 else [])]
+    virtual = [VIRTUAL_BOARD] if any(shot.findings.virtual_board for shot in shots) else []
+    return [*notes, *(data.missing_words(shots) if len(shots) <= 4 else virtual)]

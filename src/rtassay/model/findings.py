@@ -11,6 +11,7 @@ from typing import Any
 ANALYSIS_VERSION = 3
 STATES = ("VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT")
 SEVERITIES = ("invalid", "warning", "note", "unknown", "pass")
+VIRTUAL_BOARD = "virtual board: function only"
 LADDER = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.9999999)
 
 
@@ -162,6 +163,11 @@ class Findings:
     outliers: tuple[Outlier, ...] = ()
     strict: bool = False
     analysis_version: int = ANALYSIS_VERSION
+
+    @property
+    def virtual_board(self) -> bool:
+        """Whether the board was emulated: whatever names it then says VIRTUAL_BOARD beside it."""
+        return any(check.id == "VM-STEAL" and check.severity == "invalid" for check in self.checks)
 
 
 def lane_words(name: str | None, cpu: int | None) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from rtassay.model.findings import (
     SEVERITIES,
+    VIRTUAL_BOARD,
     CheckResult,
     Findings,
     LaneFindings,
@@ -74,8 +75,7 @@ def one_line(text: str, limit: int = _TEXT_LIMIT) -> str:
 
 def board(findings: Findings, limit: int = _TEXT_LIMIT) -> str:
     """The board's name; one that is no hardware says so wherever it is named."""
-    virtual = any(check.id == "VM-STEAL" and check.severity == "invalid" for check in findings.checks)
-    return one_line(findings.board, limit) + (" (virtual board: function only)" if virtual else "")
+    return one_line(findings.board, limit) + (f" ({VIRTUAL_BOARD})" if findings.virtual_board else "")
 
 
 def digits(findings: Findings) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from rtassay.analysis.checks import series
 from rtassay.analysis.checks.base import INVALID, NOTE, OPTIMISM, WARNING, Context, Outcome, passed, unknown
 from rtassay.analysis.checks.statistics import outlier_times
+from rtassay.model.findings import VIRTUAL_BOARD
 from rtassay.model.units import NS_PER_MS
 
 _RT_WORD = re.compile(r"(?<![a-z0-9])(rt\d*|preempt[_-]?rt|realtime)(?![a-z0-9])", re.I)
@@ -105,7 +106,7 @@ def vm_steal(context: Context) -> Outcome:
         what = f"emulated CPUs ({kind})" if kind and _emulated(kind) else "a board of the lab"
         return Outcome(
             INVALID,
-            f"virtual board: function only; {what}: its times are not those of hardware, so it can never show that a deadline holds",
+            f"{VIRTUAL_BOARD}; {what}: its times are not those of hardware, so it can never show that a deadline holds",
             facts,
             OPTIMISM,
         )

@@ -30,7 +30,7 @@ from rtassay.model.comparison import (
     Group,
     QuantileRatio,
 )
-from rtassay.model.findings import CheckResult
+from rtassay.model.findings import VIRTUAL_BOARD, CheckResult
 from rtassay.model.units import format_time
 
 FEW = 5
@@ -410,6 +410,15 @@ def weak_recordings(pair: Pair) -> Outcome:
     )
 
 
+def emulated_boards(pair: Pair) -> Outcome:
+    """Boards of the lab: emulated, so that their times compare emulations."""
+    virtual = [name for name, runs in pair.sides if any(run.findings.virtual_board for run in runs)]
+    if not virtual:
+        return passed("no recording is of an emulated board")
+    text = f"{VIRTUAL_BOARD}: {' and '.join(virtual)} ran on emulated CPUs, so a difference says nothing of hardware"
+    return Outcome(WARNING, text, {"groups": virtual})
+
+
 def not_supported(pair: Pair) -> Outcome:
     """Steps of the ladder that the number of samples does not reach."""
     weak = [step.q for step in pair.result.quantiles if step.bound != "exact"]
@@ -488,6 +497,11 @@ PAIR_CHECKS: Final[tuple[PairCheck, ...]] = (
     PairCheck(
         "RECORDING-CHECKS", "checks of the recordings warn", INTEGRITY, WARNING,
         "A weakness that only one group has can be the whole difference.", "rtassay show the recordings.", weak_recordings,
+    ),
+    PairCheck(
+        "VIRTUAL-BOARD", "a recording is of an emulated board", INTEGRITY, WARNING,
+        "An emulator translates every instruction and runs CPUs as threads of the host: which kernel is later there depends on the emulator.",
+        "Measure on the hardware that is meant.", emulated_boards,
     ),
     PairCheck(
         "PERCENTILE-UNSUPPORTED", "a step of the ladder is beyond what a run's samples reach", INTEGRITY, NOTE,

@@ -53,6 +53,15 @@ def _cmdline(recording: Recording) -> str | None:
     return None if words is None else " ".join(words)
 
 
+def _memory(recording: Recording) -> str | None:
+    """What is fitted, to an eighth of the next power of two: each kernel keeps another part of it for itself."""
+    total = _inventory("memory", "total_bytes")(recording)
+    if not isinstance(total, int) or total <= 0:
+        return None
+    step = max(1, 2 ** (total - 1).bit_length() // 8)
+    return f"{-(-total // step) * step / 2**20:.0f} MiB"
+
+
 def _governors(recording: Recording) -> str | None:
     found = recording.manifest.inventory.get("governors")
     if not isinstance(found, dict):
@@ -167,7 +176,7 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
     Condition("firmware", "firmware", "firmware", _inventory("firmware")),
     Condition("microcode", "microcode", "firmware", _inventory("microcode")),
     Condition("os", "operating system", "os", _inventory("os")),
-    Condition("memory", "memory", "board", _inventory("memory", "total_bytes")),
+    Condition("memory", "memory", "board", _memory),
     Condition("cpus.online", "CPUs online", "cpus", _inventory("cpus", "online")),
     Condition("cpus.isolated", "isolated CPUs", "cmdline", _inventory("cpus", "isolated")),
     Condition("cpus.nohz_full", "nohz_full CPUs", "cmdline", _inventory("cpus", "nohz_full")),

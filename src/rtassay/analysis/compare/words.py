@@ -121,6 +121,8 @@ def not_covered(result: Comparison) -> tuple[str, ...]:
     if reached:
         rows.append(f"anything rarer than {percentile(max(reached))}")
     rows.append("other boards, temperatures and settings than these")
+    if "VIRTUAL-BOARD" in fired:
+        rows.append("hardware: the boards were emulated")
     if "CO-MISSED" in fired:
         rows.append("activations that never ran because the one before was late")
     blind = [check.id for check in result.checks if check.severity == "unknown"]

@@ -10,6 +10,7 @@ from rtassay.analysis.compare import compare
 from rtassay.analysis.compare.checks import PAIR_CHECKS, reference_markdown
 from rtassay.model.findings import SEVERITIES
 from rtassay.model.manifest import Obtained, Source
+from rtassay.reports.comparison import MEMBERS, load
 
 from ..build import MS, US, cyclictest, skip_lane
 from .groups import group, run, scaled, tail_counts
@@ -251,3 +252,28 @@ def test_warnings_that_only_one_group_has_are_told():
     a, b = run("a", BASE), run("b", LATER, board={"governors": {"cpu0": "powersave"}})
     found = check(compare([a], [b]), "RECORDING-CHECKS")
     assert found.severity == "warning" and "GOVERNOR" in found.facts["only_b"]
+
+
+@pytest.mark.proves("VIRTUAL-BOARD", "synthetic")
+def test_an_emulated_board_is_named_in_every_format():
+    lab = {"virtualisation": "tcg"}
+    result = compare([run("a", BASE, board=lab)], [run("b", LATER)])
+    found = check(result, "VIRTUAL-BOARD")
+    assert found.severity == "warning" and found.facts == {"groups": ["A"]}
+    for name in MEMBERS:
+        assert "virtual board: function only" in load(name)().render(result).decode(), name
+    assert check(compare([run("a", BASE)], [run("b", LATER)]), "VIRTUAL-BOARD").severity == "pass"
+
+
+def test_kernels_that_keep_another_part_of_the_memory_are_no_difference_of_boards():
+    def fitted(total: int) -> dict[str, object]:
+        return {"memory": {"total_bytes": total}}
+
+    def differs(one: int, other: int) -> bool:
+        result = compare([run("a", BASE, board=fitted(one))], [run("b", LATER, board=fitted(other))])
+        row = next(row for row in result.conditions if row.key == "memory")
+        return row.a != row.b
+
+    assert not differs(740_773_888, 740_806_656)
+    assert not differs(3_970 * 2**20, 4_010 * 2**20)
+    assert differs(3_970 * 2**20, 7_900 * 2**20)
