@@ -18,6 +18,7 @@ import numpy as np
 from rtassay.analysis.account import Account
 from rtassay.analysis.distribution import ints
 from rtassay.model.findings import Coincidence, LaneFindings, Outlier
+from rtassay.model.own import is_guard
 from rtassay.model.recording import Recording, Series
 from rtassay.model.units import NS_PER_S
 
@@ -198,7 +199,9 @@ class _Threads:
         return series.monitor == _THREADS and (self._is_fact(series) or self._is_ours(series.name.rpartition(".")[0]))
 
     def _is_ours(self, thread: str) -> bool:
-        return thread.startswith(("rtprobe[", "rtprobe-writer[")) or thread.endswith(self._ours)
+        return (
+            thread.startswith("rtprobe-writer[") or is_guard(thread.rpartition("[")[0]) or thread.endswith(self._ours)
+        )
 
     def cpu_of(self, name: str) -> int | None:
         """Where the thread of that series ran when it was last looked at."""

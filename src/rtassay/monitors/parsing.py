@@ -7,6 +7,9 @@ import re
 NS_PER_S = 10**9
 # Anything a kernel counts fits 64 bits; a longer row of digits is no number but damage, and would not fit a float.
 _WHOLE = re.compile(r"-?[0-9]{1,20}")
+_WRAP = 2**32
+# No counter of events rises faster: what would have to, did not wrap but was set back.
+_FASTEST_PER_S = 10**7
 
 
 def whole(text: str | bytes) -> int | None:
@@ -27,7 +30,8 @@ def whole_lines(content: bytes) -> list[str]:
 
 
 class Counters:
-    """Counts that only rise, as what they rose by since the last reading. One that ran backwards starts anew."""
+    """Counts that only rise, as what they rose by since the last reading. One that ran backwards starts anew, unless it went past the
+    end of 32 bits: interrupts and softirqs do on every kernel, and on a 32-bit one what /proc/vmstat counts does as well."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[int, int]] = {}
@@ -37,9 +41,12 @@ class Counters:
         """(by how much, in how many ns); None where there is nothing to compare with."""
         last = self._last.get(key)
         self._last[key] = (mono_ns, count)
-        if last is None or mono_ns <= last[0] or count < last[1]:
+        if last is None or mono_ns <= last[0]:
             return None
-        return count - last[1], mono_ns - last[0]
+        risen, within = count - last[1], mono_ns - last[0]
+        if risen < 0 <= risen + _WRAP <= within * _FASTEST_PER_S // NS_PER_S and last[1] < _WRAP:
+            risen += _WRAP
+        return None if risen < 0 else (risen, within)
 
     def per_second(self, key: str, mono_ns: int, count: int) -> float | None:
         found = self.risen(key, mono_ns, count)

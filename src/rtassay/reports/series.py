@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rtassay.model.findings import Findings
+from rtassay.model.own import is_guard
 from rtassay.model.recording import Histogram, Lane, Recording, Series
 from rtassay.model.units import NS_PER_S, NS_PER_US
 
@@ -249,7 +250,7 @@ def telemetry(recording: Recording) -> list[dict[str, Any]]:
 
 def _tells(series: Series) -> bool:
     """A curve that lies on zero from end to end says what its absence says; guards of ours sleep above everything by design."""
-    if series.monitor == "threads" and series.name.startswith("rtprobe["):
+    if series.monitor == "threads" and is_guard(series.name.rpartition("[")[0]):
         return False
     values = np.nan_to_num(np.asarray(series.values, dtype=np.float64))
     return bool((np.abs(values) > _STILL_NS).any() if series.unit == "ns" else values.any())

@@ -200,6 +200,20 @@ CONDITIONS: list[Case] = [
         "no other",
     ),
     (
+        "PRIO-TIE",  # a guard on a board, where the probe's file is named by its content
+        lambda: watching(inventory=inventory(rt_tasks=[rt_thread("rtprobe-d1b41b7", 99)])),
+        "pass",
+        None,
+        "no other",
+    ),
+    (
+        "PRIO-TIE",  # a lane of another measurement is no guard
+        lambda: watching(inventory=inventory(rt_tasks=[rt_thread("rtprobe-lane", 99)])),
+        "warning",
+        None,
+        "rtprobe-lane (fifo 99)",
+    ),
+    (
         "PRIO-TIE",
         lambda: watching(inventory=inventory(rt_tasks=[rt_thread(priority=0, policy="deadline")])),
         "warning",

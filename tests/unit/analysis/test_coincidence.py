@@ -116,7 +116,7 @@ def test_a_thread_seen_but_once_has_appeared_unless_it_was_elsewhere_or_at_anoth
         return thread(name, once, "priority", "1"), thread(name, {second: float(cpu)}, "cpu", "1")
 
     threads = (*seen("storm[7]", 21, 0), *seen("elsewhere[8]", 21, 1), *seen("later[9]", 30, 0))
-    guard = seen("rtprobe[6]", 21, 0)
+    guard = (*seen("rtprobe[6]", 21, 0), *seen("rtprobe-d1b41b7[5]", 21, 0))
     (outlier,) = found(recording(a_minute({2120: 6 * MS}), telemetry=(ALWAYS, *threads, *guard)))
     assert [(hit.name, hit.value) for hit in outlier.coincidences] == [("storm[7].priority", 95.0)]
 

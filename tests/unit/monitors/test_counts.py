@@ -139,6 +139,30 @@ def test_a_counter_starts_anew_when_it_runs_backwards() -> None:
 
 
 @pytest.mark.parametrize(
+    ("last", "now", "risen"),
+    [
+        (2**32 - 10, 5, 15),
+        (2**32 - 1, 0, 1),
+        (2**31, 5, None),  # set back: it would have risen by two thousand million in a second
+        (2**32 + 10, 5, None),  # never was one of 32 bits
+        (2**32 - 10, 2**32 + 5, 15),
+    ],
+)
+def test_a_counter_of_32_bits_goes_past_its_end(last: int, now: int, risen: int | None) -> None:
+    counters = Counters()
+    counters.risen("x", 0, last)
+    assert counters.risen("x", S, now) == (None if risen is None else (risen, S))
+
+
+def test_an_interrupt_count_that_wraps_is_a_rate_like_any_other() -> None:
+    """The kernel's own width: on every architecture it counts interrupts with 32 bits."""
+    monitor, table = InterruptsMonitor(), b"           CPU0\n 26: %10d     GIC-0  27 Level     arch_timer\n"
+    counts = (2**32 - 500, 2**32 - 250, 0, 250)
+    found = [values(monitor, table % count, second * S) for second, count in enumerate(counts)]
+    assert found == [{}, *3 * [{"cpu0.26:arch_timer": 250.0}]]
+
+
+@pytest.mark.parametrize(
     ("text", "number"),
     [("12", 12), (" -3\n", -3), (b"7\n", 7), ("1_000", None), ("٣", None), ("", None), ("1.5", None), ("9" * 21, None)],
 )

@@ -120,6 +120,7 @@ def test_what_moves_never_is_not_drawn():
         ("clock", "realtime.offset", "ns", dict.fromkeys(some, 12.0)),
         ("cost", "watch.busy", "ratio", some),
         ("threads", "rtprobe[7].busy", "ratio", some),
+        ("threads", "rtprobe-d1b41b7[9].busy", "ratio", some),
         ("threads", "irq/39[8].priority", "1", {0.5: 50.0}),
     )
     assert set(charts) == {"cpu"}

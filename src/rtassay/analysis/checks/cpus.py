@@ -8,6 +8,7 @@ from typing import Any
 
 from rtassay.analysis.checks import series
 from rtassay.analysis.checks.base import NOTE, OPTIMISM, WARNING, Context, Outcome, passed, unknown
+from rtassay.model.own import is_guard
 from rtassay.model.units import NS_PER_S, format_cpu_list
 
 REAL_TIME = ("fifo", "rr", "deadline")
@@ -66,7 +67,7 @@ def _others(context: Context) -> dict[int, _Thread] | None:
     own = _own_threads(context)
     # The guards of probe and loads sleep above everything else, by design.
     others = {
-        t: x for t, x in found.items() if t not in own and not _STOPPERS.fullmatch(x.comm) and x.comm != "rtprobe"
+        t: x for t, x in found.items() if t not in own and not _STOPPERS.fullmatch(x.comm) and not is_guard(x.comm)
     }
     return others if isinstance(rows, list | tuple) or watched else None
 
