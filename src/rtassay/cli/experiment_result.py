@@ -33,7 +33,7 @@ def result_of(path: Path, *, save: bool = False) -> dict[str, Any]:
 def report_of(path: Path, *, save: bool = False) -> ExperimentReport:
     """Everything a report of the experiment at `path` shows, computed now from its recordings."""
     from rtassay.analysis.experiment import assess, scorecard_dict
-    from rtassay.analysis.experiment.grade import LEAST_P, capped
+    from rtassay.analysis.experiment.grade import LEAST_P, LEAST_RUNS, capped
     from rtassay.experiments import directory, results
     from rtassay.experiments.status import status_of
     from rtassay.model.experiment import ExperimentReport
@@ -45,8 +45,9 @@ def report_of(path: Path, *, save: bool = False) -> ExperimentReport:
     compared = work.compared(result["comparisons"], design)
     scorecard = assess(_measured(status, work), design, result, compared)
     letter, accepted = scorecard.grade.letter, result["acceptance"]
-    if accepted is not None and (state := capped(accepted["state"], letter, design.p)) != accepted["state"]:
-        said = f"evidence of grade {letter} never holds" + ("" if letter == "X" else f" below p = {LEAST_P:g}")
+    if accepted is not None and (state := capped(accepted["state"], scorecard.grade, design.p)) != accepted["state"]:
+        few = f"fewer than {LEAST_RUNS} runs of every combination never hold below p = {LEAST_P:g}"
+        said = "evidence of grade X never holds" if letter == "X" else few
         accepted |= {"state": state, "why": "; ".join(text for text in (accepted["why"], said) if text)}
         scorecard = assess(_measured(status, work), design, result, compared)
     result |= {"evidence_grade": letter, "scorecard": scorecard_dict(scorecard)}

@@ -49,11 +49,13 @@ class Kpi:
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """Evidence: A, B, C or X. `because`: what decides it; `next`: what would make it better."""
+    """Evidence: A, B, C or X. `because`: what decides it; `next`: what would make it better. `thin`: so few runs, or so incomplete,
+    that nothing HOLDS at a small p."""
 
     letter: str
     because: tuple[str, ...]
     next: tuple[str, ...] = ()
+    thin: bool = False
 
 
 @dataclass(frozen=True, slots=True)

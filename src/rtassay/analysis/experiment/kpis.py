@@ -365,7 +365,7 @@ TABLE: tuple[tuple[str, str, str, str, str, Maker], ...] = (
     ("A3", "Demonstrable deadline D*", "smallest deadline the data demonstrate, worst CPU", NS, "down", _star),
     ("A4", "Safety factor", "deadline / maximum; falls as more is measured, decides nothing", RATIO, "up", _safety),
     ("A5", "New-record probability", "chance of a new maximum in a further hour", SHARE, "down", _new_record),
-    ("A6", "Evidence grade", "A: 8 boots, all loads, no warning; B; C: few runs; X: invalid", WORDS, "", _grade),
+    ("A6", "Evidence grade", "A: 8 boots, all loads, no warning; B: 5 boots; C: fewer; X: invalid", WORDS, "", _grade),
     ("B1", "Quantiles, all CPUs", "nearest rank, 95 % order-statistic interval over all runs", NS, "down", _quantiles),
     ("B2", "Worst over the loads", "the largest of B1, and of the maxima", NS, "down", _worst_load),
     ("B3", "Tail weight", "p99.9999 / p50", RATIO, "down", _tail_weight),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from rtassay.analysis.bounds import most_exceedances, samples_needed
 from rtassay.analysis.experiment import scorecard_dict
 from rtassay.analysis.experiment.answers import BETTER, HOLDS, REPEAT, UNCOVERED, WORST
 from rtassay.analysis.experiment.effects import ratio_of
-from rtassay.analysis.experiment.grade import capped
-from rtassay.model.experiment import Kpi, Scorecard
+from rtassay.analysis.experiment.grade import capped, grade
+from rtassay.model.experiment import Grade, Kpi, Scorecard
 from rtassay.model.findings import CheckResult
 
 from ..compare.groups import scaled
@@ -113,13 +114,27 @@ def test_grades() -> None:
     assert made().scorecard.grade.letter == "B"
     assert any("5 boots of 8" in text for text in made().scorecard.grade.next)
     few = made(repeats=2).scorecard.grade
-    assert few.letter == "C" and few.because[0].startswith("2 runs of a combination")
+    assert few.letter == "C" and few.because[0].startswith("2 runs of 2 boots of a combination")
     assert made(repeats=8, boots=8).scorecard.grade.letter == "B"  # no load of memory, disk, network
     bad = CheckResult("NOT-RT-POLICY", "invalid", "integrity", "policy other")
-    grade = make(repeats=1, extra=(bad,)).scorecard.grade
-    assert grade.letter == "X" and grade.because[0].startswith("NOT-RT-POLICY at ")
+    spoilt = make(repeats=1, extra=(bad,)).scorecard.grade
+    assert spoilt.letter == "X" and spoilt.because[0].startswith("NOT-RT-POLICY at ")
     waived = CheckResult("NOT-RT-POLICY", "invalid", "integrity", "policy other", waived="this is how it is deployed")
     assert make(repeats=1, extra=(waived,)).scorecard.grade.letter == "C"
+
+
+def test_runs_of_few_boots_are_no_evidence_of_what_the_next_boot_does() -> None:
+    """Five or eight runs of one boot are one draw of it (METHOD.md 1.8): B needs five boots, A eight."""
+    one_boot = made(repeats=5, boots=1).scorecard.grade
+    assert one_boot.letter == "C" and one_boot.because[0].startswith("5 runs of 1 boot of a combination; 5 boots")
+    assert "1 boot of 8" in one_boot.next
+    four = made(repeats=8, boots=4).scorecard.grade
+    assert four.letter == "C" and four.because[0].startswith("8 runs of 4 boots")
+    assert made(repeats=8, boots=5).scorecard.grade.letter == "B"
+    card = made(repeats=5)
+    silent = tuple(replace(one, boots=None) for one in card.scorecard.combinations)
+    unsaid = grade(card.cells, silent, card.design, card.scorecard.checks)
+    assert unsaid.letter == "C" and "not known" in unsaid.because[0]
 
 
 def test_a_warning_of_a_strict_experiment_is_no_valid_measurement() -> None:
@@ -133,18 +148,25 @@ def test_a_warning_of_a_strict_experiment_is_no_valid_measurement() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "letter", "p", "expected"),
+    ("state", "given", "p", "expected"),
     [
-        ("HOLDS", "C", 1e-6, "NOT DEMONSTRATED"),
-        ("HOLDS", "C", 1e-5, "HOLDS"),
-        ("HOLDS", "B", 1e-7, "HOLDS"),
-        ("HOLDS", "X", 1e-3, "NOT DEMONSTRATED"),
-        ("VIOLATED", "C", 1e-6, "VIOLATED"),
-        ("INVALID MEASUREMENT", "X", 1e-6, "INVALID MEASUREMENT"),
+        ("HOLDS", Grade("C", (), thin=True), 1e-6, "NOT DEMONSTRATED"),
+        ("HOLDS", Grade("C", (), thin=True), 1e-5, "HOLDS"),
+        ("HOLDS", Grade("C", ()), 1e-7, "HOLDS"),
+        ("HOLDS", Grade("B", ()), 1e-7, "HOLDS"),
+        ("HOLDS", Grade("X", ()), 1e-3, "NOT DEMONSTRATED"),
+        ("VIOLATED", Grade("C", (), thin=True), 1e-6, "VIOLATED"),
+        ("INVALID MEASUREMENT", Grade("X", ()), 1e-6, "INVALID MEASUREMENT"),
     ],
 )
-def test_weak_evidence_never_holds(state: str, letter: str, p: float, expected: str) -> None:
-    assert capped(state, letter, p) == expected
+def test_weak_evidence_never_holds(state: str, given: Grade, p: float, expected: str) -> None:
+    assert capped(state, given, p) == expected
+
+
+def test_evidence_is_thin_by_its_runs_not_by_its_boots() -> None:
+    """Twelve runs of six hours of one boot (soak) may HOLD as one long run may; two of two minutes may not."""
+    assert not made(repeats=5, boots=1).scorecard.grade.thin
+    assert made(repeats=2).scorecard.grade.thin
 
 
 def test_what_was_not_measured_is_not_covered() -> None:
