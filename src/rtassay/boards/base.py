@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from enum import Enum, auto
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -35,19 +36,29 @@ class BoardProcess(Protocol):
         ...
 
 
+class Parting(Enum):
+    """What `close` does with what still runs on a board that detaches, and with what of its output has not arrived here."""
+
+    REMOVE = auto()  # end it, remove it
+    KEEP = auto()  # end it, wait for the rest; what does not arrive stays on the board, for `recall`
+    LEAVE = auto()  # let it go on, for `recall`
+
+
 class Board(Protocol):
     """One way to reach a board. Commands are lists, never strings: no shell is needed on the board.
 
     Every method raises BoardError when the board or the way to it fails.
 
     `detaches`: what was launched goes on without a connection. `notice` is told sentences for people while things go on. `synced` is
-    awaited before the board may forget what has arrived here: set it to what makes that safe on disk.
+    awaited before the board may forget what has arrived here: set it to what makes that safe on disk. `parting`: set it to what `close`
+    shall do.
     """
 
     name: str
     detaches: bool
     notice: Callable[[str], None]
     synced: Callable[[], Awaitable[None]]
+    parting: Parting
 
     @property
     def connected(self) -> bool: ...
@@ -122,6 +133,7 @@ class NeverAway:
     def __init__(self) -> None:
         self.notice: Callable[[str], None] = lambda sentence: None
         self.synced: Callable[[], Awaitable[None]] = nothing_to_sync
+        self.parting = Parting.REMOVE
 
     def recall(self, memory: Mapping[str, Any]) -> None:
         raise UsageError(

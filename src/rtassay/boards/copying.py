@@ -13,8 +13,13 @@ from rtassay.model.errors import BoardError
 
 _CHUNK = 256 * 1024
 _COPY_S = 300.0
-_PUT = 'umask 077; t=$1.$$.new; trap \'rm -f "$t"\' EXIT; cat >"$t" && chmod 755 "$t" && mv "$t" "$1"'
-_SUM = 'for c in sha256sum md5sum; do if command -v $c >/dev/null; then echo $c $($c <"$1"); exit; fi; done; echo none'
+# $1 where to, $2 a line for the journal, $3 the journal or nothing, $4 an option that the file is then run with, or nothing. One command for
+# all of it: a link may be slow.
+_PUT = (
+    """umask 077; t=$1.$$.new; trap 'rm -f "$t"' EXIT; cat >"$t" && chmod 755 "$t" && mv "$t" "$1" || exit; """
+    """[ -z "$3" ] || echo "$(date -u +%FT%TZ)" "$2" >>"$3"; """
+    """s=none; for c in md5sum sha256sum; do command -v $c >/dev/null && s="$c $($c <"$1")"; done; echo $s; [ -z "$4" ] || { "$1" "$4" 2>&1; echo "exit code $?"; }"""
+)
 
 
 class Receiver(Protocol):
@@ -27,17 +32,25 @@ class Receiver(Protocol):
     async def output(self, argv: Sequence[str]) -> tuple[bytes, int]: ...
 
 
-async def copy(board: Receiver, source: Path, target: str) -> None:
-    """Raises BoardError that names a full disk, a place that cannot be written, or a hash that differs."""
+async def copy(
+    board: Receiver, source: Path, target: str, journal: str | None = None, try_with: str | None = None
+) -> bytes:
+    """What the copy says when it is run with the option `try_with`. `journal`: a file there that gets a line about it.
+
+    Raises BoardError that names a full disk, a place that cannot be written, or a hash that differs.
+    """
     try:
         data = await asyncio.to_thread(source.read_bytes)
     except OSError as error:
         raise BoardError(f"cannot read {source}", error.strerror) from error
-    process = await board.attached(["sh", "-c", _PUT, "sh", target])
+    words_of = [target, f"put {target}", journal or "", try_with or ""]
+    process = await board.attached(["sh", "-c", _PUT, "sh", *words_of])
     try:
         for at in range(0, len(data), _CHUNK):
             await process.write(data[at : at + _CHUNK])
         await process.close_stdin()
+        async with asyncio.timeout(_COPY_S):
+            told = b"".join([chunk async for chunk in process.chunks()])
         code = await process.wait(_COPY_S)
         words = (await process.errors()).decode(errors="replace").strip()
     except TimeoutError as error:
@@ -49,10 +62,12 @@ async def copy(board: Receiver, source: Path, target: str) -> None:
         why = "no space left on the board" if full else words.splitlines()[-1] if words else None
         hint = "make room there, or name another place: rtassay board add NAME ... --directory DIR" if full else None
         raise BoardError(f"cannot copy {source.name} to {target} on {board.name}", why, hint)
-    if not await _arrived(board, target, data):
+    sum_there, _, said = told.partition(b"\n")
+    if not await _arrived(board, target, data, sum_there):
         raise BoardError(
             f"{source.name} did not arrive whole on {board.name}", "its hash there is another", "try again"
         )
+    return said
 
 
 def sha256_of(path: Path) -> str:
@@ -61,9 +76,8 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-async def _arrived(board: Receiver, target: str, data: bytes) -> bool:
-    output, _ = await board.output(["sh", "-c", _SUM, "sh", target])
-    words = output.decode(errors="replace").split()
+async def _arrived(board: Receiver, target: str, data: bytes, sum_there: bytes) -> bool:
+    words = sum_there.decode(errors="replace").split()
     if len(words) >= 2 and words[0] in ("sha256sum", "md5sum"):
         return words[1] == hashlib.new(words[0].removesuffix("sum"), data).hexdigest()
     back, code = await board.output(["cat", target])

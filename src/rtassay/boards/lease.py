@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import os
+import re
 import secrets
 import shlex
 import socket
@@ -19,6 +20,7 @@ from rtassay.model.errors import BoardError
 BEAT_S = 10.0
 SILENT_S = 45.0
 LEASE = "lease"
+_NAME = re.compile(r"[0-9A-Za-z-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +92,12 @@ def adopting(lease: Lease, run: str, token: str) -> Lease:
 
 
 def standing_script(directory: str) -> str:
-    """Prints what `standing_of` reads. `kill -0` by root or by the owner: the spoolers are of the user that looks."""
-    return f"""
-cd {shlex.quote(directory)} 2>/dev/null || {{ echo none=1; exit 0; }}
+    """Prints what `standing_of` reads."""
+    return f"cd {shlex.quote(directory)} 2>/dev/null || {{ echo none=1; exit 0; }}\n{STANDING_HERE}"
+
+
+# `kill -0` by root or by the owner: the spoolers are of the user that looks.
+STANDING_HERE = f"""
 echo "boot_id=$(cat /proc/sys/kernel/random/boot_id)"
 read -r up x </proc/uptime; echo "uptime=$up"
 [ -f beat ] && echo "beat=$(cat beat)"
@@ -125,7 +130,7 @@ def standing_of(answer: bytes) -> Standing:
         elif key == "file":
             files.append(value)
         elif key == "lease":
-            lease = _lease(value)
+            lease = lease_of(value)
         else:
             values[key] = value
     return Standing(lease, _heard(values), values.get("boot_id", ""), tuple(spools), tuple(files))
@@ -179,12 +184,21 @@ def _heard(values: Mapping[str, str]) -> float | None:
         return None
 
 
-def _lease(text: str) -> Lease | None:
+def lease_of(text: str) -> Lease | None:
+    """A lease from its JSON; None where it is none. It may be somebody else's words: nothing in it is more than plain text."""
     try:
         data: Any = json.loads(text)
-        return Lease(**{key: data[key] for key in Lease.__dataclass_fields__})
-    except (ValueError, TypeError, KeyError):
+        values = {key: data[key] for key in Lease.__dataclass_fields__}
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
+    words = [value for key, value in values.items() if key != "pid"]
+    if not isinstance(values["pid"], int) or not all(isinstance(word, str) for word in words):
+        return None
+    if not all(_NAME.fullmatch(values[key]) for key in ("token", "run")):
+        return None
+    if any(not word.isprintable() or len(word) > 256 for word in words):
+        return None
+    return Lease(**values)
 
 
 def _spool(text: str) -> list[Spool]:

@@ -84,8 +84,8 @@ class Link:
     def alive(self) -> bool:
         return self._master is not None and self._master.returncode is None
 
-    async def connect(self) -> None:
-        """Log in. Raises BoardError that names the cause and the next step."""
+    async def connect(self, first: str = "true") -> bytes:
+        """Log in; what the script `first` answers. Raises BoardError that names the cause and the next step."""
         await self.close()
         try:
             self._socket = _socket_path()
@@ -108,7 +108,7 @@ class Link:
             ) from error
         self._errors = asyncio.create_task(self._keep_errors(self._master))
         try:
-            await self.ask("true", CONNECT_S)
+            return await self.ask(first, CONNECT_S)
         except BaseException:  # who gives up waiting leaves no ssh behind either
             await self.close()
             raise

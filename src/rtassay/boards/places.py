@@ -63,11 +63,14 @@ def contact_of(answer: bytes, where: str) -> Contact:
 
 
 def place_script(uid: int, asked: str | None) -> str:
-    """Prints `place=DIR` for the first place that fits, one where rtassay was before first; `tried=DIR reason` for each that does not."""
+    """Prints `place=DIR` for the first place that fits, one where rtassay was before first; `tried=DIR reason` for each that does not.
+
+    Goes on in that directory, or ends there.
+    """
     places = (asked,) if asked else (_ROOT_PLACES if uid == 0 else _USER_PLACES)
     quoted = " ".join(shlex.quote(asked) if asked else f'"{place}"' for place in places)
     return f"""
-umask 077
+umask 077; found=
 for old in 1 0; do for p in {quoted}; do
   [ -n "$p" ] && [ -d "$p" ] || continue
   d=$p/{DIRECTORY}-{uid}
@@ -82,8 +85,9 @@ for old in 1 0; do for p in {quoted}; do
   f=$(df -Pk "$p" | {{ read x; read x x x f x; echo $f; }})
   if [ -n "$f" ] && [ "$f" -lt {_LEAST_KIB} ]; then echo "tried=$p has no space left ($f KiB)"; rmdir $d; continue; fi
   chmod 711 "$d"
-  echo "place=$d"; echo "free_kib=$f"; exit
+  echo "place=$d"; echo "free_kib=$f"; found=$d; break 2
 done; done
+[ -n "$found" ] && cd "$found" || exit
 """
 
 
@@ -93,7 +97,7 @@ def all_places_script(uid: int, asked: str | None) -> str:
         *((shlex.quote(asked),) if asked else ()),
         *(f'"{p}"' for p in dict.fromkeys((*_ROOT_PLACES, *_USER_PLACES))),
     )
-    return f'for p in {" ".join(places)}; do d=$p/{DIRECTORY}-{uid}; [ -n "$p" ] && [ -d "$d" ] && [ -O "$d" ] && echo "$d"; done | sort -u'
+    return f'for p in {" ".join(places)}; do d=$p/{DIRECTORY}-{uid}; [ -n "$p" ] && [ -d "$d" ] && [ ! -L "$d" ] && [ -O "$d" ] && echo "$d"; done | sort -u'
 
 
 def place_of(answer: bytes, where: str) -> tuple[str, int | None]:

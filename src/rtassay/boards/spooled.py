@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Protocol
@@ -25,7 +26,7 @@ class Way(Protocol):
 
     async def attached(self, argv: Sequence[str]) -> RemoteProcess: ...
 
-    async def output(self, argv: Sequence[str]) -> tuple[bytes, int]: ...
+    async def shell(self, script: str) -> bytes: ...
 
     async def reach(self) -> None:
         """Connected again when this returns. Raises BoardError when patience is at its end."""
@@ -54,6 +55,16 @@ class SpooledProcess:
     def ended(self) -> bool:
         """Whether all of it has arrived."""
         return self._ended.done() and self._ended.exception() is None
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more can come: all of it has arrived, or the rest is lost."""
+        return self._ended.done() and isinstance(self._ended.exception(), RunLost | None)
+
+    @property
+    def offset(self) -> int:
+        """Bytes of its stream that have come."""
+        return self._offset
 
     async def chunks(self) -> AsyncIterator[bytes]:
         try:
@@ -126,7 +137,8 @@ class SpooledProcess:
         await self._say(f"ack {upto}")
 
     async def _take_end(self) -> None:
-        answer, _ = await self._way.output(["cat", f"{self.directory}/exit"])
+        place = shlex.quote(self.directory)
+        answer, _, errors = (await self._way.shell(f"cat {place}/exit && cat {place}/errors")).partition(b"\n")
         words = answer.split()
         if len(words) != 3:
             raise BoardError("the board does not tell how the run ended", f"{self.directory}/exit cannot be read")
@@ -135,7 +147,7 @@ class SpooledProcess:
             return  # fetch again from there
         if lost:
             raise RunLost(f"the board had no room for {lost} bytes of {self.name}", "its budget or its disk was full")
-        self._words, _ = await self._way.output(["cat", f"{self.directory}/errors"])
+        self._words = errors
         if not self._ended.done():
             self._ended.set_result(code)
 

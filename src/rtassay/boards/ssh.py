@@ -10,34 +10,30 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from rtassay.boards import claims, cleaning, scripts
 from rtassay.boards import lease as leases
-from rtassay.boards.base import nothing_to_sync
+from rtassay.boards.base import Parting, nothing_to_sync
 from rtassay.boards.binaries import probe_path
 from rtassay.boards.copying import copy, sha256_of
 from rtassay.boards.known import KnownBoard
 from rtassay.boards.lease import Lease, Standing
 from rtassay.boards.openssh import Link, LinkLost, Target
-from rtassay.boards.places import CONTACT_SCRIPT, Contact, all_places_script, contact_of, place_of, place_script
+from rtassay.boards.places import CONTACT_SCRIPT, Contact, contact_of, place_of, place_script
 from rtassay.boards.remote_process import RemoteProcess
 from rtassay.boards.spooled import SpooledProcess
 from rtassay.model.errors import BoardError, RunLost, UsageError
 
 _SMALL_FILE = 4 * 1024 * 1024
 _SHORT_S = 30.0
+# Starting waits for a board that may be under full load.
+_LAUNCH_S = 60.0
 _MIB = 1024 * 1024
 # How long a lost link may stay lost before the host gives up. The board goes on all the same, and `run --attach` fetches the result.
 PATIENCE_S = 900.0
 _BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
-# Where programs of root live that a login without a terminal may not have on its PATH.
-_WHICH = """p=$1; case $p in */*) [ -x "$p" ] && echo "$p"; exit;; esac
-a=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; IFS=:; for d in $a; do
-if [ -f "$d/$p" ] && [ -x "$d/$p" ]; then echo "$d/$p"; exit; fi; done"""
-# Spoolers that still run are told to let go, then have 8 s; what is left then loses its owner at once.
-_END_SPOOLS = """for s in {spools}; do read -r p x <$s/pid && [ ! -f $s/exit ] && kill -TERM $p; done
-i=0; while [ $i -lt 8 ]; do left=; for s in {spools}; do [ -d $s ] && [ ! -f $s/exit ] && left="$left $s"; done
-[ -n "$left" ] || break; sleep 1; i=$((i + 1)); done
-for s in $left; do read -r p x c x <$s/pid && kill -9 $p; done
-for s in {spools}; do [ -f $s/fetcher ] && read -r p <$s/fetcher && kill -9 $p; done; true"""
+# What has not arrived when a run ends badly is waited for as long as it comes, and no longer than this in all.
+_REST_S = 30.0
+_STALLED_S = 5.0
 
 
 class SshBoard:
@@ -64,6 +60,7 @@ class SshBoard:
         self.name = name
         self.notice: Callable[[str], None] = lambda sentence: None
         self.synced: Callable[[], Awaitable[None]] = nothing_to_sync
+        self.parting = Parting.REMOVE
         self._target = target
         self._asked_directory = directory
         self._sudo = sudo
@@ -79,6 +76,8 @@ class SshBoard:
         self._probe: str | None = None
         self._processes: list[RemoteProcess] = []
         self._spooled: dict[str, SpooledProcess] = {}
+        self._spools: list[str] = []
+        self._programs: dict[str, str] = {}
         self._beating: asyncio.Task[None] | None = None
         self._reaching = asyncio.Lock()
         self._offline_s = 0.0
@@ -116,19 +115,14 @@ class SshBoard:
         """Remove all of rtassay from the board and say what there was. Raises BoardError while somebody uses it, unless forced."""
         await self._connect_first()
         try:
-            answer = await self._shell(all_places_script(self._uid, self._asked_directory))
-            found: list[str] = []
-            for directory in answer.decode(errors="replace").split("\n"):
-                if directory.startswith("/"):
-                    found += await self._clean_directory(directory, force)
-            return found
+            return await cleaning.clean(self, self.name, self._uid, self._asked_directory, force=force)
         finally:
             await self.close()
 
     async def standing(self) -> tuple[str, Standing]:
         """The directory on the board, and what is in it, once open."""
         assert self._directory is not None
-        return self._directory, leases.standing_of(await self._shell(leases.standing_script(self._directory)))
+        return self._directory, leases.standing_of(await self.shell(leases.standing_script(self._directory)))
 
     async def probe(self) -> str:
         """Put there once a contact, under a name that holds its hash."""
@@ -136,8 +130,8 @@ class SshBoard:
             assert self._contact is not None and self._directory is not None
             source = probe_path(self._contact.machine)
             target = f"{self._directory}/rtprobe-{sha256_of(source)[:12]}"
-            await self.put(source, target)
-            await self._prove(target)
+            said = await copy(self, source, target, f"{self._directory}/journal", "--version")
+            self._check_runs(said)
             self._probe = target
         return self._probe
 
@@ -153,14 +147,14 @@ class SshBoard:
         spool = self._spool(name)
         followers = [self._spool(other) for other in ends]
         words = [rtprobe, "spool", "--budget", str(self._budget(name)), spool, *followers, "--", *argv]
+        self._spools.append(spool)
         try:
-            pid = await self._launched(words, argv[0])
+            pid = await self._launched(words, argv, spool)
         except LinkLost:
             await self.reach()
             known, code = await self.output(["cat", f"{spool}/pid"])
             # It may have begun before the link was lost.
-            pid = int(known.split()[2]) if code == 0 else await self._launched(words, argv[0])
-        await self._journal(f"started {shlex.join(argv)} as {pid}, spooled in {spool}")
+            pid = int(known.split()[2]) if code == 0 else await self._launched(words, argv, spool)
         process = self._spooled[name] = SpooledProcess(self, name, spool, pid)
         return process
 
@@ -191,19 +185,24 @@ class SshBoard:
                 "it was restarted or cleared since; rtassay seal finishes what had arrived",
             )
         process = self._spooled[name] = SpooledProcess(self, name, spool, int(known.split()[2]), offset)
+        self._spools.append(spool)
         return process
 
     async def put(self, source: Path, target: str) -> None:
-        await copy(self, source, target)
-        await self._journal(f"put {target}")
+        await copy(self, source, target, f"{self._directory}/journal" if self._lease is not None else None)
 
     async def read(self, path: str) -> bytes | None:
         output, code = await self.output(["cat", path])
         return output[:_SMALL_FILE] if code == 0 else None
 
     async def which(self, program: str) -> str | None:
-        output, _ = await self.output(["sh", "-c", _WHICH, "sh", program])
-        return output.decode(errors="replace").strip() or None
+        if program not in self._programs:
+            words = shlex.join([*self._become, "sh", "-c", scripts.WHICH, "sh", program])
+            found = (await self._answered(words)).decode(errors="replace").strip()
+            if not found:
+                return None
+            self._programs[program] = found
+        return self._programs[program]
 
     async def close(self) -> None:
         if self._beating is not None:
@@ -212,21 +211,22 @@ class SshBoard:
             self._beating = None
         processes, self._processes = self._processes, []
         await asyncio.gather(*(process.end() for process in processes))
-        spooled, self._spooled = self._spooled, {}
-        link, self._link = self._link, None
+        link = self._link
         if link is None:
             return
         left = self.memory
         try:
-            if link.alive:
+            if link.alive and self.parting is not Parting.LEAVE:
                 with contextlib.suppress(BoardError):
-                    await self._leave(link, spooled)
-                    left = None
-            elif not all(process.ended for process in spooled.values()):
+                    if not await self._end_and_wait(link):
+                        left = None
+            elif not all(process.over for process in self._spooled.values()):
                 self.notice(f"board '{self.name}' goes on without us; `rtassay run --attach` fetches what it measures")
         finally:
+            self._link = None
             self._probe = self._directory = self._lease = self._lost_at_s = None
             self._goes_on = left
+            self._spooled, self._spools, self._programs = {}, [], {}
             await link.close()
 
     # ---- what a spooled process needs (spooled.Way) ----
@@ -239,6 +239,10 @@ class SshBoard:
     async def attached(self, argv: Sequence[str]) -> RemoteProcess:
         """A command over the connection there is. Raises LinkLost."""
         return await RemoteProcess.start(self._opened(), self._become, argv)
+
+    async def shell(self, script: str) -> bytes:
+        """What a small shell script writes to stdout, as the user that measures. Raises LinkLost."""
+        return await self._opened().ask(self._as_root(script), _SHORT_S)
 
     async def output(self, argv: Sequence[str]) -> tuple[bytes, int]:
         """stdout and exit code of a short command."""
@@ -270,10 +274,10 @@ class SshBoard:
                 "ssh to which board?", hint="rtassay run user@host, or name one: rtassay board add NAME user@host"
             )
         link = Link(self._target)
-        await link.connect()
+        answer = await link.connect(CONTACT_SCRIPT)
         self._link = link
         try:
-            contact = self._contact = contact_of(await link.ask(CONTACT_SCRIPT), str(link.target))
+            contact = self._contact = contact_of(answer, str(link.target))
             self._become = self._way_to_root(contact)
         except BaseException:
             await self.close()
@@ -281,22 +285,21 @@ class SshBoard:
 
     async def _settle(self) -> None:
         """A place to live, the lease of the board, and nothing of earlier contacts that nobody needs."""
-        where = str(self._target)
         if self._adopted is None:
-            answer = await self._shell(place_script(self._uid, self._asked_directory))
-            self._directory, free_kib = place_of(answer, where)
-            self._free_bytes = None if free_kib is None else free_kib * 1024
+            where = place_script(self._uid, self._asked_directory)
         else:
-            self._directory = str(self._adopted["directory"])
             # After a restart of the board it is gone with all that was in it, which `reattach` will say.
-            place = shlex.quote(self._directory)
-            await self._shell(f"[ -d {place} ] || mkdir -m 711 {place}")
-        directory, standing = await self.standing()
+            place = shlex.quote(str(self._adopted["directory"]))
+            where = f"[ -d {place} ] || mkdir -m 711 {place}; cd {place} || exit; echo place={place}"
+        answer = await self.shell(where + leases.STANDING_HERE + claims.LOOK_SCRIPT)
+        self._directory, free_kib = place_of(answer, str(self._target))
+        self._free_bytes = None if free_kib is None else free_kib * 1024
+        standing = leases.standing_of(answer)
         if self._adopted is not None and Path(self._adopted.get("rtprobe") or "").name in standing.files:
             self._probe = self._adopted["rtprobe"]
         self._check_free(standing)
-        await self._take(directory, standing)
-        await self._tidy(directory, standing)
+        stale = await self._check_claims(answer, standing.lease)
+        await self._take(self._directory, standing, stale)
 
     def _check_free(self, standing: Standing) -> None:
         if self._adopted is not None:
@@ -307,13 +310,51 @@ class SshBoard:
         ):
             raise leases.busy(self.name, standing)
 
-    async def _take(self, directory: str, standing: Standing) -> None:
+    async def _check_claims(self, answer: bytes, known: Lease | None) -> list[str]:
+        """Raises BoardError while somebody else uses the board. Returns the tokens of claims that are to be removed: ours, and of nobody."""
+        assert self._contact is not None
+        stale = []
+        passed_over = {lease.token for lease in (known, self._lease) if lease is not None} | self._let_go
+        if self._adopted is not None:
+            passed_over.add(str(self._adopted["token"]))
+        for claim in claims.claims_of(answer):
+            if self._lease is not None and claim.lease.token == self._lease.token:
+                continue
+            believed = claim.lease.token not in passed_over and claim.counts(self._contact.boot_id)
+            if believed and claim.uid == self._uid:
+                believed = await self._is_ours(claim)
+            if believed:
+                raise claims.busy(self.name, claim)
+            if self._uid in (0, claim.uid):
+                stale.append(claim.lease.token)
+        return stale
+
+    async def _is_ours(self, claim: claims.Claim) -> bool:
+        """What we said ourselves is true as long as the lease it speaks of is there."""
+        place = shlex.quote(f"{claim.directory}/{leases.LEASE}")
+        return b"held" in await self.shell(f"grep -qs {claim.lease.token} {place} && echo held")
+
+    async def _take(self, directory: str, standing: Standing, claims_of_nobody: Sequence[str]) -> None:
+        """The lease, then a second look: of two users who look, find nothing and take it at once, at least one sees the other here."""
         assert self._contact is not None
         lease = leases.new_lease(self._contact.boot_id)
         if self._adopted is not None:
             lease = leases.adopting(lease, str(self._adopted["run"]), str(self._adopted["token"]))
+        stale = self._stale(standing, lease)
+        done = [f"{lease.holder} process {lease.pid} took the board for {lease.run}"]
+        if stale:
+            done.append(f"removed what earlier contacts left: {', '.join(stale)}")
+        script = [
+            f"{{ {leases.take_script(directory, lease, standing.lease)}\n}} | grep -q taken || exit 0; echo taken",
+            claims.renew_script(lease, directory),
+            claims.drop_script(claims_of_nobody),
+            " ".join(["rm -rf", *(shlex.quote(f"{directory}/{name}") for name in stale)]) if stale else "",
+            *(scripts.journal(directory, line) for line in done),
+            'read -r up x </proc/uptime; echo "uptime=$up"',
+            claims.LOOK_SCRIPT,
+        ]
         try:
-            answer = await self._shell(leases.take_script(directory, lease, standing.lease))
+            answer = await self.shell("\n".join(script))
         except BaseException:
             # It may be ours by now, and we will not say so again: our next contact is not to wait until it goes stale.
             self._let_go.add(lease.token)
@@ -322,68 +363,69 @@ class SshBoard:
             _, now = await self.standing()
             raise leases.busy(self.name, now)
         self._lease = lease
-        await self._journal(f"{lease.holder} process {lease.pid} took the board for {lease.run}")
+        await self._check_claims(answer, None)
+        self._tell_what_is_kept(standing, lease)
 
-    async def _tidy(self, directory: str, standing: Standing) -> None:
+    def _stale(self, standing: Standing, lease: Lease) -> list[str]:
         """Old probes go at once, runs without a spool too; a measurement that nobody fetched stays until somebody says otherwise."""
-        assert self._lease is not None
-        kept = {spool.run for spool in standing.spools} | {self._lease.run}
-        ours = {leases.LEASE, "beat", "journal", *kept}
+        ours = {leases.LEASE, "beat", "journal", lease.run, *(spool.run for spool in standing.spools)}
         if self._adopted is not None:
             ours |= {name for name in standing.files if name.startswith("rtprobe-")}
-        stale = [name for name in standing.files if name not in ours]
-        if stale:
-            paths = " ".join(shlex.quote(f"{directory}/{name}") for name in stale)
-            await self._shell(f"rm -rf {paths}")
-            await self._journal(f"removed what earlier contacts left: {', '.join(stale)}")
-        for run in sorted(kept - {self._lease.run}):
+        return [name for name in standing.files if name not in ours]
+
+    def _tell_what_is_kept(self, standing: Standing, lease: Lease) -> None:
+        for run in sorted({spool.run for spool in standing.spools} - {lease.run}):
             size = sum(spool.size for spool in standing.spools if spool.run == run)
             self.notice(
                 f"board '{self.name}' holds a measurement that nobody fetched ({run}, {size} bytes): "
                 f"`rtassay run --attach` on the host that began it fetches it, `rtassay board clean {self.name}` removes it"
             )
 
-    async def _leave(self, link: Link, spooled: Mapping[str, SpooledProcess]) -> None:
-        """End what still runs, and take everything of ours away."""
-        directory = self._directory
-        if directory is None or self._lease is None:
-            return
-        if not all(process.ended for process in spooled.values()):
-            await self._end_spools(link, [process.directory for process in spooled.values()])
-        _, standing = await self.standing_over(link)
+    async def _end_and_wait(self, link: Link) -> bool:
+        """End what still runs, fetch what may be missing, and take everything of ours away. Whether something stays to be fetched."""
+        if self._directory is None:
+            return False
+        if self._lease is None:  # refused: what is not ours has something in it
+            await link.ask(self._as_root(f"rmdir {shlex.quote(self._directory)}"))
+            return False
+        keep = False
+        spools = [spool for spool in self._spools if not self._is_over(spool)]
+        if spools:
+            await link.ask(self._as_root(scripts.end_spools(spools)), _SHORT_S)
+            if self.parting is Parting.KEEP and not await self._rest_has_come():
+                keep = True
+                self.notice(
+                    f"board '{self.name}' keeps what did not arrive of {self._lease.run}; `rtassay run --attach` fetches it"
+                )
+            await link.ask(self._as_root(scripts.end_fetchers(spools)))
+        await self._leave(link, self._directory, self._lease, keep)
+        return keep
+
+    def _is_over(self, spool: str) -> bool:
+        return any(process.over for process in self._spooled.values() if process.directory == spool)
+
+    async def _rest_has_come(self) -> bool:
+        """Waits while it comes; it is those who read the streams that fetch it. False if they do not, or it takes too long."""
+        begun = moved = time.monotonic()
+        seen = -1
+        while not all(process.over for process in self._spooled.values()):
+            now, came = time.monotonic(), sum(process.offset for process in self._spooled.values())
+            if came != seen:
+                seen, moved = came, now
+            if now - moved > _STALLED_S or now - begun > _REST_S:
+                return False
+            await asyncio.sleep(0.05)
+        return True
+
+    async def _leave(self, link: Link, directory: str, lease: Lease, keep: bool) -> None:
+        """Take away what is ours: everything, but for what is still to be fetched, now or before."""
+        answer = await link.ask(self._as_root(leases.standing_script(directory)))
         place = shlex.quote(directory)
-        if any(spool.run != self._lease.run for spool in standing.spools):
-            gone = " ".join(
-                [f"{place}/{self._lease.run}", f"{place}/rtprobe-*", f"{place}/beat", f"{place}/{leases.LEASE}"]
-            )
-        else:
-            gone = place
-        await link.ask(self._as_root(f"rm -rf {gone}"))
-
-    async def standing_over(self, link: Link) -> tuple[str, Standing]:
-        """As `standing`, while closing."""
-        assert self._directory is not None
-        answer = await link.ask(self._as_root(leases.standing_script(self._directory)))
-        return self._directory, leases.standing_of(answer)
-
-    async def _end_spools(self, link: Link, spools: Sequence[str]) -> None:
-        script = _END_SPOOLS.format(spools=" ".join(shlex.quote(spool) for spool in spools))
-        await link.ask(self._as_root(script), 20.0)
-
-    async def _clean_directory(self, directory: str, force: bool) -> list[str]:
-        self._directory = directory
-        _, standing = await self.standing()
-        if (standing.held or standing.running) and not force:
-            raise leases.busy(self.name, standing)
-        if standing.spools:
-            await self._end_spools(
-                self._opened(), [f"{directory}/{spool.run}/{spool.name}" for spool in standing.spools]
-            )
-        journal = await self.read(f"{directory}/journal") or b""
-        await self._shell(f"rm -rf {shlex.quote(directory)}")
-        self._directory = None
-        what = [f"removed {directory}: {', '.join(standing.files) or 'empty'}"]
-        return what + [f"  {line}" for line in journal.decode(errors="replace").splitlines()]
+        gone = place
+        if keep or any(spool.run != lease.run for spool in leases.standing_of(answer).spools):
+            names = ["rtprobe-*", "beat", leases.LEASE, *([] if keep else [lease.run])]
+            gone = " ".join(f"{place}/{name}" for name in names)
+        await link.ask(self._as_root(f"{claims.drop_script([lease.token])}; rm -rf {gone}"))
 
     async def _reconnect(self) -> None:
         assert self._link is not None and self._lost_at_s is not None and self._target is not None
@@ -409,7 +451,7 @@ class SshBoard:
                 f"its boot_id is now {boot_id}",
                 "look at the board's power, its watchdog and its kernel log",
             )
-        if b"ours" not in await self._link.ask(self._as_root(leases.beat_script(self._directory or "", self._lease))):
+        if b"ours" not in await self._link.ask(self._as_root(self._beat_script(self._directory or "", self._lease))):
             _, standing = await self.standing()
             raise leases.busy(self.name, standing)
 
@@ -429,7 +471,11 @@ class SshBoard:
             if link is None or lease is None or self._directory is None or self._lost_at_s is not None:
                 continue
             with contextlib.suppress(BoardError):
-                await link.ask(self._as_root(leases.beat_script(self._directory, lease)))
+                await link.ask(self._as_root(self._beat_script(self._directory, lease)))
+
+    @staticmethod
+    def _beat_script(directory: str, lease: Lease) -> str:
+        return f"{leases.beat_script(directory, lease)}; {claims.renew_script(lease, directory)}"
 
     def _opened(self) -> Link:
         if self._link is None:
@@ -458,9 +504,15 @@ class SshBoard:
     def _as_root(self, script: str) -> str:
         return shlex.join([*self._become, "sh", "-c", script])
 
-    async def _shell(self, script: str) -> bytes:
-        """What a script writes to stdout, as the user that measures."""
-        return await self._opened().ask(self._as_root(script))
+    async def _answered(self, line: str) -> bytes:
+        """What a line for the shell writes to stdout, once more over a new connection when the old one is lost."""
+        try:
+            return await self._opened().ask(line, _SHORT_S)
+        except LinkLost:
+            if self._lease is None:
+                raise
+            await self.reach()
+            return await self._opened().ask(line, _SHORT_S)
 
     async def _attached(self, argv: Sequence[str]) -> RemoteProcess:
         """As `attached`, once more over a new connection when the old one is lost."""
@@ -483,12 +535,16 @@ class SshBoard:
         finally:
             await process.end()
 
-    async def _launched(self, words: Sequence[str], program: str) -> int:
-        output, errors, code = await self._finished(words)
-        told = output.split()
-        if code != 0 or len(told) != 2 or not told[1].isdigit():
-            why = errors.decode(errors="replace").strip().splitlines()
-            raise BoardError(f"cannot start {program} on board '{self.name}'", why[-1] if why else f"exit code {code}")
+    async def _launched(self, words: Sequence[str], argv: Sequence[str], spool: str) -> int:
+        line = f"started {shlex.join(argv)}, spooled in {spool}"
+        note = scripts.journal(str(self._directory), line, " as process $p:")
+        script = f'o=$({shlex.join(words)} 2>&1); c=$?; p=${{o#pid }}; echo "$c"; echo "$o"; [ $c = 0 ] && {note}'
+        answer = await self._opened().ask(self._as_root(script), _LAUNCH_S)
+        code, _, said = answer.decode(errors="replace").strip().partition("\n")
+        told = said.split()
+        if code != "0" or len(told) != 2 or not told[1].isdigit():
+            why = said.strip().splitlines()
+            raise BoardError(f"cannot start {argv[0]} on board '{self.name}'", why[-1] if why else f"exit code {code}")
         return int(told[1])
 
     def _spool(self, name: str) -> str:
@@ -503,21 +559,13 @@ class SshBoard:
         most, share = (256 * _MIB, 1) if name == "probe" else (16 * _MIB, 8)
         return max(_MIB, min(most, room // share))
 
-    async def _journal(self, line: str) -> None:
-        """What was done to the board, kept there as long as anything of it is."""
-        if self._directory is None or self._lease is None:
-            return
-        path = shlex.quote(f"{self._directory}/journal")
-        with contextlib.suppress(BoardError):
-            await self._shell(f'echo "$(date -u +%FT%TZ)" {shlex.quote(line)} >>{path}')
-
-    async def _prove(self, target: str) -> None:
+    def _check_runs(self, said: bytes) -> None:
         """The right architecture, and a place that runs programs: it says its version."""
         assert self._contact is not None
-        output, code = await self.output([target, "--version"])
-        if code != 0 or not output.startswith(b"rtprobe "):
+        if not said.startswith(b"rtprobe "):
+            last = said.decode(errors="replace").strip().splitlines()[-1:]
             raise BoardError(
                 f"rtprobe does not run on board '{self.name}'",
-                f"it is a {self._contact.machine}; exit code {code}",
+                "; ".join([f"it is a {self._contact.machine}", *last]),
                 "build one for it: make -C probe CC=..., and name it with RTASSAY_PROBE",
             )

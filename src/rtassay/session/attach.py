@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rtassay.boards.base import Board, Parting
 from rtassay.model.errors import BoardError, CorruptRecording, RunLost, UsageError
 from rtassay.model.events import End, Facts, Second
 from rtassay.session import host_clock, inventory
@@ -25,7 +26,7 @@ from rtassay.store import RecordingWriter
 from rtassay.wire.stream import StreamParser
 
 if TYPE_CHECKING:
-    from rtassay.boards.base import Board, BoardProcess
+    from rtassay.boards.base import BoardProcess
     from rtassay.store.streams import ParserFor
 
 FILE = "attach.json"
@@ -83,6 +84,9 @@ async def attach(
     try:
         board.recall(known["memory"])
         result = await attached.all(parser_for)
+    except RunLost:
+        board.parting = Parting.KEEP  # what can still be had of it
+        raise
     finally:
         await attached.end_everything()
     return result
@@ -121,6 +125,8 @@ class _Attached:
     async def all(self, parser_for: ParserFor) -> RunResult:
         self._tell("inventory")
         self._board.synced = self._sync
+        # Until all of it is here, whatever goes wrong here leaves it there.
+        self._board.parting = Parting.LEAVE
         self._look_at_what_is_here()
         await self._board.open()
         rtprobe = await self._board.probe()
@@ -136,6 +142,7 @@ class _Attached:
             raise BoardError("what ran beside the probe does not end", "it was let go", "rtassay board clean ends it")
         for task in self._tasks:
             await task
+        self._board.parting = Parting.REMOVE
         await self._end_of_board(rtprobe, probe)
         return await self._seal(parser_for)
 

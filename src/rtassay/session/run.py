@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rtassay import __version__
-from rtassay.boards.base import Board
+from rtassay.boards.base import Board, Parting
 from rtassay.model.errors import BoardError, RtassayError, RunLost
 from rtassay.model.manifest import Manifest, Plan
 from rtassay.session import attach, host_clock, inventory
@@ -147,6 +147,7 @@ class _Run:
         """Until the probe has ended by itself, on request, or because it must have by now."""
         self._tell("measure", 0, prepared.planned_ns)
         assert self._writer is not None
+        self._board.parting = Parting.KEEP
         measurement = self._measurement = await Measurement.start(
             self._board, prepared, self._writer.append, ends=self._loads.ended_by_probe
         )
@@ -186,10 +187,17 @@ class _Run:
             await asyncio.gather(wish, abort, return_exceptions=True)
 
     async def _keep_or_drop(self, writer: RecordingWriter, error: BaseException) -> None:
-        """A recording without a byte of the probe is nobody's; any other is kept, unsealed, and named."""
-        if writer.stream_bytes == 0:
-            await self.end_everything()
+        """A recording without a byte of the probe is nobody's; any other is kept, unsealed, and named.
+
+        What the board still has comes first.
+        """
+        await self.end_everything()
+        on_board = self._board.memory is not None
+        if writer.stream_bytes == 0 and not on_board:
             shutil.rmtree(writer.path, ignore_errors=True)
+        elif on_board and self._board.parting is Parting.KEEP and isinstance(error, RtassayError):
+            kept = f"what was measured until then is in {writer.path}, and on the board: `rtassay run --attach` fetches the rest"
+            error.hint = kept if error.hint is None or "--attach" in error.hint else f"{error.hint}; {kept}"
         elif isinstance(error, RunLost) or (isinstance(error, RtassayError) and error.hint is None):
             kept = f"what was measured until then is in {writer.path}, unsealed; `rtassay seal` finishes it"
             error.hint = kept if error.hint is None else f"{error.hint}; {kept}"
@@ -260,6 +268,7 @@ class _Run:
         assert writer is not None
         writer.close()
         attach.forget(writer.path)
+        self._board.parting = Parting.REMOVE
         probe = prepared.probe
         # Sealing reads and compresses the whole stream: off this thread, so that signals are still heard.
         manifest = await asyncio.to_thread(

@@ -1,0 +1,121 @@
+"""That a board is in use, told to everybody who can log in there, whoever they are on it.
+
+A lease lies in a directory of its holder, which other users of the board may not even see. A claim stands beside it: a symbolic link
+in a directory where all may write and nobody can touch what is another's (/run/lock, /tmp), with the claim as its text. Reading one can
+neither block nor lead elsewhere, it is there as a whole or not at all, and its owner is told by the kernel, not by its words. Names are
+random, so nobody can be there first. What a claim says counts only while its owner goes on saying so, or runs what it names.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from rtassay.boards.lease import SILENT_S, Lease, lease_of
+from rtassay.model.errors import BoardError
+
+# /dev/shm later: systemd-logind removes there what is of a user whose last session has ended.
+_SHARED = "/run/lock /tmp /dev/shm /var/tmp"
+_PREFIX = "rtassay-held-"
+# What one liar can make everybody look at.
+_MOST = 200
+
+# Prints `claim=UID NAME RUNNING TEXT` for each. Text is cut to one line of printable characters: it is somebody else's. RUNNING tells the
+# pid of a spooler of that run that belongs to the owner of the claim, or 0.
+LOOK_SCRIPT = f"""
+n=0
+for d in {_SHARED}; do for f in "$d"/{_PREFIX}*; do
+  [ -L "$f" ] || continue
+  n=$((n + 1)); [ $n -le {_MOST} ] || break 2
+  u=$(ls -ldn "$f" | {{ read -r x x u x; echo "$u"; }})
+  t=$(readlink "$f" | tr -cd '\\40-\\176')
+  r=${{t%% *}}; a=0
+  case $r in *[!0-9A-Za-z-]*) continue;; run-*) ;; *) continue;; esac
+  for p in $(grep -ls "[r]${{r#r}}" /proc/[0-9]*/cmdline); do
+    case " $(tr '\\0' ' ' <$p) " in *" spool "*) ;; *) continue;; esac
+    g=$(sed -n 's/^Uid:[[:space:]]*\\([0-9]*\\).*/\\1/p' "${{p%cmdline}}status")
+    [ "$g" = "$u" ] && a=${{p#/proc/}} && a=${{a%/cmdline}} && break
+  done
+  echo "claim=$u $(sed -n "s/^\\([^:]*\\):[^:]*:$u:.*/\\1/p" /etc/passwd | sed 1q | tr -cd '!-~') $a $t"
+done; done
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What one user of a board says of its use. `uid`, `user`: whose words these are; `spooler`: a process of that run, or 0."""
+
+    uid: int
+    user: str
+    spooler: int
+    heard_s: float | None
+    lease: Lease
+    directory: str
+
+    def counts(self, boot_id: str) -> bool:
+        """Whether it is to be believed: said lately in this boot, or the run goes on."""
+        fresh = self.heard_s is not None and self.heard_s < SILENT_S
+        return self.lease.boot_id == boot_id and (fresh or self.spooler > 0)
+
+
+def claims_of(answer: bytes) -> tuple[Claim, ...]:
+    """The claims in an answer that also holds `uptime=SECONDS`. Whatever is no claim is passed over."""
+    lines = answer.decode(errors="replace").splitlines()
+    uptimes = [line.partition("=")[2] for line in lines if line.startswith("uptime=")]
+    try:
+        uptime_s = float(uptimes[0])
+    except (IndexError, ValueError):
+        return ()
+    found = (_claim(line.removeprefix("claim="), uptime_s) for line in lines if line.startswith("claim="))
+    return tuple(claim for claim in found if claim is not None)
+
+
+def renew_script(lease: Lease, directory: str) -> str:
+    """Makes or renews the claim, without a moment between the old one and the new one."""
+    name = f"{_PREFIX}{lease.token}-{secrets.token_hex(8)}"
+    text = json.dumps({**asdict(lease), "directory": directory})
+    return (
+        f"read -r u x </proc/uptime; for d in {_SHARED}; do "
+        f'[ -k "$d" ] && [ -w "$d" ] && ln -s "{lease.run} $u "{shlex.quote(text)} "$d/{name}" && break; done; '
+        f"for d in {_SHARED}; do for f in $d/{_PREFIX}{lease.token}-*; do "
+        f'[ -L "$f" ] && [ "${{f##*/}}" != {name} ] && rm -f "$f"; done; done; true'
+    )
+
+
+def drop_script(tokens: Sequence[str]) -> str:
+    """Removes claims, as far as they are ours to remove."""
+    paths = " ".join(f"$d/{_PREFIX}{token}-*" for token in tokens)
+    return f"for d in {_SHARED}; do rm -f {paths}; done" if tokens else "true"
+
+
+def busy(board: str, claim: Claim) -> BoardError:
+    """The second one is told who holds it."""
+    heard = "" if claim.heard_s is None else f", last heard of {claim.heard_s:.0f} s ago"
+    running = f", running process {claim.spooler}" if claim.spooler else ""
+    whose = f"user '{claim.user}'" if claim.user else f"user {claim.uid}"
+    return BoardError(
+        f"board '{board}' is in use",
+        f"by {claim.lease.words()}, {whose} of the board{running}{heard}",
+        "wait for it, or talk to them; who is root there can end it: rtassay board clean root@BOARD --force",
+    )
+
+
+def _claim(text: str, uptime_s: float) -> Claim | None:
+    words = text.split(" ", 5)
+    if len(words) != 6 or not words[0].isdigit() or not words[2].isdigit():
+        return None
+    uid, user, spooler, run, said, what = words
+    lease = lease_of(what)
+    if lease is None or lease.run != run:
+        return None
+    try:
+        directory = json.loads(what).get("directory")
+        heard_s: float | None = uptime_s - float(said)
+    except (ValueError, AttributeError):
+        return None
+    # Said in the future is not said at all: it would be fresh for as long as somebody likes.
+    heard_s = heard_s if heard_s is not None and heard_s > -1.0 else None
+    return Claim(int(uid), user, int(spooler), heard_s, lease, directory if isinstance(directory, str) else "")
