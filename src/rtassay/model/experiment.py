@@ -13,8 +13,8 @@ from rtassay.model.findings import Quantile
 from rtassay.model.recording import Histogram
 
 # Units of a KpiRow; reports word them.
-NS, RATIO, PROBABILITY, PER_HOUR, PER_BILLION, SHARE, PER_DAY, WORDS = (
-    "ns", "ratio", "probability", "per_hour", "per_1e9", "share", "per_24h", "words",
+NS, RATIO, PROBABILITY, PER_HOUR, PER_SECOND, PER_BILLION, SHARE, PER_DAY, PER_DEGREE, WORDS = (
+    "ns", "ratio", "probability", "per_hour", "per_second", "per_1e9", "share", "per_24h", "per_degC", "words",
 )  # fmt: skip
 
 

@@ -123,10 +123,7 @@ def _fresh(bits: series.Floats) -> int:
 
 def temp_drift(context: Context) -> Outcome:
     """The board warmed up or cooled down while it was measured."""
-    zones = [found for found in series.of(context, "temperature") if found.values.size > 1]
-    zones += [found for found in series.of(context, "raspberry") if found.unit == "degC" and found.values.size > 1]
-    of_cpu = [found for found in zones if _OF_CPU.search(found.name)]
-    chosen = of_cpu or zones
+    chosen = processor_zones(context)
     if not chosen:
         return unknown("no temperature was read while the run went on")
     worst, text = 0.0, ""
@@ -143,6 +140,13 @@ def temp_drift(context: Context) -> Outcome:
     if text:
         return Outcome(WARNING, f"{text}: latency at one temperature is not that at another", {"zones": facts})
     return passed("the temperature stayed within 5 degC, without a slope above 0.2 degC a minute", zones=facts)
+
+
+def processor_zones(context: Context) -> list[series.Inside]:
+    """Temperatures inside the measurement, with two values at least: the processor's where they can be told, else all."""
+    zones = [found for found in series.of(context, "temperature") if found.values.size > 1]
+    zones += [found for found in series.of(context, "raspberry") if found.unit == "degC" and found.values.size > 1]
+    return [found for found in zones if _OF_CPU.search(found.name)] or zones
 
 
 def _slope_c_per_min(found: series.Inside) -> float | None:

@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from rtassay.analysis.experiment import effects
+from rtassay.analysis.experiment import effects, sweeps, watched
 from rtassay.analysis.experiment.cells import Design, Measured, quantile_of
 from rtassay.model.comparison import REFUSED
 from rtassay.model.experiment import (
     NS,
     PER_BILLION,
     PER_DAY,
+    PER_DEGREE,
+    PER_SECOND,
     PROBABILITY,
     RATIO,
     SHARE,
@@ -244,8 +246,19 @@ def _isolation(facts: Facts) -> tuple[list[KpiRow], str]:
     for base, other in effects.pairs(facts.combinations, "scenario", lambda level: level in isolated):
         effect = effects.star_effect(base, other)
         if effect is not None and base.levels["load"] not in facts.design.idle:
-            rows.append(KpiRow(f"{other.title} / {base.title}", effect.ratio, effect.lo, effect.hi))
+            cost = _work_words(facts, other, base)
+            rows.append(KpiRow(f"{other.title} / {base.title}", effect.ratio, effect.lo, effect.hi, note=cost))
     return rows, "no isolated and shared CPUs under one load"
+
+
+def _work_words(facts: Facts, before: Combination, after: Combination) -> str:
+    """What the loads get done with `after` over `before`; empty where they do not count their work."""
+    sides = [[one for one in facts.cells if one.levels == side.levels] for side in (before, after)]
+    effect = effects.throughput(*sides)
+    if effect is None:
+        return ""
+    interval = "" if effect.lo is None or effect.hi is None else f" [{effect.lo:.3g}, {effect.hi:.3g}]"
+    return f"work of the loads with isolation: {effect.ratio:.3g} times{interval}"
 
 
 def _lottery(facts: Facts) -> tuple[list[KpiRow], str]:
@@ -301,6 +314,22 @@ def _asymmetry(facts: Facts) -> tuple[list[KpiRow], str]:
                 )
             )
     return rows, "one CPU, or a CPU without a D*"
+
+
+def _temperature(facts: Facts) -> tuple[list[KpiRow], str]:
+    return watched.temperature(facts.cells, facts.combinations)
+
+
+def _idle_and_governor(facts: Facts) -> tuple[list[KpiRow], str]:
+    return sweeps.idle_and_governor(facts.cells, facts.combinations, facts.design)
+
+
+def _overhead(facts: Facts) -> tuple[list[KpiRow], str]:
+    return watched.overhead(facts.cells, facts.combinations, facts.design)
+
+
+def _capacity(facts: Facts) -> tuple[list[KpiRow], str]:
+    return sweeps.capacity(facts.cells, facts.combinations, facts.design, facts.p_each)
 
 
 def _kernels(facts: Facts) -> list[Compared]:
@@ -416,18 +445,18 @@ TABLE: tuple[tuple[str, str, str, str, str, Maker], ...] = (
     (
         "D3",
         "Temperature sensitivity",
-        "change of p99.9 per degC",
-        PER_DAY,
+        "change of p99.9 per degC within runs from cold to hot",
+        PER_DEGREE,
         "down",
-        _not("needs a controlled heat ramp"),
+        _temperature,
     ),
     (
         "D4",
         "Frequency and idle sensitivity",
-        "governor x idle states",
+        "D* with idle states, or another governor / D* without",
         RATIO,
-        "",
-        _not("governors and idle states are no factor of experiments yet"),
+        "down",
+        _idle_and_governor,
     ),
     ("D5", "Boot lottery", "share of boots in the variance of runs (ICC)", SHARE, "down", _lottery),
     ("D6", "Soak drift", "Theil-Sen slope over the runs", PER_DAY, "down", _drift),
@@ -452,11 +481,11 @@ TABLE: tuple[tuple[str, str, str, str, str, Maker], ...] = (
     (
         "E4",
         "CPU overhead",
-        "context switches, interrupt threads, power",
-        WORDS,
+        "context switches, CPU time of interrupt threads (no power meter)",
+        PER_SECOND,
         "down",
-        _not("rtassay show has a run's switches; no power meter"),
+        _overhead,
     ),
-    ("E5", "Capacity", "highest rate with misses <= p", RATIO, "up", _not("needs a sweep of the interval")),
+    ("E5", "Capacity", "highest rate with misses of the next activation <= p", PER_SECOND, "up", _capacity),
     ("F", "Trust", "checks, coverage, fingerprint, repeat command", WORDS, "", _trust),
 )

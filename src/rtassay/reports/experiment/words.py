@@ -10,6 +10,8 @@ from rtassay.model.experiment import (
     NS,
     PER_BILLION,
     PER_DAY,
+    PER_DEGREE,
+    PER_SECOND,
     PROBABILITY,
     RATIO,
     SHARE,
@@ -241,6 +243,10 @@ def _number(unit: str, value: float | None) -> str:
         return view.percent(value)
     if unit == PER_DAY:
         return f"{100 * value:+.2g} % in 24 h"
+    if unit == PER_DEGREE:
+        return f"{100 * value:+.2g} % per degC"
+    if unit == PER_SECOND:
+        return f"{value:,.0f} a second"
     if unit == PER_BILLION:
         return f"{value:,.0f}"
     assert unit != WORDS

@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 import pytest
 
 from rtassay.model.errors import UsageError
+from rtassay.model.experiment import Kpi, KpiRow
 from rtassay.reports import experiment as reports
 from rtassay.reports.experiment import drawings, words
 
@@ -163,3 +164,17 @@ def test_the_worst_run_of_every_combination_says_what_held_it_up_and_where_to_re
     html, markdown = (reports.load(name)().render(told).decode() for name in ("html", "markdown"))
     assert "9ms on CPU1, with &lt;script&gt;" in html and "with <script>" not in html
     assert "stress-ng 5 bogo ops" in markdown
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "expected"),
+    [
+        ("per_second", 1003.2, "1,003 a second"),
+        ("per_degC", 0.0213, "+2.1 % per degC"),
+        ("per_degC", -0.004, "-0.4 % per degC"),
+    ],
+)
+def test_rates_and_slopes_have_their_units(unit: str, value: float, expected: str) -> None:
+    one = Kpi("E5", "x", "y", unit, "up")
+    assert words.kpi_value(one, KpiRow("", value)) == expected
+    assert words.kpi_value(one, KpiRow("", value, at_least=True)) == f"≥ {expected}"
