@@ -1,0 +1,221 @@
+"""A run over a real sshd that fails while the link is up: what the board has comes here first, or stays there and is named."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))  # pytest's importlib mode has no sibling imports
+
+from flow_support import PLAN
+from sshd import Server, serving
+
+from rtassay import store
+from rtassay.boards.openssh import Link, Target
+from rtassay.boards.remote_process import RemoteProcess
+from rtassay.boards.ssh import SshBoard
+from rtassay.session.run import run
+
+pytestmark = pytest.mark.root
+RTASSAY = str(Path(sys.executable).with_name("rtassay"))
+WORLD = "mount -t tmpfs -o mode=755 run /run; mkdir -p /run/sshd; mount -t tmpfs -o mode=1777 tmp /dev/shm\n"
+LONG = ("--duration", "60s", "--load", "builtin", "--interval", "1ms")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with serving(world=WORLD) as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def clean_board(server: Server) -> Iterator[None]:
+    yield
+    script = "for s in /run/rtassay-0/run-*/*; do read -r p x <$s/pid && [ ! -f $s/exit ] && kill -9 $p; done; rm -rf /run/rtassay-*"
+    server.run("sh", "-c", f"{script} 2>/dev/null; true")
+
+
+def rtassay(server: Server, home: Path, *words: str) -> subprocess.Popen[str]:
+    environ = {**os.environ, "RTASSAY_HOME": str(home), "RTASSAY_SSH": f"ssh -F {server.config}"}
+    return subprocess.Popen([RTASSAY, *words], env=environ, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def finish(process: subprocess.Popen[str], *codes: int) -> str:
+    output, errors = process.communicate(timeout=150)
+    assert process.returncode in codes, (process.returncode, output, errors)
+    return errors
+
+
+def board_files(server: Server) -> list[str]:
+    return server.run("sh", "-c", "cd /run/rtassay-0 2>/dev/null && find . -type f | sort; true").split()
+
+
+def probe_of(server: Server) -> int | None:
+    """The pid of the lanes' process, not of what guards it, once it has measured for a while."""
+    for stat in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = stat.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        here = f"mnt:[{Path(f'/proc/{server.pid}/ns/mnt').stat().st_ino}]"
+        if words[1:2] == [b"cyclic"] and words[0].startswith(b"/run/rtassay-0/"):
+            try:
+                if str((stat.parent / "ns/mnt").readlink()) == here:
+                    return int(stat.parent.name)
+            except OSError:
+                continue
+    return None
+
+
+def measuring(server: Server, home: Path, process: subprocess.Popen[str]) -> int:
+    """Waits until something of the probe has arrived here."""
+    deadline = time.monotonic() + 90
+    while True:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        streams = list((home / "recordings").glob("*.rta/stream.rtw"))
+        pid = probe_of(server)
+        if pid is not None and streams and streams[0].stat().st_size > 20_000:
+            return pid
+        time.sleep(0.1)
+
+
+def assert_whole_streams(path: Path) -> None:
+    """All three streams came to their ends, so that sealing finds a load that enclosed the measurement."""
+    from rtassay.wire.stream import StreamParser, read_events
+
+    for name in ("load-0.rtw", "telemetry.rtw"):
+        parser = StreamParser()
+        list(read_events(path / name, parser))
+        assert parser.ended and not parser.damage.cut, name
+
+
+def seal(server: Server, home: Path) -> Any:
+    (path,) = (home / "recordings").glob("*.rta")
+    finish(rtassay(server, home, "seal", str(path)), 0)
+    return store.load_manifest(path)
+
+
+def test_a_probe_that_is_killed_leaves_the_whole_of_what_it_measured(server: Server, tmp_path: Path) -> None:
+    process = rtassay(server, tmp_path, "run", server.destination, *LONG)
+    os.kill(measuring(server, tmp_path, process), signal.SIGKILL)
+    errors = finish(process, 3)
+    assert "did not come to its end" in errors and "rtassay seal" in errors
+    assert board_files(server) == []
+    (path,) = (tmp_path / "recordings").glob("*.rta")
+    assert_whole_streams(path)
+    manifest = seal(server, tmp_path)
+    assert manifest.loads[0].ended_ns and manifest.loads[0].ended_ns >= manifest.ended_ns
+    assert manifest.damage.lost_frames == 0
+
+
+def test_twice_ctrl_c_costs_nothing_that_was_measured(server: Server, tmp_path: Path) -> None:
+    process = rtassay(server, tmp_path, "run", server.destination, *LONG)
+    measuring(server, tmp_path, process)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    errors = finish(process, 130)
+    assert "rtassay seal" in errors or "sealed" in errors
+    assert board_files(server) == []
+    (path,) = (tmp_path / "recordings").glob("*.rta")
+    assert_whole_streams(path)
+    manifest = seal(server, tmp_path)
+    assert manifest.end_reason == "signal" and not manifest.damage.cut
+    for lane in manifest.lanes:
+        assert lane.due == lane.n + lane.missed + lane.dropped + lane.truncated
+
+
+def test_a_full_disk_here_leaves_the_rest_there_and_attach_fetches_it(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The board is put back, what it measured until then stays, and nothing is missing in the end."""
+    disk = tmp_path / "recordings"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=768k", "small", str(disk)], check=True)
+    try:
+        errors = finish(rtassay(server, tmp_path, "run", server.destination, *LONG, "--interval", "100us"), 3)
+        assert "disk is full" in errors.lower() or "no space left" in errors.lower(), errors
+        assert "run --attach" in errors
+        kept = board_files(server)
+        assert any("/probe/0" in name for name in kept) and not any(name in ("./lease", "./beat") for name in kept)
+        # The board is nobody's meanwhile, and what lies there is named.
+        told = finish(rtassay(server, tmp_path, "board", "inventory", server.destination), 0)
+        assert "nobody fetched" in told
+        subprocess.run(["mount", "-o", "remount,size=200m", str(disk)], check=True)
+        finish(rtassay(server, tmp_path, "run", "--attach"), 0)
+        assert board_files(server) == []
+        (path,) = disk.glob("*.rta")
+        manifest = store.load_manifest(path)
+        assert manifest.sealed and manifest.end_reason == "signal"
+        damage = manifest.damage
+        assert (damage.lost_frames, damage.bad_frames, damage.skipped_bytes, damage.cut) == (0, 0, 0, False)
+        assert manifest.loads[0].ended_ns and manifest.loads[0].ended_ns >= manifest.ended_ns
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_who_gives_up_attaching_leaves_it_as_it_was(server: Server, tmp_path: Path) -> None:
+    process = rtassay(server, tmp_path, "run", server.destination, "--duration", "25s", *LONG[2:])
+    measuring(server, tmp_path, process)
+    process.kill()
+    process.communicate()
+    attached = rtassay(server, tmp_path, "run", "--attach")
+    (stream,) = (tmp_path / "recordings").glob("*.rta/stream.rtw")
+    before = stream.stat().st_size
+    while stream.stat().st_size == before:
+        assert attached.poll() is None, attached.communicate()
+        time.sleep(0.1)
+    os.kill(attached.pid, signal.SIGSTOP)  # so that both are pending at once, and no order to end goes out between them
+    attached.send_signal(signal.SIGTERM)
+    attached.send_signal(signal.SIGINT)
+    os.kill(attached.pid, signal.SIGCONT)
+    errors = finish(attached, 130)
+    assert "goes on without us" in errors
+    assert "./lease" in board_files(server)
+    finish(rtassay(server, tmp_path, "run", "--attach"), 0)
+    assert board_files(server) == []
+    (path,) = (tmp_path / "recordings").glob("*.rta")
+    assert store.load_manifest(path).damage.lost_frames == 0
+
+
+def test_few_commands_go_over_the_link_before_a_run_begins(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each costs a round trip, a client of ssh three or four: whoever adds one is told here. No load, so that its start adds none."""
+    asked: list[str] = []
+    started: list[str] = []
+    before: list[tuple[int, int]] = []
+    ask, start, launch = Link.ask, RemoteProcess.start.__func__, SshBoard.launch  # type: ignore[attr-defined]
+
+    async def count_ask(self: Link, script: str, *rest: Any) -> bytes:
+        asked.append(script)
+        return await ask(self, script, *rest)
+
+    async def count_start(cls: Any, link: Link, become: Any, argv: Any) -> Any:
+        started.append(argv[0])
+        return await start(cls, link, become, argv)
+
+    async def count_launch(self: SshBoard, argv: Any, name: str, **rest: Any) -> Any:
+        if name == "probe":
+            before.append((len(asked), len(started)))
+        return await launch(self, argv, name, **rest)
+
+    monkeypatch.setattr(Link, "ask", count_ask)
+    monkeypatch.setattr(RemoteProcess, "start", classmethod(count_start))
+    monkeypatch.setattr(SshBoard, "launch", count_launch)
+    board = SshBoard("far", Target(server.destination, None, server.options))
+    asyncio.run(run(board, PLAN, home=tmp_path, labels={}))
+    ((asks, clients),) = before
+    # Contact, place, lease, telemetry; the probe's file, the inventory, the clock, the telemetry's stream.
+    assert asks <= 4 and clients <= 4, (asked[:asks], started[:clients])
