@@ -70,8 +70,10 @@ class Kexec:
 
     async def _command_line(self, board: Board) -> str:
         """That of the running kernel, less what its boot loader called it. kexec's own --reuse-cmdline is missing on 32-bit ARM."""
-        words = (await board.read(f"{self._root}/proc/cmdline") or b"").decode(errors="replace").strip()
-        return _BOOT_IMAGE.sub(" ", words).strip()
+        words = await board.read(f"{self._root}/proc/cmdline")
+        if words is None:
+            raise BoardError(f"board '{board.name}' does not tell its kernel's command line", "/proc/cmdline")
+        return _BOOT_IMAGE.sub("", words.decode(errors="replace").strip()).strip()
 
     async def _arm_options(self, board: Board, path: str) -> list[str]:
         """On 32-bit ARM kexec puts the initrd right behind the place it thinks the kernel unpacks itself into; kernels built for many

@@ -21,7 +21,7 @@ _NOT_FOLLOWED = ("libegl-mesa0", "libgl1-mesa-dri", "libc6")
 
 
 class Packages:
-    """Debian's packages for one architecture (`amd64`, `arm64`), from the mirrors that this machine's own apt uses.
+    """Debian's packages for one architecture (`amd64`, `arm64`, `armhf`), from the mirrors that this machine's own apt uses.
 
     For a foreign architecture apt gets a state of its own in the cache, so that nothing of this machine is changed.
     """

@@ -81,6 +81,7 @@ def test_what_is_missing_is_named_with_the_line_that_installs_it(
 
 def test_architectures_by_either_name() -> None:
     assert arch_named("aarch64") is arch_named("arm64")
+    assert arch_named("armv7l") is arch_named("armhf")
     with pytest.raises(UsageError, match="mips"):
         arch_named("mips")
 
