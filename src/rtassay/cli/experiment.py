@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rtassay.experiments.engine import Outcome
     from rtassay.experiments.files import Source
     from rtassay.experiments.matrix import ExperimentPlan
+    from rtassay.experiments.schema import ExperimentFile
 
 
 class InOrder(click.Group):
@@ -229,7 +230,7 @@ def _planned(file: str, form: dict[str, Any]) -> tuple[Source, ExperimentPlan]:
     factor = parse_scale(form["scale"])
     source = presets.find(file, corrected=form["corrected"])
     choices = Choices(form["boards"], form["kernels"], form["deadline"], form["p"])
-    chosen = choose(source, choices)
+    chosen = _waivers_checked(choose(source, choices))
     note = kernel_note(chosen)
     plan = make_plan(
         chosen,
@@ -239,6 +240,18 @@ def _planned(file: str, form: dict[str, Any]) -> tuple[Source, ExperimentPlan]:
         notes=() if note is None else (note,),
     )
     return source, plan
+
+
+def _waivers_checked(file: ExperimentFile) -> ExperimentFile:
+    """The file with the ids of acceptance.waive as checks have them. Raises UsageError for one that is none or may not be waived."""
+    if not file.acceptance.waive:
+        return file
+    import msgspec
+
+    from rtassay.analysis.waivers import check_waivers
+
+    waive = check_waivers(file.acceptance.waive)
+    return msgspec.structs.replace(file, acceptance=msgspec.structs.replace(file.acceptance, waive=waive))
 
 
 def _carry_out(path: Path, plan: ExperimentPlan, *, fail_fast: bool, quiet: bool, as_json: bool) -> int:

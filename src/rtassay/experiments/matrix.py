@@ -280,6 +280,7 @@ def _plan(
         aligned=bool(settings.aligned),
         keep_samples=settings.samples is not False,
         strict=accept.strict,
+        waivers=dict(accept.waive),
     )
     if scenario.cyclictest is not None:
         plan, dropped = member.of_line(plan, scenario.cyclictest, scale)
@@ -331,6 +332,8 @@ def run_command(board: str, plan: Plan, scenario: Scenario) -> list[str]:
     if plan.deadline_ns is not None:
         argv += ["--deadline", _time(plan.deadline_ns)]
     argv += ["--p", f"{plan.p_target:g}", "--confidence", f"{plan.confidence:g}"]
+    for name, because in plan.waivers.items():
+        argv += ["--waive", name, "--because", because]
     return [*argv, "--strict"] if plan.strict else argv
 
 

@@ -85,6 +85,10 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
     confidence: Annotated[float, Meta(ge=0.5, lt=1)] = 0.95
     per: Literal["cell", "combination"] = "cell"
     strict: Annotated[bool, Meta(description="every warning of a check makes a measurement invalid")] = False
+    waive: Annotated[
+        dict[str, Annotated[str, Meta(min_length=1)]],
+        Meta(description="checks that do not decide here: id = the reason, which is recorded and shown"),
+    ] = {}
 
 
 class Preset(Struct, frozen=True, forbid_unknown_fields=True):

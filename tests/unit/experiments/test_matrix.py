@@ -127,6 +127,14 @@ def test_a_line_of_cyclictest_decides_what_it_says() -> None:
     assert probe_command(plan.cells[1]) == many.cyclictest_line
 
 
+def test_waivers_of_the_file_reach_every_run_and_the_command_that_repeats_it() -> None:
+    plan = plan_of("", LOADS + '[acceptance.waive]\nVM-STEAL = "-p of the product: a VM"\n')
+    for cell in plan.cells:
+        assert cell.plan.waivers == {"VM-STEAL": "-p of the product: a VM"}
+        at = cell.plan.argv.index("--waive")
+        assert cell.plan.argv[at : at + 4] == ("--waive", "VM-STEAL", "--because", "-p of the product: a VM")
+
+
 def test_a_strict_acceptance_reaches_every_run_and_the_command_that_repeats_it() -> None:
     strict = plan_of("", LOADS + '[acceptance]\ndeadline = "1ms"\nstrict = true\n')
     assert all(cell.plan.strict and cell.plan.argv[-1] == "--strict" for cell in strict.cells)

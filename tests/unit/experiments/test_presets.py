@@ -8,11 +8,13 @@ from fractions import Fraction
 import pytest
 
 from rtassay.analysis.bounds import samples_needed
+from rtassay.analysis.waivers import check_waivers
 from rtassay.experiments import presets
 from rtassay.experiments.choices import Choices, choose, kernel_note
 from rtassay.experiments.lint import lint
 from rtassay.experiments.matrix import estimate_ns, make_plan, probe_command
 from rtassay.model.errors import UsageError
+from rtassay.model.units import parse_duration_ns
 from rtassay.published import load
 
 # preset -> what is measured there: command lines as published (-n of ospert-2024 is gone from today's cyclictest).
@@ -109,6 +111,15 @@ def test_kernels_that_are_not_named_are_said_plainly() -> None:
         assert note is not None and "only the kernel that runs is measured" in note
         assert kernel_note(choose(source, Choices(kernels=("a", "b")))) is None
     assert kernel_note(presets.find("smoke").file) is None
+
+
+def test_what_is_waived_may_be_and_qualify_waives_its_own_heat_ramp() -> None:
+    for name in presets.names():
+        source = presets.find(name)
+        assert check_waivers(source.file.acceptance.waive) == source.file.acceptance.waive
+    qualify = presets.find("qualify").file
+    assert set(qualify.acceptance.waive) == {"TEMP-DRIFT"}
+    assert qualify.cool_down is not None and parse_duration_ns(qualify.settings.warm_up or "0s") <= 10 * 10**9
 
 
 def test_published_ids_exist() -> None:
