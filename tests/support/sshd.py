@@ -18,7 +18,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+# The first word on a thing counts: `extra` before ours.
 _CONFIG = """\
+{extra}
 Port {port}
 ListenAddress 127.0.0.1
 HostKey {home}/host
@@ -32,7 +34,6 @@ PermitRootLogin prohibit-password
 PrintMotd no
 LogLevel ERROR
 MaxStartups 100
-{extra}
 """
 
 

@@ -28,6 +28,7 @@ class Contact:
     real_time: bool  # may set a real-time policy as it is
     memory_bytes: int | None  # available
     boot_id: str
+    installed: tuple[str, str] | None = None  # an rtprobe on its PATH: path and SHA-256
 
 
 # Prints key=value lines. `ulimit -r` and CapEff bit 23 (CAP_SYS_NICE) tell who may be real-time without being root.
@@ -37,6 +38,7 @@ echo memory_kib=$(sed -n 's/^MemAvailable:[[:space:]]*\\([0-9]*\\).*/\\1/p' /pro
 echo boot_id=$(cat /proc/sys/kernel/random/boot_id)
 echo rtprio=$(ulimit -r || ulimit -Hr); echo caps=$(sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status)
 if command -v sudo >/dev/null; then if sudo -n true; then echo sudo=works; else echo sudo=asks; fi; else echo sudo=none; fi
+if p=$(command -v rtprobe) && [ -x "$p" ]; then echo installed=$(sha256sum <"$p") "$p"; fi
 """
 
 
@@ -59,6 +61,7 @@ def contact_of(answer: bytes, where: str) -> Contact:
         real_time=nice or fields.get("rtprio", "0") not in ("", "0"),
         boot_id=fields.get("boot_id", ""),
         memory_bytes=int(fields["memory_kib"]) * 1024 if fields.get("memory_kib", "").isdigit() else None,
+        installed=_installed(fields.get("installed", "")),
     )
 
 
@@ -120,6 +123,11 @@ def place_of(answer: bytes, where: str) -> tuple[str, int | None]:
 def _fields(answer: bytes) -> Mapping[str, str]:
     pairs = (line.partition("=") for line in answer.decode(errors="replace").splitlines())
     return {key.strip(): value.strip() for key, found, value in pairs if found}
+
+
+def _installed(told: str) -> tuple[str, str] | None:
+    words = told.split(" ", 2)  # sum, "-", path
+    return (words[2], words[0]) if len(words) == 3 and len(words[0]) == 64 and words[2].startswith("/") else None
 
 
 def _is_hex(text: str) -> bool:

@@ -125,7 +125,9 @@ class SshBoard:
         return self._directory, leases.standing_of(await self.shell(leases.standing_script(self._directory)))
 
     async def probe(self) -> str:
-        """Put there once a contact, under a name that holds its hash."""
+        """Put there once a contact, under a name that holds its hash; the board's own where that is the same, for it may have capabilities."""
+        if self._probe is None and self._contact is not None:
+            self._probe = self._installed(self._contact)
         if self._probe is None:
             assert self._contact is not None and self._directory is not None
             source = probe_path(self._contact.machine)
@@ -492,7 +494,7 @@ class SshBoard:
             return ()
         if contact.sudo == "works":
             return ("sudo", "-n")
-        if contact.sudo == "asks" and not contact.real_time:
+        if contact.sudo == "asks" and not contact.real_time and self._installed(contact) is None:
             raise BoardError(
                 f"sudo on board '{self.name}' asks for a password",
                 f"user {contact.uid} may not use real-time priorities without it, and nobody is there to type",
@@ -500,6 +502,14 @@ class SshBoard:
                 "or measure as that user: rtassay board add NAME ... --sudo never",
             )
         return ()
+
+    @staticmethod
+    def _installed(contact: Contact) -> str | None:
+        """The board's own rtprobe, if it is the very one that would be put there."""
+        if contact.installed is None:
+            return None
+        path, sha256 = contact.installed
+        return path if sha256 == sha256_of(probe_path(contact.machine)) else None
 
     def _as_root(self, script: str) -> str:
         return shlex.join([*self._become, "sh", "-c", script])
