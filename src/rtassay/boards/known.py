@@ -19,7 +19,9 @@ from rtassay.model.errors import BoardError, InputFileError, UsageError
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 # A host of ssh_config; never what ssh could take for an option.
 ALIAS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
-_ADDRESS = re.compile(r"(?:ssh://)?((?:[^@\s:/]+@)(?:\[[0-9A-Za-z:.%_-]+\]|[^@\s:/\[\]]+))(?::(\d{1,5}))?/?")
+_ADDRESS = re.compile(
+    r"(?:ssh://)?((?:[^@\s:/-][^@\s:/]*@)(?:\[[0-9A-Za-z:.%_-]+\]|[^@\s:/\[\]-][^@\s:/\[\]]*))(?::(\d{1,5}))?/?"
+)
 FILE = "boards.toml"
 
 

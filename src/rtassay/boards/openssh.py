@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtassay.model.errors import BoardError
+from rtassay.model.errors import BoardError, UsageError
 
 SSH_VARIABLE = "RTASSAY_SSH"
 # A jump host, a slow board and its key exchange under load: all of it within this time.
@@ -65,7 +65,11 @@ class Target:
 
 
 def _program() -> list[str]:
-    return shlex.split(os.environ.get(SSH_VARIABLE) or "ssh")
+    text = os.environ.get(SSH_VARIABLE) or "ssh"
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"{SSH_VARIABLE} is no command line: {text}", str(error), f"unset {SSH_VARIABLE}") from error
 
 
 class Link:
@@ -92,7 +96,7 @@ class Link:
         except OSError as error:
             raise BoardError("cannot make a place for the socket of ssh", str(error), "make room in /tmp") from error
         self._said = b""
-        argv = [*self._ssh(master=True), self.target.destination, "exec sh"]
+        argv = [*self._ssh(master=True), "--", self.target.destination, "exec sh"]
         try:
             self._master = await asyncio.create_subprocess_exec(
                 *argv,
@@ -145,7 +149,7 @@ class Link:
 
     def command(self, words: Sequence[str]) -> list[str]:
         """argv of a client that runs `words` on the board over this connection."""
-        return [*self._ssh(master=False), self.target.destination, f"exec {shlex.join(words)}"]
+        return [*self._ssh(master=False), "--", self.target.destination, f"exec {shlex.join(words)}"]
 
     async def close(self) -> None:
         """Hang up. Everything still attached to the connection loses its pipes."""
@@ -217,8 +221,19 @@ def _remove_left(directory: Path) -> None:
             shutil.rmtree(left, ignore_errors=True)
 
 
-# What ssh says -> what that means and what to do. {by_hand} is the line to try, {host} the board.
+# What ssh says -> what that means and what to do. {by_hand} is the line to try, {host} the board, {said} the words of ssh that matched.
 _CAUSES: tuple[tuple[str, str, str], ...] = (
+    (
+        r"[^\n]*(?:line \d+[:.] (?:Bad|Unsupported|Missing|keyword|garbage|[Ii]nvalid|no argument)|"
+        r"[Bb]ad configuration option|Bad SSH2|Can't open user config file|Bad owner or permissions on)[^\n]*",
+        "ssh does not take its options: {said}",
+        "mend that line of your ssh_config, or what `rtassay board add --ssh-option` or RTASSAY_SSH says; try by hand: {by_hand}",
+    ),
+    (
+        r"[^\n]*contains invalid characters[^\n]*",
+        "ssh refuses the address: {said}",
+        "check how the user and the host are written",
+    ),
     (
         r"REMOTE HOST IDENTIFICATION HAS CHANGED",
         "its host key is another than the one in your known_hosts",
@@ -246,9 +261,14 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
         "is it on, and on this network? try by hand: {by_hand}",
     ),
     (
-        r"Could not resolve hostname",
-        "there is no such host",
+        r"Could not resolve hostname (?P<which>\S+?)(?::\s|\s|$)",
+        "there is no such host as {which}",
         "check the name, or use an address; `rtassay board list` shows the boards you named",
+    ),
+    (
+        r"UNKNOWN port 65535",
+        "what should lead there (ProxyJump, ProxyCommand) failed: {first}",
+        "try by hand: {by_hand}",
     ),
     (
         r"kex_exchange_identification|Connection closed by|Connection reset by|closed by remote host",
@@ -263,7 +283,9 @@ def explain(target: Target, said: str) -> LinkLost:
     lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("@")]
     last = lines[-1] if lines else None
     for pattern, why, hint in _CAUSES:
-        if re.search(pattern, said):
+        if found := re.search(pattern, said):
+            words = {"said": found[0].strip(), "first": lines[0] if lines else "", **found.groupdict()}
+            why = why.format(**words)
             hint = hint.replace("HOST", _host(target)).format(by_hand=f"{target.by_hand()} true")
             detail = f" ({last})" if last is not None and pattern.startswith(("Perm", "kex", "timed")) else ""
             return LinkLost(f"cannot log in to {target}", f"{why}{detail}", hint)

@@ -37,7 +37,18 @@ def test_addresses(text: str, expected: tuple[str, int | None]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["root@", "@host", "a b@c", "root@host:99999", "root@host:x", "root@-oProxyCommand=x y", "a@::1"]
+    "text",
+    [
+        "root@",
+        "@host",
+        "a b@c",
+        "root@host:99999",
+        "root@host:x",
+        "root@-oProxyCommand=x y",
+        "root@-x",
+        "-l@host",
+        "a@::1",
+    ],
 )
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(UsageError):

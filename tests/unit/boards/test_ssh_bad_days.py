@@ -22,7 +22,7 @@ from sshd import Server, serving
 from rtassay.boards.openssh import Target
 from rtassay.boards.places import contact_of
 from rtassay.boards.ssh import SshBoard
-from rtassay.model.errors import EXIT_BOARD, BoardError
+from rtassay.model.errors import EXIT_BOARD, BoardError, UsageError
 
 pytestmark = pytest.mark.root
 
@@ -96,6 +96,44 @@ def test_the_ways_in() -> None:
     assert "nothing listens" in str(gone)
     nowhere = refused(SshBoard("far", Target("root@no-such-host.invalid", None, ("-F", "/dev/null"))))
     assert "no such host" in str(nowhere)
+
+
+@pytest.mark.parametrize(
+    ("config", "options", "said", "next_step"),
+    [
+        ("Colour red", (), "line 1: Bad configuration option: colour", "ssh_config"),
+        ("Port abc", (), "line 1: Bad port 'abc'", "ssh_config"),
+        ("Match foo", (), "Bad Match condition", "ssh_config"),
+        ("", ("-oCiphers=rot13",), "Bad SSH2 cipher spec 'rot13'", "--ssh-option"),
+        ("", ("-oColour=red",), "Bad configuration option: colour", "--ssh-option"),
+        (None, (), "Can't open user config file", "ssh_config"),
+        ("ProxyCommand /no/such/program", (), "/no/such/program", "by hand"),
+        ("Host 127.0.0.1\nProxyJump root@no-such-host.invalid", (), "no such host as no-such-host.invalid", "check the name"),
+    ],
+)
+def test_what_ssh_itself_does_not_take(
+    tmp_path: Path, config: str | None, options: tuple[str, ...], said: str, next_step: str
+) -> None:
+    """The line of ssh that says what is wrong, not its last one."""
+    file = tmp_path / "config"
+    if config is not None:
+        file.write_text(f"{config}\n")
+    error = refused(SshBoard("far", Target("root@127.0.0.1", 1, ("-F", str(file), *options))))
+    assert said in str(error) and next_step in (error.hint or "")
+
+
+@pytest.mark.parametrize("destination", ["a;b@127.0.0.1", "$(x)@127.0.0.1", "-oProxyCommand=x@127.0.0.1", "root@-x"])
+def test_addresses_that_ssh_refuses(destination: str) -> None:
+    """Nothing in an address is an option, for no shell and not for ssh."""
+    error = refused(SshBoard("far", Target(destination, None, ("-F", "/dev/null"))))
+    assert "ssh refuses the address" in str(error)
+
+
+def test_a_command_line_of_ssh_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RTASSAY_SSH", "ssh 'unclosed")
+    with pytest.raises(UsageError) as caught:
+        use(SshBoard("far", Target("root@127.0.0.1")))
+    assert "RTASSAY_SSH" in str(caught.value) and caught.value.hint
 
 
 def test_a_server_that_never_answers() -> None:
