@@ -185,6 +185,11 @@ static int take_policy(struct lane *lane)
 	struct run *run = lane->run;
 	struct rlimit limit;
 
+	/* A limit may be given as the hard one only. It is the process's, so each lane sets the same. */
+	if (!getrlimit(RLIMIT_RTPRIO, &limit) && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_RTPRIO, &limit);
+	}
 	lane->got_policy = run->policy;
 	lane->got_priority = run->policy == SCHED_OTHER ? 0 : run->priority;
 	lane->refused = rt_set_policy(0, lane->got_policy, lane->got_priority);

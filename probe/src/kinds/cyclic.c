@@ -277,6 +277,7 @@ static void guard_spinning(const struct run *run)
 static int refused(const struct session *s, const struct lane *lane)
 {
 	const char *name = s->run.policy == SCHED_FIFO ? "SCHED_FIFO" : "SCHED_RR";
+	struct rlimit limit;
 
 	if (lane->pin_refused)
 		return say_fail(EXIT_USAGE, "lane %d cannot be pinned to CPU %d: %s", lane->index, lane->cpu, strerror(lane->pin_refused));
@@ -284,6 +285,10 @@ static int refused(const struct session *s, const struct lane *lane)
 		return say_fail(EXIT_BOARD, "%s %d was refused although this is root: %s; give the process CAP_SYS_NICE, or its cgroup a "
 				"real-time budget (cpu.rt_runtime_us), or measure with --policy other", name, s->run.priority,
 				strerror(lane->refused));
+	if (!getrlimit(RLIMIT_RTPRIO, &limit) && limit.rlim_cur > 0 && limit.rlim_cur < (rlim_t)s->run.priority)
+		return say_fail(EXIT_BOARD, "%s %d was refused: the limit of this login is %d (ulimit -r); ask for --priority %d, or raise it "
+				"(`USER - rtprio %d` in /etc/security/limits.conf), or run as root", name, s->run.priority,
+				(int)limit.rlim_cur, (int)limit.rlim_cur, s->run.priority);
 	return say_fail(EXIT_BOARD, "%s %d was refused: %s; run as root, or give the program CAP_SYS_NICE (setcap cap_sys_nice+ep), or raise "
 			"the limit (ulimit -r 99; `USER - rtprio 99` in /etc/security/limits.conf), or measure with --policy other",
 			name, s->run.priority, strerror(lane->refused));

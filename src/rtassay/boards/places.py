@@ -31,12 +31,12 @@ class Contact:
     installed: tuple[str, str] | None = None  # an rtprobe on its PATH: path and SHA-256
 
 
-# Prints key=value lines. `ulimit -r` and CapEff bit 23 (CAP_SYS_NICE) tell who may be real-time without being root.
+# Prints key=value lines. `ulimit -Hr` and CapEff bit 23 (CAP_SYS_NICE) tell who may be real-time without being root.
 CONTACT_SCRIPT = """
 echo uid=$(id -u); echo machine=$(uname -m); echo system=$(uname -s)
 echo memory_kib=$(sed -n 's/^MemAvailable:[[:space:]]*\\([0-9]*\\).*/\\1/p' /proc/meminfo)
 echo boot_id=$(cat /proc/sys/kernel/random/boot_id)
-echo rtprio=$(ulimit -r || ulimit -Hr); echo caps=$(sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status)
+echo rtprio=$(ulimit -Hr || ulimit -r); echo caps=$(sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status)
 if command -v sudo >/dev/null; then if sudo -n true; then echo sudo=works; else echo sudo=asks; fi; else echo sudo=none; fi
 if p=$(command -v rtprobe) && [ -x "$p" ]; then echo installed=$(sha256sum <"$p") "$p"; fi
 """
