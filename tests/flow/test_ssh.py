@@ -184,6 +184,9 @@ def test_a_host_killed_before_the_probe_began_says_so_and_leaves_nothing(
     _, errors = finish(host("run", "--attach"), codes=(3,))
     assert "nothing was measured" in errors
     assert left_on_board(server) == []
+    loads = "grep -ls '^/run/rtassay-0/rtprobe.*load' /proc/[0-9]*/cmdline | while read f; do readlink ${f%cmdline}ns/mnt; done; readlink /proc/self/ns/mnt"
+    *running, here = server.run("sh", "-c", loads).split()
+    assert here not in running, "the load outlived what it was for"
 
 
 def test_clean_by_force_ends_what_runs_and_says_what_there_was(host: Any, server: Server, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ for d in {_SHARED}; do for f in "$d"/{_PREFIX}*; do
   r=${{t%% *}}; a=0
   case $r in *[!0-9A-Za-z-]*) continue;; run-*) ;; *) continue;; esac
   for p in $(grep -ls "[r]${{r#r}}" /proc/[0-9]*/cmdline); do
-    case " $(tr '\\0' ' ' <$p) " in *" spool "*) ;; *) continue;; esac
+    [ "$(tr '\\0' '\\n' <$p | sed -n 2p)" = spool ] || continue
     g=$(sed -n 's/^Uid:[[:space:]]*\\([0-9]*\\).*/\\1/p' "${{p%cmdline}}status")
     [ "$g" = "$u" ] && a=${{p#/proc/}} && a=${{a%/cmdline}} && break
   done

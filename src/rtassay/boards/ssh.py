@@ -391,7 +391,11 @@ class SshBoard:
             await link.ask(self._as_root(f"rmdir {shlex.quote(self._directory)}"))
             return False
         keep = False
-        spools = [spool for spool in self._spools if not self._is_over(spool)]
+        answer = await link.ask(self._as_root(leases.standing_script(self._directory)))
+        there = leases.standing_of(answer).spools
+        # What runs there for us, whether it was launched here or by a host that died.
+        ours = [f"{self._directory}/{spool.run}/{spool.name}" for spool in there if spool.run == self._lease.run]
+        spools = [spool for spool in dict.fromkeys([*self._spools, *ours]) if not self._is_over(spool)]
         if spools:
             await link.ask(self._as_root(scripts.end_spools(spools)), _SHORT_S)
             if self.parting is Parting.KEEP and not await self._rest_has_come():
@@ -400,7 +404,8 @@ class SshBoard:
                     f"board '{self.name}' keeps what did not arrive of {self._lease.run}; `rtassay run --attach` fetches it"
                 )
             await link.ask(self._as_root(scripts.end_fetchers(spools)))
-        await self._leave(link, self._directory, self._lease, keep)
+        others = any(spool.run != self._lease.run for spool in there)
+        await self._leave(link, self._directory, self._lease, keep=keep, others=others)
         return keep
 
     def _is_over(self, spool: str) -> bool:
@@ -419,12 +424,11 @@ class SshBoard:
             await asyncio.sleep(0.05)
         return True
 
-    async def _leave(self, link: Link, directory: str, lease: Lease, keep: bool) -> None:
-        """Take away what is ours: everything, but for what is still to be fetched, now or before."""
-        answer = await link.ask(self._as_root(leases.standing_script(directory)))
+    async def _leave(self, link: Link, directory: str, lease: Lease, *, keep: bool, others: bool) -> None:
+        """Take away what is ours: everything, but for what is still to be fetched of this run (`keep`) or of others."""
         place = shlex.quote(directory)
         gone = place
-        if keep or any(spool.run != lease.run for spool in leases.standing_of(answer).spools):
+        if keep or others:
             names = ["rtprobe-*", "beat", leases.LEASE, *([] if keep else [lease.run])]
             gone = " ".join(f"{place}/{name}" for name in names)
         await link.ask(self._as_root(f"{claims.drop_script([lease.token])}; rm -rf {gone}"))
