@@ -256,9 +256,10 @@ class SshBoard:
         async with self._reaching:
             if self._link is None:
                 raise BoardError(f"board '{self.name}' is closed")
-            with contextlib.suppress(BoardError):
-                if self._link.alive:
-                    await self._link.ask("true", 10.0)
+            if self._link.alive:
+                # Another stream may have connected before us, and to a board that was restarted.
+                with contextlib.suppress(LinkLost):
+                    await self._check_still_ours()
                     self._found_again()
                     return
             if self._lost_at_s is None:
