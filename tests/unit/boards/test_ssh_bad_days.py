@@ -108,7 +108,12 @@ def test_the_ways_in() -> None:
         ("", ("-oColour=red",), "Bad configuration option: colour", "--ssh-option"),
         (None, (), "Can't open user config file", "ssh_config"),
         ("ProxyCommand /no/such/program", (), "/no/such/program", "by hand"),
-        ("Host 127.0.0.1\nProxyJump root@no-such-host.invalid", (), "no such host as no-such-host.invalid", "check the name"),
+        (
+            "Host 127.0.0.1\nProxyJump root@no-such-host.invalid",
+            (),
+            "no such host as no-such-host.invalid",
+            "check the name",
+        ),
     ],
 )
 def test_what_ssh_itself_does_not_take(
