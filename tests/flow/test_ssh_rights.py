@@ -32,7 +32,7 @@ for d in /tmp /var/tmp /dev/shm; do mount -t tmpfs -o mode=1777 x $d; done
 SUDO = """
 echo 'plain ALL=(root) NOPASSWD: ALL' >{home}/sudoers; chmod 440 {home}/sudoers; mount --bind {home}/sudoers /etc/sudoers
 """
-# As whoever looks after a board would: the program that rtassay brings, installed there with the two capabilities it needs.
+# As whoever looks after a board would: the program that rtassay brings, installed there with the two capabilities it needs. Before /tmp is covered.
 INSTALLED = f"""
 mkdir {{home}}/bin; cp {probe_path()} {{home}}/bin/rtprobe; chmod 755 {{home}}/bin/rtprobe
 setcap cap_sys_nice,cap_ipc_lock+ep {{home}}/bin/rtprobe; mount --bind {{home}}/bin /usr/local/bin
@@ -93,7 +93,7 @@ def test_sudo_without_a_password_measures_in_real_time(tmp_path: Path) -> None:
 
 
 def test_a_probe_installed_with_capabilities_measures_in_real_time_without_root(tmp_path: Path) -> None:
-    with serving(user="plain", world=WORLD + INSTALLED) as server:
+    with serving(user="plain", world=INSTALLED + WORLD) as server:
         # sudo asks for a password here: nobody needs it.
         done = run(server, tmp_path, "--policy", "fifo", "--priority", "40")
         assert done.returncode in (0, 5), done.stderr
@@ -105,6 +105,6 @@ def test_a_probe_installed_with_capabilities_measures_in_real_time_without_root(
 def test_another_probe_that_lies_there_is_not_run(tmp_path: Path) -> None:
     """Whatever is called rtprobe on somebody's PATH: only the very same file counts."""
     other = "mkdir {home}/bin; printf '#!/bin/sh\\ntouch /tmp/was-run\\n' >{home}/bin/rtprobe; chmod 755 {home}/bin/rtprobe; mount --bind {home}/bin /usr/local/bin\n"
-    with serving(user="plain", world=WORLD + other) as server:
+    with serving(user="plain", world=other + WORLD) as server:
         assert run(server, tmp_path, sudo="never").returncode == 5
         assert "was-run" not in server.run("ls", "/tmp")

@@ -91,7 +91,7 @@ def outliers(
     window = (min(first), max((lane.entry.closed_ns or stalls[0].woken_ns) for lane in lanes))
     threads = _Threads(recording, rows)
     grids = {name: _grid(recording, name) for name in _ABSENT_IS_ZERO}
-    moments = stalls_of(chosen)
+    moments = [stall for worst, group in chosen for stall in group if _alike(worst, stall)]
     readings = [
         _Readings(series, grids.get(series.monitor), window, moments, threads)
         for series in recording.telemetry
@@ -100,9 +100,9 @@ def outliers(
     return tuple(_outlier(recording, worst, group, readings, threads, origin_ns) for worst, group in chosen)
 
 
-def stalls_of(chosen: list[tuple[_Stall, list[_Stall]]]) -> list[tuple[int, int]]:
-    """Begin and end of every stall chosen: readings of these moments are nobody's usual."""
-    return [(min(s.due_ns for s in group), max(s.woken_ns for s in group)) for _, group in chosen]
+def _alike(stall: _Stall, other: _Stall) -> bool:
+    """Whether readings of `other` are no usual ones for `stall`: it took a quarter as long or more. What a far shorter one did may be usual."""
+    return 4 * other.latency_ns >= stall.latency_ns
 
 
 def _stalls(lane: Account, row: LaneFindings, deadline_ns: int | None) -> list[_Stall]:
@@ -234,7 +234,7 @@ class _Readings:
     """One series inside the window, with what is usual for it away from the stalls."""
 
     def __init__(
-        self, series: Series, grid: Any, window: tuple[int, int], stalls: list[tuple[int, int]], threads: _Threads
+        self, series: Series, grid: Any, window: tuple[int, int], stalls: list[_Stall], threads: _Threads
     ) -> None:
         times, values = ints(series.mono_ns), np.asarray(series.values, dtype=float)
         finite = np.isfinite(values)
@@ -248,34 +248,40 @@ class _Readings:
         self._times, self._values = times[keep], values[keep]
         moments = self._times if grid is None else grid[(grid > window[0]) & (grid <= window[1] + 2 * NS_PER_S)]
         self._moments = moments
-        usual, silent = np.ones(self._times.size, dtype=bool), np.ones(moments.size, dtype=bool)
-        for begin, end in stalls:
-            usual[self._covering(begin, end)] = False
-            silent[_covering(moments, begin, end)] = False
+        self._of_stalls = [
+            (s, self._covering(s.due_ns, s.woken_ns), _covering(moments, s.due_ns, s.woken_ns)) for s in stalls
+        ]
+
+    def _usual(self, stall: _Stall) -> Any:
+        """The readings of other moments; 0 for each at which only the others of its monitor had something to tell."""
+        usual, moments = np.ones(self._times.size, dtype=bool), np.ones(self._moments.size, dtype=bool)
+        for other, readings, covered in self._of_stalls:
+            if _alike(stall, other):
+                usual[readings] = False
+                moments[covered] = False
         others = self._values[usual]
-        self._others: Any = np.concatenate([others, np.zeros(max(int(silent.sum()) - others.size, 0))])
-        self._median = float(np.median(self._others)) if self._others.size else 0.0
+        return np.concatenate([others, np.zeros(max(int(moments.sum()) - others.size, 0))])
 
     def at(self, stall: _Stall) -> tuple[float, Coincidence] | None:
         """(spreads away from usual, the coincidence), or None where the reading was nothing unusual."""
         covering = self._values[self._covering(stall.due_ns, stall.woken_ns)]
-        if not covering.size or self._others.size < LEAST_OTHERS:
+        others = self._usual(stall)
+        if not covering.size or others.size < LEAST_OTHERS:
             return None
-        value = float(covering[np.argmax(np.abs(covering - self._median))])
-        away = abs(value - self._median)
-        if value < self._median and self._series.monitor not in _LOW_TELLS:
+        median = float(np.median(others))
+        value = float(covering[np.argmax(np.abs(covering - median))])
+        away = abs(value - median)
+        if value < median and self._series.monitor not in _LOW_TELLS:
             return None
-        spread = 1.4826 * float(np.median(np.abs(self._others - self._median)))
+        spread = 1.4826 * float(np.median(np.abs(others - median)))
         least = self._least_step(stall)
-        side = self._others >= value if value >= self._median else self._others <= value
+        side = others >= value if value >= median else others <= value
         as_far = int(side.sum())
-        if away <= max(SPREADS * spread, least, 0.1 * abs(self._median)) or as_far > RARE * self._others.size:
+        if away <= max(SPREADS * spread, least, 0.1 * abs(median)) or as_far > RARE * others.size:
             return None
         score = away / max(spread, least, 1e-12)
         series = self._series
-        return score, Coincidence(
-            series.monitor, self._name, series.unit, value, self._median, as_far, int(self._others.size)
-        )
+        return score, Coincidence(series.monitor, self._name, series.unit, value, median, as_far, int(others.size))
 
     def _least_step(self, stall: _Stall) -> float:
         least = _LEAST_STEP.get(self._series.unit, 0.0)

@@ -86,6 +86,18 @@ def test_stalls_at_once_on_two_lanes_are_one_outlier_and_other_stalls_are_not_th
     assert all(outlier.coincidences[0].as_far == 0 for outlier in (first, *rest))
 
 
+def test_short_stalls_all_around_leave_enough_that_is_usual() -> None:
+    """A noisy run that was watched for 18 s: late by 60 us all the time, by 100 us every other second, and once by 6 ms."""
+    rate = noisy(1000, 18)
+    rate[10] = 50_000
+    stalls = {k: 60 * US for k in range(30, 1800, 30)}
+    stalls |= {k: 100 * US for k in (130, 350, 570, 790, 1240, 1460, 1680)} | {1020: 6 * MS}
+    run = recording(a_minute(stalls), telemetry=(every_second("cpu0.LOC", rate),))
+    first, *others = judge(run, deadline_ns=50 * US).outliers  # each of them is late for it
+    assert first.latency_ns == 6 * MS and len(others) == 7
+    assert [(hit.name, hit.as_far) for hit in first.coincidences] == [("cpu0.LOC", 0)]
+
+
 def test_the_kernels_words_of_that_moment_are_kept() -> None:
     at = ORIGIN + 21 * S
     messages = (Message("kernel-log", at + MS, "RT throttling activated"), Message("kernel-log", at + 9 * S, "later"))
