@@ -21,7 +21,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))  # pytest's importlib mode has no sibling imports
 
 from flow_support import Marked, assert_account_is_exact
-from sshd import Server, serving
+from sshd import OWN_RUN, Server, clear, serving
 
 from rtassay import store
 from rtassay.boards.binaries import probe_path
@@ -34,9 +34,7 @@ SHORT = ("--interval", "1ms", "--dma-latency", "0")
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Its own /run, /tmp and /var/tmp, so that what is left on the board is seen, and nobody else's is."""
-    with serving(
-        world="mount -t tmpfs -o mode=755 run /run; mkdir -p /run/sshd; mount -t tmpfs -o mode=1777 tmp /dev/shm"
-    ) as made:
+    with serving(world=OWN_RUN) as made:
         yield made
 
 
@@ -44,8 +42,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def clean_board(server: Server) -> Iterator[None]:
     """One that failed is not to fail the next."""
     yield
-    script = "for s in /run/rtassay-0/run-*/*; do read -r p x <$s/pid && [ ! -f $s/exit ] && kill -9 $p; done; rm -rf /run/rtassay-*"
-    server.run("sh", "-c", f"{script} 2>/dev/null; true")
+    clear(server)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))  # pytest's importlib mode has no sibling imports
 
 from flow_support import PLAN
-from sshd import Server, serving
+from sshd import OWN_RUN, Server, clear, serving
 
 from rtassay import store
 from rtassay.boards.openssh import Link, Target
@@ -27,21 +27,19 @@ from rtassay.session.run import run
 
 pytestmark = pytest.mark.root
 RTASSAY = str(Path(sys.executable).with_name("rtassay"))
-WORLD = "mount -t tmpfs -o mode=755 run /run; mkdir -p /run/sshd; mount -t tmpfs -o mode=1777 tmp /dev/shm\n"
 LONG = ("--duration", "60s", "--load", "builtin", "--interval", "1ms")
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with serving(world=WORLD) as made:
+    with serving(world=OWN_RUN) as made:
         yield made
 
 
 @pytest.fixture(autouse=True)
 def clean_board(server: Server) -> Iterator[None]:
     yield
-    script = "for s in /run/rtassay-0/run-*/*; do read -r p x <$s/pid && [ ! -f $s/exit ] && kill -9 $p; done; rm -rf /run/rtassay-*"
-    server.run("sh", "-c", f"{script} 2>/dev/null; true")
+    clear(server)
 
 
 def rtassay(server: Server, home: Path, *words: str) -> subprocess.Popen[str]:
