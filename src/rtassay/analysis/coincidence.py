@@ -89,11 +89,11 @@ def outliers(
     origin = recording.manifest.facts.get("origin_ns")
     origin_ns = origin if isinstance(origin, int) else min(first)
     window = (min(first), max((lane.entry.closed_ns or stalls[0].woken_ns) for lane in lanes))
-    threads = _Threads(recording, rows)
+    threads = _Threads(recording)
     grids = {name: _grid(recording, name) for name in _ABSENT_IS_ZERO}
     moments = [stall for worst, group in chosen for stall in group if _alike(worst, stall)]
     readings = [
-        _Readings(series, grids.get(series.monitor), window, moments, threads)
+        _Readings(series, grids.get(series.monitor), window, moments)
         for series in recording.telemetry
         if not threads.tells_of(series)
     ]
@@ -183,10 +183,10 @@ def _grid(recording: Recording, monitor: str) -> Any:
 class _Threads:
     """Where real-time threads ran and when they appeared: `<comm>[<tid>].cpu` and `.priority` of the monitor `threads`."""
 
-    def __init__(self, recording: Recording, rows: tuple[LaneFindings, ...]) -> None:
+    def __init__(self, recording: Recording) -> None:
         ours = {lane.entry.tid for lane in recording.lanes}
-        # Our own lanes; guards, which sleep above everything by design; and what writes our samples, which has a check of its own.
-        self._ours = (*(f"[{tid}]" for tid in ours if tid is not None), "\0")
+        # The lanes. Guards sleep above everything by design, and what writes our samples has a check of its own: see _is_ours.
+        self._ours = tuple(f"[{tid}]" for tid in ours if tid is not None)
         self._facts = {s.name: s for s in recording.telemetry if self._is_fact(s)}
         self._readings = _grid(recording, _THREADS)
 
@@ -233,9 +233,7 @@ def _until(times: Any, end_ns: int) -> int:
 class _Readings:
     """One series inside the window, with what is usual for it away from the stalls."""
 
-    def __init__(
-        self, series: Series, grid: Any, window: tuple[int, int], stalls: list[_Stall], threads: _Threads
-    ) -> None:
+    def __init__(self, series: Series, grid: Any, window: tuple[int, int], stalls: list[_Stall]) -> None:
         times, values = ints(series.mono_ns), np.asarray(series.values, dtype=float)
         finite = np.isfinite(values)
         times, values = times[finite], values[finite]
@@ -265,8 +263,10 @@ class _Readings:
     def at(self, stall: _Stall) -> tuple[float, Coincidence] | None:
         """(spreads away from usual, the coincidence), or None where the reading was nothing unusual."""
         covering = self._values[self._covering(stall.due_ns, stall.woken_ns)]
+        if not covering.size:
+            return None
         others = self._usual(stall)
-        if not covering.size or others.size < LEAST_OTHERS:
+        if others.size < LEAST_OTHERS:
             return None
         median = float(np.median(others))
         value = float(covering[np.argmax(np.abs(covering - median))])
