@@ -12,7 +12,7 @@
 #include "emit.h"
 #include "plan.h"
 
-enum { LOOP_MAX_EXTRA = 4, OUTLET_ROOM = 256 * 1024 };
+enum { LOOP_MAX_EXTRA = 5, OUTLET_ROOM = 256 * 1024 };
 
 /* A stream to a pipe, a socket, a terminal (queued, written when there is room) or a regular file (written at once). */
 struct outlet {

@@ -18,11 +18,12 @@
 
 #include "facts.h"
 #include "family.h"
+#include "reaper.h"
 #include "rt.h"
 #include "say.h"
 #include "usage.h"
 
-enum { GUARD_PRIORITY = 99, RESET_ON_FORK = 0x40000000 };
+enum { GUARD_PRIORITY = 99, RESET_ON_FORK = 0x40000000, REAP_MS = 1000 };
 static const int64_t second_ns = 1000000000;
 static const int64_t beyond_max_s = 20;              /* the inner one needs at most 14 s after --max, and what the journal takes */
 static const int64_t kill_patience_ns = 10000000000; /* then only processes stuck in the kernel can be left */
@@ -84,6 +85,7 @@ void twin_undo(const struct before *b)
 
 struct outer {
 	struct twin *twin;
+	struct reaper *reaper;
 	pid_t inner, helper; /* helper: usage; -1 without */
 	int signals, timer;  /* -1: none */
 	sigset_t old_mask;
@@ -135,13 +137,9 @@ static void pass_on_signals(const struct outer *o)
 static int attend(const struct outer *o)
 {
 	struct pollfd fds[2] = {{.fd = o->signals, .events = POLLIN}, {.fd = o->timer, .events = POLLIN}};
-	int status;
-	pid_t pid;
+	struct ended end;
 
-	for (;;) {
-		while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
-			if (pid == o->inner)
-				return status;
+	while (!reaper_look(o->inner, &end)) {
 		if (poll(fds, 2, -1) < 0)
 			continue;
 		if (fds[0].revents)
@@ -151,6 +149,7 @@ static int attend(const struct outer *o)
 			fds[1].fd = -1;
 		}
 	}
+	return end.status;
 }
 
 static void restore_failed(void *context, const char *path, const char *why)
@@ -164,32 +163,34 @@ static int inherit(struct outer *o, int signal_number)
 {
 	int64_t until_ns = mono_ns() + kill_patience_ns;
 	struct family family = {.child = atomic_load(o->twin->child)};
-	pid_t pid;
 
-	for (;;) {
+	do
 		family_kill(&family);
-		while ((pid = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
-			;
-		if (pid < 0 || mono_ns() > until_ns)
-			break;
-		poll(NULL, 0, 2);
-	}
-	say_fail(EXIT_BOARD, "the guard was killed by signal %d; what it guarded was ended, %zu processes by SIGKILL%s", signal_number,
-		 family.n_killed, pid < 0 ? "" : ", and some hang in the kernel even so");
-	family_free(&family);
+	while (!reaper_wait(o->reaper, 2) && mono_ns() < until_ns);
 	journal_restore(o->twin->journal, restore_failed, NULL);
+	say_fail(EXIT_BOARD, "the guard was killed by signal %d; what it guarded was ended, %zu processes by SIGKILL%s", signal_number,
+		 family.n_killed, reaper_wait(o->reaper, 0) ? "" : ", and some hang in the kernel even so");
+	family_free(&family);
 	return EXIT_BOARD;
 }
 
 static int be_outer(struct outer *o)
 {
-	int status = attend(o);
+	int status, code;
 
-	if (o->helper > 0) {
+	signal(SIGPIPE, SIG_IGN);	/* an owner that is gone reads no last words; the journal is put back all the same */
+	status = attend(o);
+	if (o->helper > 0)
 		kill(o->helper, SIGKILL);
-		waitpid(o->helper, NULL, 0);
+	reaper_begin(o->reaper, 0);
+	if (WIFEXITED(status)) {
+		code = WEXITSTATUS(status);
+		reaper_wait(o->reaper, REAP_MS);
+	} else {
+		code = inherit(o, WTERMSIG(status));
 	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : inherit(o, WTERMSIG(status));
+	reaper_hurry(o->reaper);
+	return code;
 }
 
 /* ---- becoming two ---- */
@@ -202,6 +203,7 @@ static void be_inner(struct outer *o, pid_t outer)
 	if (getppid() != outer)
 		_exit(EXIT_BOARD);	/* it was killed before it could bind us, and nothing was started */
 	close(o->signals);
+	close(o->reaper->fd);
 	if (o->timer >= 0)
 		close(o->timer);
 	sigprocmask(SIG_SETMASK, &o->old_mask, NULL);
@@ -230,6 +232,9 @@ static int prepare(struct outer *o, int pipe_ends[2])
 	t->child = mmap(NULL, sizeof *t->child, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (t->child == MAP_FAILED || take_signals(o) || start_timer(o) || prctl(PR_SET_CHILD_SUBREAPER, 1))
 		return -1;
+	errno = reaper_prepare(o->reaper);
+	if (errno)
+		return -1;
 	if (t->usage && (pipe2(pipe_ends, O_CLOEXEC) || fcntl(pipe_ends[0], F_SETFL, O_NONBLOCK)))
 		return -1;
 	atomic_store(t->child, 0);
@@ -239,7 +244,8 @@ static int prepare(struct outer *o, int pipe_ends[2])
 
 bool twin_start(struct twin *t, int *code)
 {
-	struct outer o = {.twin = t, .helper = -1, .signals = -1, .timer = -1};
+	static struct reaper reaper; /* not on a stack: its thread may outlive this function */
+	struct outer o = {.twin = t, .reaper = &reaper, .helper = -1, .signals = -1, .timer = -1};
 	pid_t self = getpid();
 	int ends[2];
 

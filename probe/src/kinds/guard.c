@@ -22,6 +22,7 @@
 #include "../family.h"
 #include "../journal.h"
 #include "../loop.h"
+#include "../reaper.h"
 #include "../rt.h"
 #include "../say.h"
 #include "../twin.h"
@@ -32,6 +33,7 @@ enum { OUTPUT_BLOCK = 65536 };
 static const int64_t ms_ns = 1000000;
 static const int64_t grace_ns = 2000000000;         /* between SIGTERM and SIGKILL */
 static const int64_t own_way_ns = 700000000;        /* of it, in which the command ends its children itself */
+static const int64_t reap_patience_ns = 200000000;   /* after the command's end, before what is not reaped yet counts as left over */
 static const int64_t kill_patience_ns = 10000000000; /* then only processes stuck in the kernel can be left */
 
 enum phase { RUNNING, ASKED, KILLING, GONE };
@@ -42,10 +44,12 @@ struct guard {
 	struct family family;
 	struct journal journal;
 	struct twin twin;
+	struct reaper reaper;
 	int policy, priority; /* obtained by the guard */
 	bool wrap, exited, childless, owner_told;
 	pid_t child;
-	int status; /* of wait4, once exited */
+	struct ended end; /* once exited */
+	int64_t exited_ns;
 	int timer;  /* fires at --max; -1 without */
 	int pipe[2]; /* the command's stdout and stderr, -1 when closed */
 	enum phase phase;
@@ -130,13 +134,13 @@ static int start(struct guard *g)
 	if (!error)
 		error = exec_result(report[0]);
 	close(report[0]);
-	if (error && g->child > 0)
-		waitpid(g->child, NULL, 0);
 	if (error)
-		g->child = -1;
+		g->child = -1;	/* if there was one, it has ended, and goes with us */
 	g->family.child = g->child;
-	if (g->child > 0)
+	if (g->child > 0) {
 		atomic_store(g->twin.child, g->child);
+		reaper_begin(&g->reaper, g->child);
+	}
 	return error;
 }
 
@@ -180,21 +184,21 @@ static void send_started(struct guard *g)
 	event_send(&g->loop.out, &j);
 }
 
-static void send_exited(struct guard *g, const struct rusage *used)
+static void send_exited(struct guard *g)
 {
 	struct json j;
 
-	event_begin(&j, "child_exited");
+	event_begin_at(&j, "child_exited", g->exited_ns);
 	json_int(&j, "pid", g->child);
-	if (WIFEXITED(g->status)) {
-		json_int(&j, "exit_code", WEXITSTATUS(g->status));
+	if (WIFEXITED(g->end.status)) {
+		json_int(&j, "exit_code", WEXITSTATUS(g->end.status));
 		json_null(&j, "signal");
 	} else {
 		json_null(&j, "exit_code");
-		json_int(&j, "signal", WTERMSIG(g->status));
+		json_int(&j, "signal", WTERMSIG(g->end.status));
 	}
-	json_int(&j, "user_ns", timeval_ns(used->ru_utime));
-	json_int(&j, "system_ns", timeval_ns(used->ru_stime));
+	json_int(&j, "user_ns", g->end.user_ns);
+	json_int(&j, "system_ns", g->end.system_ns);
 	event_send(&g->loop.out, &j);
 }
 
@@ -245,21 +249,16 @@ static void send_usage(struct guard *g, const struct usage *u)
 
 /* ---- the course of things ---- */
 
-/* Reaps what ended. ECHILD means that no descendant is left anywhere: all of them hang from us. */
-static void reap(struct guard *g)
+/* Has the command ended, and is there no descendant left anywhere? All of them hang from us. */
+static void look(struct guard *g)
 {
-	struct rusage used;
-	int status;
-	pid_t pid;
-
-	while ((pid = wait4(-1, &status, WNOHANG | __WALL, &used)) > 0) {
-		if (pid != g->child)
-			continue;
+	if (!g->exited && reaper_look(g->child, &g->end)) {
 		g->exited = true;
-		g->status = status;
-		send_exited(g, &used);
+		g->exited_ns = mono_ns();
+		reaper_release(&g->reaper);
+		send_exited(g);
 	}
-	g->childless = pid < 0 && errno == ECHILD;
+	g->childless = atomic_load(&g->reaper.childless);
 }
 
 /* Takes what the command wrote, unless the stream's reader is behind: then the command has to wait, as it would at a pipe. */
@@ -322,7 +321,7 @@ static void decide(struct guard *g)
 		begin_end(g, "signal");
 	} else if (max_reached(g)) {
 		begin_end(g, "max");
-	} else if (g->exited) {
+	} else if (g->exited && mono_ns() >= g->exited_ns + reap_patience_ns) {
 		begin_end(g, "child");
 	}
 }
@@ -350,21 +349,22 @@ static void go_on_ending(struct guard *g, int stops_before)
 static int64_t next_look_ns(const struct guard *g)
 {
 	if (g->phase == RUNNING)
-		return INT64_MAX;
+		return g->exited ? g->exited_ns + reap_patience_ns : INT64_MAX;
 	return mono_ns() + (g->phase == ASKED ? 20 : 2) * ms_ns;
 }
 
 static void wait_for_news(struct guard *g)
 {
 	bool room = outlet_pending(&g->loop.out) < OUTLET_ROOM;
-	struct pollfd extra[4] = {
+	struct pollfd extra[5] = {
 		{.fd = g->phase == RUNNING ? g->timer : -1, .events = POLLIN},
 		{.fd = room ? g->pipe[0] : -1, .events = POLLIN},
 		{.fd = room ? g->pipe[1] : -1, .events = POLLIN},
 		{.fd = room ? g->twin.usage_fd : -1, .events = POLLIN},
+		{.fd = g->childless ? -1 : g->reaper.fd, .events = POLLIN},
 	};
 
-	loop_wait(&g->loop, next_look_ns(g), extra, 4);
+	loop_wait(&g->loop, next_look_ns(g), extra, 5);
 	for (int i = 0; i < 2; i++)
 		if (extra[1 + i].revents)
 			take_output(g, i);
@@ -379,7 +379,7 @@ static void supervise(struct guard *g)
 
 	while (g->phase != GONE) {
 		wait_for_news(g);
-		reap(g);
+		look(g);
 		if (g->phase == RUNNING) {
 			if (g->exited && g->childless && !loop_asked_to_end(&g->loop)) {
 				g->why = "child";
@@ -435,7 +435,7 @@ static int exit_code(const struct guard *g)
 {
 	if (!g->exited)
 		return EXIT_BOARD;
-	return WIFEXITED(g->status) ? WEXITSTATUS(g->status) : 128 + WTERMSIG(g->status);
+	return WIFEXITED(g->end.status) ? WEXITSTATUS(g->end.status) : 128 + WTERMSIG(g->end.status);
 }
 
 /* --max counts from here, on the clock that goes on while the board is suspended. */
@@ -470,6 +470,8 @@ static int guard_command(struct guard *g)
 	int error = prctl(PR_SET_CHILD_SUBREAPER, 1) || start_timer(g) ? errno : 0;
 	struct obtained now;
 
+	if (!error)
+		error = reaper_prepare(&g->reaper);
 	if (error)
 		return say_fail(EXIT_BOARD, "cannot guard anything here: %s", strerror(error));
 	now = rt_look(0);
@@ -482,6 +484,7 @@ static int guard_command(struct guard *g)
 				strerror(error));
 	send_started(g);
 	supervise(g);
+	reaper_hurry(&g->reaper);
 	if (g->stuck)
 		say_fail(EXIT_BOARD, "%zu processes of '%s' could not be ended even by SIGKILL: they hang in the kernel, see "
 			 "/proc/PID/stack", g->stuck, g->plan->rest[0]);
@@ -506,8 +509,11 @@ static int guard_and_tell(struct guard *g)
 
 static int guard_run(const struct plan *plan)
 {
-	struct guard g = {.plan = plan, .wrap = plan_flag(plan, "wrap"), .child = -1, .timer = -1, .pipe = {-1, -1}};
+	static struct guard g = {.child = -1, .timer = -1, .pipe = {-1, -1}}; /* not on a stack: the reaper may outlive this function */
 	int code;
+
+	g.plan = plan;
+	g.wrap = plan_flag(plan, "wrap");
 
 	if (plan_flag(plan, "usage") && !g.wrap && !plan_text(plan, "output"))
 		return say_fail(EXIT_USAGE, "--usage needs a stream to write to: give --wrap or -o FILE");

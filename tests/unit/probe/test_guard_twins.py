@@ -66,6 +66,57 @@ def test_a_killed_guard_leaves_nothing(which: str, name: str, tmp_path: Path) ->
     assert target.read_text().rstrip("\n") == "original"
 
 
+@pytest.mark.parametrize("last_words", ["read", "unread"])
+def test_a_guard_killed_after_its_owner_puts_back_the_journal(last_words: str, tmp_path: Path) -> None:
+    """Nobody reads what the outer one has to say: that must not end it before its work is done."""
+    target, journal = tmp_path / "target", tmp_path / "journal"
+    target.write_text("tuned")
+    journal.write_text(f"{target}\toriginal\n")
+    with family() as members:
+        process = members.start("guard", "--restore", str(journal), "--", *PYTHON, SLEEP)
+        wait_ready(process)
+        _, inner = twins(process)
+        if last_words == "unread":
+            assert process.stderr is not None
+            process.stderr.close()
+            process.stderr = None
+        os.kill(inner, signal.SIGKILL)
+        assert process.wait(PATIENCE_S) == 3
+        members.wait_gone()
+    assert target.read_text().rstrip("\n") == "original"
+
+
+ORPHANS = "import os, sys, time\nfor _ in range(20):\n    if os.fork() == 0:\n        os.fork()\n        os._exit(0)\n    os.wait()\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="without rights a guard has no real-time thread")
+def test_a_guard_reaps_without_delay_and_never_at_a_real_time_priority() -> None:
+    """docs/decisions/2026-11-22-who-reaps.md: whoever reaps may spin in the kernel."""
+    with family() as members:
+        process = members.start("guard", "--", *PYTHON, ORPHANS + SLEEP)
+        wait_ready(process)
+        for pid in twins(process):
+            main, *others = sorted(int(entry.name) for entry in Path(f"/proc/{pid}/task").iterdir())
+            assert (main, os.sched_getscheduler(main) & 7) == (pid, os.SCHED_FIFO)
+            assert [os.sched_getscheduler(tid) & 7 for tid in others] == [os.SCHED_OTHER]
+        until = time.monotonic() + PATIENCE_S
+        while (zombies := zombies_of(twins(process)[1])) and time.monotonic() < until:
+            time.sleep(0.02)
+        assert not zombies
+        process.terminate()
+        finish(process)
+
+
+def zombies_of(parent: int) -> list[str]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state, ppid = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()[:2]
+            if state == "Z" and int(ppid) == parent:
+                found.append(entry.name)
+    return found
+
+
 def running(program: Path) -> list[int]:
     """Processes of an executable: stress-ng writes over the environment by which a family is known."""
     found = []
