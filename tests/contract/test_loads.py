@@ -59,10 +59,17 @@ class Running:
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Asked first: a `rtprobe repeat` that is killed cannot end what its command started, which would hold the pipes for ever."""
         for process in self.processes:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+            process.terminate()
+        for process in self.processes:
+            try:
+                process.communicate(timeout=20)
+            except subprocess.TimeoutExpired:
+                for pid in family(process.pid):
+                    os.kill(pid, signal.SIGKILL)
+                process.communicate(timeout=20)
+                raise
 
     def results(self, timeout: float) -> list[LoadResult]:
         return [self.result(i, *process.communicate(timeout=timeout)) for i, process in enumerate(self.processes)]
@@ -137,7 +144,6 @@ def test_everything_stays_on_the_cpus_of_the_load(name: str) -> None:
                 # A parent that only waits for its workers may be anywhere (stress-ng, rtprobe load).
                 allowed = status.partition("Cpus_allowed_list:\t")[2].splitlines()[0]
                 assert allowed == "0" or pid == process.pid, status
-            os.killpg(process.pid, signal.SIGTERM)
 
 
 def family(pid: int) -> list[int]:
