@@ -69,4 +69,5 @@ def probe_path(arch: str | None = None) -> Path:
 
 
 def _executable(path: Path) -> bool:
-    return path.is_file() and os.access(path, os.X_OK)
+    # As exec will decide: a login may have been given capabilities that its uid does not have.
+    return path.is_file() and os.access(path, os.X_OK, effective_ids=True)
