@@ -18,9 +18,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-# The first word on a thing counts: `extra` before ours.
 # Of a world: a /run and a /dev/shm of its own, so that what is left on the board is seen, and nobody else's is.
 OWN_RUN = "mount -t tmpfs -o mode=755 run /run; mkdir -p /run/sshd; mount -t tmpfs -o mode=1777 tmp /dev/shm\n"
+# The first word on a thing counts: `extra` before ours.
 _CONFIG = """\
 {extra}
 Port {port}

@@ -46,7 +46,7 @@ struct guard {
 	struct twin twin;
 	struct reaper reaper;
 	int policy, priority; /* obtained by the guard */
-	bool wrap, exited, childless, owner_told;
+	bool wrap, exited, owner_told;
 	pid_t child;
 	struct ended end; /* once exited */
 	int64_t exited_ns;
@@ -249,7 +249,13 @@ static void send_usage(struct guard *g, const struct usage *u)
 
 /* ---- the course of things ---- */
 
-/* Has the command ended, and is there no descendant left anywhere? All of them hang from us. */
+/* No descendant is left anywhere: all of them hang from us. */
+static bool childless(const struct guard *g)
+{
+	return atomic_load(&g->reaper.childless);
+}
+
+/* Has the command ended? */
 static void look(struct guard *g)
 {
 	if (!g->exited && reaper_look(g->child, &g->end)) {
@@ -258,7 +264,6 @@ static void look(struct guard *g)
 		reaper_release(&g->reaper);
 		send_exited(g);
 	}
-	g->childless = atomic_load(&g->reaper.childless);
 }
 
 /* Takes what the command wrote, unless the stream's reader is behind: then the command has to wait, as it would at a pipe. */
@@ -361,7 +366,7 @@ static void wait_for_news(struct guard *g)
 		{.fd = room ? g->pipe[0] : -1, .events = POLLIN},
 		{.fd = room ? g->pipe[1] : -1, .events = POLLIN},
 		{.fd = room ? g->twin.usage_fd : -1, .events = POLLIN},
-		{.fd = g->childless ? -1 : g->reaper.fd, .events = POLLIN},
+		{.fd = childless(g) ? -1 : g->reaper.fd, .events = POLLIN},
 	};
 
 	loop_wait(&g->loop, next_look_ns(g), extra, 5);
@@ -381,7 +386,7 @@ static void supervise(struct guard *g)
 		wait_for_news(g);
 		look(g);
 		if (g->phase == RUNNING) {
-			if (g->exited && g->childless && !loop_asked_to_end(&g->loop)) {
+			if (g->exited && childless(g) && !loop_asked_to_end(&g->loop)) {
 				g->why = "child";
 				g->phase = GONE;
 				return;
@@ -389,7 +394,7 @@ static void supervise(struct guard *g)
 			decide(g);
 			stops = g->loop.stops;
 			look_ns = next_look_ns(g);
-		} else if (g->childless) {
+		} else if (childless(g)) {
 			g->phase = GONE;
 		} else if (mono_ns() >= look_ns || g->loop.stops > stops) {
 			go_on_ending(g, stops);
