@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 import uuid
 from collections.abc import Callable, Iterator
@@ -31,14 +32,19 @@ def marked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Marked]:
 
 
 @pytest.fixture
-def measure(tmp_path: Path) -> Callable[..., RunResult]:
-    """`measure(board=..., during=async function(stop), **plan fields)`: one run in this process."""
+def heard() -> list[Progress]:
+    """What `measure` has heard of its run so far."""
+    return []
+
+
+@pytest.fixture
+def measure(tmp_path: Path, heard: list[Progress]) -> Callable[..., RunResult]:
+    """`measure(board=..., during=async function(stop), **plan fields)`: one run in this process. What `during` raises comes out."""
 
     def start(
         board: Any = None,
         during: Callable[[StopRequest], Any] | None = None,
         home: Path = tmp_path,
-        heard: list[Progress] | None = None,
         isolated: bool = False,
         lanes: int | None = None,
         **fields: Any,
@@ -53,7 +59,7 @@ def measure(tmp_path: Path) -> Callable[..., RunResult]:
                     home=home,
                     labels={"ambient": "21C"},
                     note="a note",
-                    on_event=[].append if heard is None else heard.append,
+                    on_event=heard.append,
                     stop=stop,
                     isolated=isolated,
                     lanes=lanes,
@@ -61,7 +67,8 @@ def measure(tmp_path: Path) -> Callable[..., RunResult]:
             finally:
                 if meanwhile is not None:
                     meanwhile.cancel()
-                    await asyncio.gather(meanwhile, return_exceptions=True)
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await meanwhile
 
         return asyncio.run(main())
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ctypes
+import itertools
 import os
 import socket
 import time
@@ -13,7 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from rtassay import store
+from rtassay.model.errors import RtassayError
 from rtassay.model.manifest import Plan
+from rtassay.session.control import Progress
+from rtassay.session.loads import RecordedLoads
+from rtassay.session.telemetry import recorded
 
 MARK = "RTASSAY_TEST_MARK"
 PLAN = Plan(
@@ -79,19 +85,50 @@ class Marked:
                 return pid
         return None
 
-    def wait_for(self, *words: str, without: Sequence[str] = (), timeout_s: float = 20) -> int:
+    def wait_for(self, *words: str, without: Sequence[str] = (), timeout_s: float = 120) -> int:
         deadline = time.monotonic() + timeout_s
         while (pid := self.find(*words, without=without)) is None:
             assert time.monotonic() < deadline, f"no process {words}: {self.pids()}"
             time.sleep(0.02)
         return pid
 
-    def wait_gone(self, timeout_s: float = 10) -> None:
+    def wait_gone(self, timeout_s: float = 60) -> None:
         """Asserts that nothing with the mark is left within the time."""
         deadline = time.monotonic() + timeout_s
         while left := self.pids():
             assert time.monotonic() < deadline, f"still running: {left}"
             time.sleep(0.05)
+
+
+async def until_measuring(marked: Marked, heard: list[Progress], lanes: int | None = None) -> int:
+    """The pid of the probe, once a whole second of each lane has arrived: not after some time, for the machine may have stood still in it."""
+    async with asyncio.timeout(120):
+        while (
+            not heard or heard[-1].phase != "measure" or len(heard[-1].lanes) < (lanes or len(os.sched_getaffinity(0)))
+        ):
+            await asyncio.sleep(0.02)
+    probe = marked.find("cyclic", without=["guard"])
+    assert probe is not None, "the probe has ended"
+    return probe
+
+
+def wait_for_data(home: Path, watched: Sequence[str] = ("cpu all.busy",)) -> Path:
+    """The only recording in there, once samples of each lane have arrived in it and each `MONITOR NAME` was seen above 0."""
+    deadline = time.monotonic() + 120
+    while True:
+        with contextlib.suppress(RtassayError, ValueError):  # no recording yet, or no whole manifest
+            (path,) = home.glob("*.rta")
+            if _has_data(path, watched):
+                return path
+        assert time.monotonic() < deadline, list(home.glob("*.rta/*"))
+        time.sleep(0.1)
+
+
+def _has_data(path: Path, watched: Sequence[str]) -> bool:
+    lanes, seen = store.open_recording(path).lanes, recorded(path)
+    rows = itertools.chain(() if seen is None else seen.rows(), RecordedLoads(path, store.load_manifest(path)).rows())
+    above = {f"{monitor} {name}" for monitor, name, _, value, _ in rows if value > 0}
+    return len(lanes) > 0 and all(lane.entry.n for lane in lanes) and above >= set(watched)
 
 
 def assert_account_is_exact(path: Path) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import faults
 import pytest
-from flow_support import Marked, assert_account_is_exact
+from flow_support import PLAN, Marked, assert_account_is_exact, until_measuring
 
 from rtassay import store
 from rtassay.model.errors import BoardError, UsageError
@@ -26,9 +26,8 @@ def nothing_in(home: Path) -> bool:
 
 
 @pytest.mark.parametrize("load", ["builtin:cpu,memory,timer", "stress-ng"])
-def test_a_run_under_load(load: str, measure: Measure, marked: Marked) -> None:
-    heard: list[Progress] = []
-    result = measure(load=load, duration_ns=3 * 10**9, heard=heard)
+def test_a_run_under_load(load: str, measure: Measure, heard: list[Progress], marked: Marked) -> None:
+    result = measure(load=load, duration_ns=3 * 10**9)
     recording = assert_account_is_exact(result.path)
     manifest = recording.manifest
     assert (result.end_reason, result.stopped, manifest.end_reason) == ("duration", False, "duration")
@@ -65,7 +64,7 @@ def test_stress_ng_ends_in_order(measure: Measure, marked: Marked) -> None:
 
 
 def test_telemetry_lies_on_the_clock_of_the_probe(measure: Measure, marked: Marked) -> None:
-    result = measure(duration_ns=3 * 10**9)
+    result = measure(duration_ns=6 * 10**9)
     recording = store.open_recording(result.path)
     busy = [series for series in recording.telemetry if series.name == "all.busy"]
     assert len(busy) == 1
@@ -74,9 +73,8 @@ def test_telemetry_lies_on_the_clock_of_the_probe(measure: Measure, marked: Mark
     assert all(0 <= value <= 1 for value in busy[0].values.tolist())
 
 
-def test_warm_up_lies_between_load_and_measurement(measure: Measure, marked: Marked) -> None:
-    heard: list[Progress] = []
-    result = measure(load="builtin:cpu", warm_up_ns=2 * 10**9, duration_ns=10**9, heard=heard)
+def test_warm_up_lies_between_load_and_measurement(measure: Measure, heard: list[Progress], marked: Marked) -> None:
+    result = measure(load="builtin:cpu", warm_up_ns=2 * 10**9, duration_ns=10**9)
     recording = assert_account_is_exact(result.path)
     assert recording.manifest.started_ns - recording.manifest.loads[0].started_ns >= 3 * 10**9
     assert "warm-up" in {progress.phase for progress in heard}
@@ -84,7 +82,8 @@ def test_warm_up_lies_between_load_and_measurement(measure: Measure, marked: Mar
 
 def test_count_ends_a_run(measure: Measure, marked: Marked) -> None:
     recording = assert_account_is_exact(measure(duration_ns=None, count=500).path)
-    assert recording.manifest.end_reason == "count"
+    # A machine that stood still for seconds may have reached the time limit of a count before the count.
+    assert (recording.manifest.end_reason == "count") == all(lane.entry.n == 500 for lane in recording.lanes)
 
 
 def test_without_samples_the_histogram_is_still_exact(measure: Measure, marked: Marked) -> None:
@@ -111,30 +110,30 @@ def test_cyclictest_as_the_probe(measure: Measure, marked: Marked) -> None:
     assert [lane.entry.cpu for lane in recording.lanes] == sorted(os.sched_getaffinity(0))
     for lane in recording.lanes:
         assert lane.entry.n == lane.histogram.total > 0
-        assert (lane.entry.due, lane.entry.missed, lane.entry.over) == (None, None, 0)
+        assert (lane.entry.due, lane.entry.missed) == (None, None)
         assert lane.entry.max_ns % 1000 == 0
+        # Whatever this machine did: a wake-up beyond the histogram is counted as such, and only then does the maximum lie there.
+        assert lane.histogram.limit_ns == 2 * PLAN.deadline_ns
+        assert lane.histogram.over == lane.entry.over
+        assert (lane.entry.over > 0) == (lane.entry.max_ns >= lane.histogram.limit_ns)
 
 
-def test_first_stop_seals_what_there_is(measure: Measure, marked: Marked) -> None:
+def test_first_stop_seals_what_there_is(measure: Measure, heard: list[Progress], marked: Marked) -> None:
     async def stop_soon(stop: StopRequest) -> None:
-        while marked.find("cyclic", without=["guard"]) is None:
-            await asyncio.sleep(0.05)
-        await asyncio.sleep(1.5)
+        await until_measuring(marked, heard)
         stop.request()
 
     result = measure(duration_ns=60 * 10**9, during=stop_soon)
     recording = assert_account_is_exact(result.path)
     assert (result.stopped, result.end_reason) == (True, "signal")
-    assert all(0 < lane.entry.n < 30_000 for lane in recording.lanes)
+    assert all(0 < lane.entry.n < 60_000 for lane in recording.lanes)
 
 
-def test_second_stop_aborts_and_leaves_a_readable_recording(measure: Measure, marked: Marked, tmp_path: Path) -> None:
+def test_second_stop_aborts_and_leaves_a_readable_recording(
+    measure: Measure, heard: list[Progress], marked: Marked, tmp_path: Path
+) -> None:
     async def stop_twice(stop: StopRequest) -> None:
-        probe = None
-        while probe is None:
-            await asyncio.sleep(0.05)
-            probe = marked.find("cyclic", without=["guard"])
-        await asyncio.sleep(1.5)
+        await until_measuring(marked, heard)
         guard = marked.find("guard", "cyclic")
         os.kill(guard, signal.SIGSTOP)  # then the first request has no effect
         stop.request()
@@ -151,7 +150,9 @@ def test_second_stop_aborts_and_leaves_a_readable_recording(measure: Measure, ma
     assert sum(lane.entry.n for lane in recording.lanes) > 0
 
 
-def test_abort_while_the_load_will_not_end(measure: Measure, marked: Marked, tmp_path: Path) -> None:
+def test_abort_while_the_load_will_not_end(
+    measure: Measure, heard: list[Progress], marked: Marked, tmp_path: Path
+) -> None:
     async def hold_the_load(stop: StopRequest) -> None:
         while (guard := marked.find("guard", "load cpu")) is None:
             await asyncio.sleep(0.05)
@@ -163,13 +164,13 @@ def test_abort_while_the_load_will_not_end(measure: Measure, marked: Marked, tmp
         stop.request()
         stop.request()
 
-    heard: list[Progress] = []
     with pytest.raises(Interrupted):
-        measure(load="builtin:cpu", duration_ns=2 * 10**9, heard=heard, during=hold_the_load)
+        measure(load="builtin:cpu", duration_ns=2 * 10**9, during=hold_the_load)
     (path,) = tmp_path.glob("*.rta")
     recording = store.open_recording(path)
     assert not recording.manifest.sealed
-    assert all(lane.entry.due == lane.entry.n + lane.entry.missed for lane in recording.lanes)
+    for entry in (lane.entry for lane in recording.lanes):
+        assert entry.due == entry.n + entry.missed + entry.dropped + entry.truncated
 
 
 def test_stop_before_the_measurement_leaves_nothing(measure: Measure, marked: Marked, tmp_path: Path) -> None:
