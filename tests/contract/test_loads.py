@@ -22,7 +22,13 @@ from rtassay.model.events import Output
 
 NAMES = list(rooms.table("loads"))
 # What a load is asked for here where nothing is not enough.
-ARGUMENTS = {"command": "sh -c 'sleep 0.2; echo done'"}
+ARGUMENTS = {
+    "command": "sh -c 'sleep 0.2; echo done'",
+    "hackbench": "-g 1 -l 20",  # only whole rounds count: these are short on a slow machine, too
+}
+# The server of iperf3 is ended 2 s after the client's time: a machine that stands still for longer cuts the client off.
+ATTEMPTS = {"iperf3": 3}
+PATIENCE_S = 60.0
 # Nothing of their own output says how much they did: their CPU time stands for it (session.guarded).
 COUNT_NOTHING = {"stress"}
 
@@ -42,6 +48,19 @@ def commands(name: str, seconds: int, **fields: Any) -> tuple[Any, list[LoadComm
     return load, load.commands(LoadSpec(argument, (0,), seconds, 1 << 30, str(probe_path()), program, **fields))
 
 
+def wait_listening(port: int) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not listening(port):
+        assert time.monotonic() < until, port
+        time.sleep(0.02)
+
+
+def listening(port: int) -> bool:
+    """Whether somebody does, on any address; told by the kernel, as a connection would be taken for a client."""
+    rows = [row.split() for name in ("tcp", "tcp6") for row in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
+    return any(row[1].endswith(f":{port:04X}") and row[3] == "0A" for row in rows)
+
+
 @dataclass
 class Running:
     """The processes of one load, started as the session starts them: in order, each when the one before is ready."""
@@ -55,7 +74,7 @@ class Running:
             process = subprocess.Popen(command.argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0)
             self.processes.append(process)
             if command.ready:
-                time.sleep(0.7)
+                wait_listening(int(command.argv[command.argv.index("-p") + 1]))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -64,11 +83,11 @@ class Running:
             process.terminate()
         for process in self.processes:
             try:
-                process.communicate(timeout=20)
+                process.communicate(timeout=PATIENCE_S)
             except subprocess.TimeoutExpired:
                 for pid in family(process.pid):
                     os.kill(pid, signal.SIGKILL)
-                process.communicate(timeout=20)
+                process.communicate(timeout=PATIENCE_S)
                 raise
 
     def results(self, timeout: float) -> list[LoadResult]:
@@ -109,13 +128,22 @@ def test_arguments_no_shell_could_read_are_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_ends_by_itself_and_reports_its_work(name: str) -> None:
+    for _ in range(ATTEMPTS.get(name, 1)):
+        results, codes = to_the_end(name)
+        if all(result.error is None for result in results):
+            break
+    for result in results:
+        assert result.error is None
+        if name not in COUNT_NOTHING:
+            assert result.operations is not None and result.operations > 0 and result.unit
+    assert codes <= {0}
+
+
+def to_the_end(name: str) -> tuple[list[LoadResult], set[int]]:
+    """What the commands of a load for 2 s said when they had ended by themselves, and their exit codes."""
     load, made = commands(name, 2)
     with Running(load, made) as running:
-        for result in running.results(60):
-            assert result.error is None
-            if name not in COUNT_NOTHING:
-                assert result.operations is not None and result.operations > 0 and result.unit
-        assert [process.returncode for process in running.processes] == [0] * len(made)
+        return running.results(PATIENCE_S), {process.returncode for process in running.processes}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -126,7 +154,7 @@ def test_every_command_ends_when_asked_and_still_reports(name: str) -> None:
         assert all(process.poll() is None for process in running.processes)
         for process in reversed(running.processes):  # clients before their servers
             process.send_signal(signal.SIGTERM)
-        for result in running.results(20):
+        for result in running.results(PATIENCE_S):
             assert name in COUNT_NOTHING or result.operations is not None
 
 
@@ -135,15 +163,25 @@ def test_everything_stays_on_the_cpus_of_the_load(name: str) -> None:
     load, made = commands(name, 60)
     with Running(load, made) as running:
         time.sleep(1.0)
-        for process in running.processes:
-            for pid in family(process.pid):
-                try:
-                    status = Path(f"/proc/{pid}/status").read_text()
-                except (FileNotFoundError, ProcessLookupError):
-                    continue
-                # A parent that only waits for its workers may be anywhere (stress-ng, rtprobe load).
-                allowed = status.partition("Cpus_allowed_list:\t")[2].splitlines()[0]
-                assert allowed == "0" or pid == process.pid, status
+        until = time.monotonic() + PATIENCE_S
+        while astray := elsewhere(running.processes):  # each worker goes there by itself
+            assert time.monotonic() < until, astray
+            time.sleep(0.1)
+
+
+def elsewhere(processes: list[subprocess.Popen[bytes]]) -> list[str]:
+    """Status of those that may run on another CPU than 0."""
+    found = []
+    for process in processes:
+        for pid in family(process.pid):
+            try:
+                status = Path(f"/proc/{pid}/status").read_text()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            # A parent that only waits for its workers may be anywhere (stress-ng, rtprobe load).
+            if pid != process.pid and status.partition("Cpus_allowed_list:\t")[2].splitlines()[0] != "0":
+                found.append(status)
+    return found
 
 
 def family(pid: int) -> list[int]:

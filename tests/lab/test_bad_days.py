@@ -59,7 +59,7 @@ class Host:
     def said(self, process: subprocess.Popen[str]) -> str:
         return self._errors[process.pid].read_text()
 
-    def finish(self, process: subprocess.Popen[str], codes: Sequence[int] = (0,), timeout_s: float = 240) -> str:
+    def finish(self, process: subprocess.Popen[str], codes: Sequence[int] = (0,), timeout_s: float = 600) -> str:
         output, _ = process.communicate(timeout=timeout_s)
         assert process.returncode in codes, (process.returncode, output, self.said(process))
         return output
@@ -102,7 +102,7 @@ def host(board: Board, tmp_path: Path) -> Iterator[Host]:
     finally:
         host.end()
         board.machine.set_link(True)
-        host.start("board", "clean", board.name, "--force").wait(60)
+        host.start("board", "clean", board.name, "--force").wait(240)
 
 
 def left(board: Board) -> str:
@@ -146,7 +146,7 @@ def assert_every_activation_is_there(path: Path, seconds: int) -> Any:
 def test_a_cable_that_is_pulled_mid_run_costs_nothing_and_a_second_user_is_told_who_is_there(
     host: Host, board: Board
 ) -> None:
-    process = host.measuring("--duration", "32s")
+    process = host.measuring("--duration", "40s")
     words = host.refused("run", board.name, *EASY, "--duration", "1s")
     assert "is in use" in words and f"(process {process.pid})" in words and "running probe" in words
     board.machine.set_link(False)
@@ -154,7 +154,7 @@ def test_a_cable_that_is_pulled_mid_run_costs_nothing_and_a_second_user_is_told_
     board.machine.set_link(True)
     host.finish(process)
     assert "is back after" in host.said(process)
-    assert_every_activation_is_there(host.recording(), 32)
+    assert_every_activation_is_there(host.recording(), 40)
 
 
 @pytest.mark.full
@@ -172,13 +172,12 @@ def test_two_minutes_without_a_cable_and_a_second_cut_cost_nothing(host: Host, b
 
 
 def test_a_clock_that_jumps_by_a_year_moves_no_count_and_is_named(host: Host, board: Board) -> None:
-    process = host.measuring("--duration", "8s", "--deadline", "1h", "--p", "0.5", "--json")
-    before = int(board.text("date +%s"))
-    board.text(f"date -s @{before + 365 * 86400}")
+    process = host.measuring("--duration", "20s", "--deadline", "1h", "--p", "0.5", "--json")
+    before = int(board.text("now=$(date +%s); date -s @$((now + 365 * 86400)) >/dev/null; echo $now"))
     found = json.loads(host.finish(process, (EXIT_NOT_DEMONSTRATED, EXIT_INVALID)))
     board.text(f"date -s @{before}")
-    recording = assert_every_activation_is_there(host.recording(), 8)
-    assert recording.manifest.ended_ns - recording.manifest.started_ns < 60e9
+    recording = assert_every_activation_is_there(host.recording(), 20)
+    assert recording.manifest.ended_ns - recording.manifest.started_ns < 600e9
     (check,) = [check for check in found["checks"] if check["id"] == "CLOCK-RES"]
     assert check["severity"] == "warning" and "stepped by 87" in check["message"]
     # Not one activation was late, and hardware would hold p = 0.5 with so many: what cannot hold here is the virtual board.
@@ -193,13 +192,13 @@ def test_a_clock_that_jumps_by_a_year_moves_no_count_and_is_named(host: Host, bo
 
 
 def test_a_killed_host_finds_its_run_again(host: Host, board: Board) -> None:
-    process = host.measuring("--duration", "9s")
+    process = host.measuring("--duration", "15s")
     process.kill()
     host.finish(process, (-signal.SIGKILL,))
     assert not store.load_manifest(host.recording()).sealed
     attached = host.start("run", "--attach", "--json")
     assert json.loads(host.finish(attached))["sealed"]
-    assert_every_activation_is_there(host.recording(), 9)
+    assert_every_activation_is_there(host.recording(), 15)
     assert "no run to attach to" in host.refused("run", "--attach", code=EXIT_USAGE)
 
 

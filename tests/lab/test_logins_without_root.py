@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,21 +19,25 @@ pytestmark = pytest.mark.parametrize("setup", [Setup("quick", "rt")], ids=lambda
 EASY = ("--interval", "10ms", "--load", "none", "--duration", "3s", "--cpus", "0", "--dma-latency", "off")
 
 
-def restart_server(board: Board, limits: str) -> None:
+def restart_server(board: Board, limits: str, hard: str) -> None:
     """Whoever logs in from now on has these limits, as pam_limits would set them; connections that are there stay."""
     first = "$(pidof dropbear | tr ' ' '\\n' | sort -n | head -n 1)"
     again = (
         f"({limits}; kill {first}; sleep 1; exec dropbear -E -s -m -p 22 -r /etc/hostkey) </dev/null >/dev/null 2>&1 &"
     )
-    board.text(f"{again} sleep 3")
+    board.text(f"{again} sleep 1")
+    until = time.monotonic() + 60
+    while board.run("ulimit -Hr", user="user").stdout.decode().strip() != hard:
+        assert time.monotonic() < until
+        time.sleep(0.3)
 
 
 @pytest.fixture
 def limited(board: Board) -> Iterator[Board]:
     # The hard limit only: limits.conf may give no more than that, and a program has to take it.
-    restart_server(board, "ulimit -Hr 50; ulimit -Sr 0; ulimit -l unlimited")
+    restart_server(board, "ulimit -Hr 50; ulimit -Sr 0; ulimit -l unlimited", "50")
     yield board
-    restart_server(board, "ulimit -r 0")
+    restart_server(board, "ulimit -r 0", "0")
 
 
 def run(board: Board, home: Path, *words: str) -> subprocess.CompletedProcess[str]:

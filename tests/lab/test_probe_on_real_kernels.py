@@ -147,7 +147,9 @@ def test_a_whole_measurement_streams_over_ssh(board: Board, tmp_path: Path) -> N
     assert shown["kernel"] == board.text("uname -r")
     assert check_of(shown, "KERNEL-NOT-RT")["severity"] == "pass"
     assert check_of(shown, "NOT-RT-POLICY")["severity"] == "pass"
-    assert check_of(shown, "NOT-PINNED")["severity"] == "pass"
+    # A lane whose CPU stood still at the end was moved from it, and that is said.
+    moved = any(lane["state"] == "moved" for lane in stream.end["lanes"])
+    assert (check_of(shown, "NOT-PINNED")["severity"] == "pass") == (not moved)
 
 
 @on(RT, STOCK, ONE_CPU)
@@ -250,11 +252,11 @@ def test_the_guard_ends_everything_when_the_connection_goes(board: Board) -> Non
     inner = "sleep 3331 & sleep 3332 & setsid sleep 3333 & wait"
     command = f"/probe/rtprobe guard --attached --max 100s -- sh -c '{inner}'"
     with started(board, command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as client:
-        until(lambda: sleepers(board) == 3, 30, "the guarded command and its children run")
+        until(lambda: sleepers(board) == 3, 60, "the guarded command and its children run")
         client.kill()
-        client.wait(timeout=10)
-        until(lambda: sleepers(board) == 0, 30, "the children are gone after the connection")
-    until(lambda: not board.run("pidof rtprobe").stdout.strip(), 10, "the guard itself has ended")
+        client.wait(timeout=60)
+        until(lambda: sleepers(board) == 0, 60, "the children are gone after the connection")
+    until(lambda: not board.run("pidof rtprobe").stdout.strip(), 60, "the guard itself has ended")
 
 
 def sleepers(board: Board) -> int:
@@ -267,10 +269,10 @@ def test_power_loss_in_mid_run_keeps_what_had_arrived(board: Board, tmp_path: Pa
     file = tmp_path / "f.rtw"
     command = "/probe/rtprobe cyclic --interval 5ms --duration 60s"
     with file.open("wb") as out, started(board, command, stdin=subprocess.DEVNULL, stdout=out) as client:
-        until(lambda: samples_in(file) >= 2 * 400, 40, "800 samples have arrived on the host")
+        until(lambda: samples_in(file) >= 100, 60, "100 samples have arrived on the host")
         before = read_stream(file)
         board.power_off()
-        assert client.wait(timeout=30) != 0, "ssh must not call a lost board a success"
+        assert client.wait(timeout=60) != 0, "ssh must not call a lost board a success"
     cut = read_stream(file)
     assert cut.facts is not None and cut.end is None
     (made,) = rtassay_json(tmp_path, "import", str(file))["recordings"]
@@ -322,8 +324,11 @@ def test_break_above_keeps_the_kernels_trace_of_the_hit(board: Board, tmp_path: 
 def test_a_step_of_the_wall_clock_changes_no_measurement_and_is_said(board: Board, tmp_path: Path) -> None:
     """A board without a clock of its own gets the time from NTP in mid-run: a year at once."""
     file = tmp_path / "f.rtw"
+    step = "date -s @$(($(date +%s) + 31536000)) >/dev/null"
     words = measure(
-        board, file, f"(sleep 1; date -s @$(($(date +%s) + 31536000)) >/dev/null) & /probe/rtprobe {MEASURE}"
+        board,
+        file,
+        f"rm -f /tmp/f; /probe/rtprobe {MEASURE} -o /tmp/f & until [ -s /tmp/f ]; do sleep 0.1; done; {step}; wait $! && cat /tmp/f",
     )
     stream = read_stream(file)
     assert_account_closes(stream, STOCK.cpus)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
@@ -62,7 +63,7 @@ def use(made: SshBoard) -> str:
     async def work(board: SshBoard) -> str:
         process = await board.start([await board.probe(), "--version"])
         output = b"".join([chunk async for chunk in process.chunks()])
-        assert await process.wait(10) == 0
+        assert await process.wait(60) == 0
         return output.decode()
 
     said: str = asyncio.run(opened(made, work))
@@ -244,7 +245,7 @@ mount --bind {home}/root /root; echo "A banner" >{home}/banner
     async def work(board: SshBoard) -> tuple[bytes, bytes, int]:
         process = await board.start(["sh", "-c", "printf out; printf err >&2; exit 5"])
         output = b"".join([chunk async for chunk in process.chunks()])
-        code = await process.wait(10)
+        code = await process.wait(60)
         return output, await process.errors(), code
 
     with serving(world=world, extra="Banner {home}/banner\nPrintMotd yes") as server:
@@ -278,7 +279,7 @@ def test_the_board_runs_out_while_it_is_in_use(monkeypatch: pytest.MonkeyPatch) 
         made.notice = notices.append
         await made.open()
         try:
-            process = await made.launch(["sleep", "20"], "probe")
+            process = await made.launch(["sleep", "120"], "probe")
             server.cut(for_good=True)
             with pytest.raises(BoardError) as caught:
                 async for _ in process.chunks():
@@ -288,7 +289,8 @@ def test_the_board_runs_out_while_it_is_in_use(monkeypatch: pytest.MonkeyPatch) 
             return notices, caught.value
         finally:
             await made.close()
-            os.kill(process.pid, signal.SIGTERM)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGTERM)
 
     with serving(world="mount -t tmpfs run /run; mkdir -p -m 755 /run/sshd\n") as server:
         notices, error = asyncio.run(main(server))

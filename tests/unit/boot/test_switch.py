@@ -103,6 +103,7 @@ def switched(
     boots: Sequence[str | None],
     name: str = "rt",
     does: Callable[[ScriptedBoard], None] = goes_down,
+    back_within_s: float = 60,
     **options: Any,
 ) -> tuple[ScriptedLoader, switch.Running]:
     loader = ScriptedLoader(does)
@@ -113,7 +114,7 @@ def switched(
     monkeypatch.setattr(switch, "loader_of", loader_of)
     monkeypatch.setattr(switch, "_test_loader", loader, raising=False)
     board: Any = ScriptedBoard(boots)
-    now = asyncio.run(switch.switch_kernel(board, name, back_within_s=0.5, **options))
+    now = asyncio.run(switch.switch_kernel(board, name, back_within_s=back_within_s, **options))
     return loader, now
 
 
@@ -139,14 +140,14 @@ def test_another_kernel_than_asked_is_an_error_and_no_default(
 
 def test_a_board_that_does_not_come_back_is_said_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BoardError, match="not back after") as caught:
-        switched(monkeypatch, [], default=True)
+        switched(monkeypatch, [], back_within_s=0.5, default=True)
     assert "off and on" in (caught.value.hint or "") and "default was not changed" in (caught.value.hint or "")
     assert switch._test_loader.log == ["once adv>rt"]  # type: ignore[attr-defined]
 
 
 def test_a_board_that_ignores_the_reboot_is_told_from_one_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BoardError, match="did not go down"):
-        switched(monkeypatch, [], does=lambda board: None)
+        switched(monkeypatch, [], does=lambda board: None, back_within_s=0.5)
     assert switch._test_loader.log == ["once adv>rt", "take back"]  # type: ignore[attr-defined]
 
 

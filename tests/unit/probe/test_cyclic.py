@@ -94,6 +94,31 @@ def finish(process: subprocess.Popen[bytes], target: Path, expected: int = 0) ->
     return read(target.read_bytes())
 
 
+def stop(process: subprocess.Popen[bytes]) -> int:
+    """Every thread of it is stopped; a time after which none has run."""
+    process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+    return time.monotonic_ns()
+
+
+def woken(stream: Stream, lane: int) -> dict[int, int]:
+    """When each recorded activation of a lane came, by k."""
+    first, interval = stream.facts["lanes"][lane]["first_due_ns"], stream.facts["interval_ns"]
+    return {k: first + k * interval + latency for k, latency in stream.grid[lane].items()}
+
+
+def all_came_to_their_end(stream: Stream) -> list[str]:
+    """Every lane on its CPU, or moved away from it where the machine stood still just then. Names of the other events."""
+    assert stream.end is not None
+    moved = [lane["lane"] for lane in stream.end["lanes"] if lane["state"] == "moved"]
+    for lane in stream.end["lanes"]:
+        cpu = stream.facts["lanes"][lane["lane"]]["cpu"]
+        assert lane["state"] in ("ended", "moved")
+        assert lane["obtained"]["affinity"] == ([c for c in CPUS if c != cpu] if lane["lane"] in moved else [cpu])
+    assert sorted(event["lane"] for event in stream.events if event["event"] == "lane_moved") == moved
+    return [event["event"] for event in stream.events if event["event"] != "lane_moved"]
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -111,9 +136,7 @@ def test_every_due_activation_is_accounted_for(options: tuple[str, ...]) -> None
     stream = cyclic(*options)
     account(stream)
     assert [lane["cpu"] for lane in stream.facts["lanes"]] == CPUS
-    for lane in stream.end["lanes"] if stream.end else []:
-        assert lane["state"] == "ended"
-        assert lane["obtained"]["affinity"] == [CPUS[lane["lane"]]]
+    assert all_came_to_their_end(stream) == []
 
 
 def test_due_times_lie_on_the_grid() -> None:
@@ -143,7 +166,7 @@ def test_without_samples_the_histogram_is_still_exact() -> None:
 
 
 def test_the_histogram_is_sent_as_it_grows_when_samples_are_not() -> None:
-    stream = cyclic("--duration", "10600ms", "--interval", "10ms", "--no-samples", "--cpus", str(CPUS[0]))
+    stream = cyclic("--duration", "11s", "--interval", "10ms", "--no-samples", "--cpus", str(CPUS[0]))
     account(stream, all_samples=False)
     places = [i for i, name in enumerate(stream.order) if name == "histogram"]
     assert places[0] < max(i for i, name in enumerate(stream.order) if name == "second")
@@ -196,41 +219,44 @@ def test_real_time_lanes_are_pinned_locked_and_at_their_priority() -> None:
 
 @ROOT
 def test_a_stopped_process_misses_what_was_due_meanwhile(probes: Family, tmp_path: Path) -> None:
-    interval_ns = 1 * MS
-    probe = start(probes, tmp_path / "s", "--duration", "3s", "--interval", "1ms")
-    time.sleep(0.7)
-    probe.send_signal(signal.SIGSTOP)
-    stopped = time.monotonic_ns()
+    probe = start(probes, tmp_path / "s", "--duration", "1h", "--interval", "1ms")
+    time.sleep(0.3)
+    stopped = stop(probe)
     time.sleep(0.5)
+    going = time.monotonic_ns()
     probe.send_signal(signal.SIGCONT)
-    stopped_ns = time.monotonic_ns() - stopped
-    stream = finish(probe, tmp_path / "s")
+    time.sleep(0.3)
+    probe.terminate()
+    stream = finish(probe, tmp_path / "s", 143)
     account(stream)
-    assert stream.end is not None
+    assert all_came_to_their_end(stream) == ["signal"] and stream.end is not None
     for lane in stream.end["lanes"]:
-        worst = max(stream.grid[lane["lane"]].values())
-        assert lane["state"] == "ended"
-        assert lane["max_ns"] == worst >= 0.49e9
-        stall = [missed for k, latency, missed in stream.spill[lane["lane"]] if latency == worst]
-        assert stall == [worst // interval_ns]
-        assert (
-            abs(stall[0] - stopped_ns / interval_ns) <= 0.1 * stopped_ns / interval_ns
-        )  # the signals take their time, too
+        if lane["state"] == "moved":  # closed before it could come back
+            continue
+        grid = stream.grid[lane["lane"]]
+        late = [k for k, at in woken(stream, lane["lane"]).items() if at - grid[k] <= stopped + MS and at >= going]
+        (k,) = late  # the one that was due next when it was stopped
+        assert lane["max_ns"] >= grid[k] >= going - stopped - MS
+        after = min((other for other in grid if other > k), default=None)
+        cut = lane["clip"] is not None and lane["clip"]["latency_ns"] == grid[k]
+        assert cut or after == k + 1 + grid[k] // MS
 
 
 @ROOT
 def test_a_process_stopped_over_its_end_accounts_for_the_rest(probes: Family, tmp_path: Path) -> None:
-    probe = start(probes, tmp_path / "s", "--duration", "1s", "--interval", "1ms")
-    time.sleep(0.2)
-    probe.send_signal(signal.SIGSTOP)
-    time.sleep(1.2)
+    target = tmp_path / "s"
+    probe = start(probes, target, "--duration", "3s", "--interval", "1ms")
+    stop(probe)
+    end_ns = read(target.read_bytes()).facts["planned_end_ns"]
+    time.sleep((end_ns - time.monotonic_ns()) / 1e9 + 0.2)
     probe.send_signal(signal.SIGCONT)
-    stream = finish(probe, tmp_path / "s")
+    stream = finish(probe, target)
     account(stream)
-    assert stream.end is not None and not stream.events
+    assert all_came_to_their_end(stream) == [] and stream.end is not None
     for lane in stream.end["lanes"]:
-        assert lane["state"] == "ended" and lane["truncated"] == 0
-        assert lane["clip"] is not None and lane["clip"]["missed"] < lane["clip"]["latency_ns"] // MS
+        if lane["state"] == "ended":  # a lane that was moved was closed before
+            assert lane["truncated"] == 0
+            assert lane["clip"] is not None and lane["clip"]["missed"] < lane["clip"]["latency_ns"] // MS
 
 
 @ROOT
@@ -240,47 +266,52 @@ def test_a_hog_above_one_lane_changes_that_lane_only(probes: Family, tmp_path: P
         probe = start(probes, tmp_path / "s", "--duration", "60s", "--interval", "1ms")
         time.sleep(0.5)
         with hog(CPUS[-1], 10.0):
-            time.sleep(0.5)
+            on_ns = time.monotonic_ns()
+            time.sleep(1)
+            off_ns = time.monotonic_ns()
         time.sleep(0.3)
         probe.terminate()
         stream = finish(probe, tmp_path / "s", 143)
     account(stream)
-    assert stream.end is not None and [event["event"] for event in stream.events] == ["signal"]
-    hogged, others = stream.end["lanes"][-1], stream.end["lanes"][:-1]
-    assert hogged["max_ns"] >= 0.4e9 and hogged["missed"] >= 400
-    assert hogged["state"] == "ended" and hogged["dropped"] == 0
-    assert all(lane["max_ns"] < 0.4e9 for lane in others)
+    assert all_came_to_their_end(stream) == ["signal"] and stream.end is not None
+    hogged = stream.end["lanes"][-1]
+    assert hogged["missed"] + hogged["truncated"] >= 400 and hogged["dropped"] == 0
+    assert hogged["max_ns"] >= 0.4e9 or hogged["state"] == "moved"  # closed before it could come back
+    ran = [any(on_ns < at < off_ns for at in woken(stream, lane).values()) for lane in range(len(CPUS))]
+    assert ran == [True] * (len(CPUS) - 1) + [False]
 
 
 @ROOT
 @pytest.mark.skipif(len(CPUS) < 2, reason="needs a second CPU")
 def test_a_hog_across_the_end_cannot_hold_the_run(probes: Family, tmp_path: Path) -> None:
     with real_time_throttling_off():
-        probe = start(probes, tmp_path / "s", "--duration", "4s", "--interval", "1ms")
+        probe = start(probes, tmp_path / "s", "--duration", "6s", "--interval", "1ms")
         time.sleep(0.2)
-        with hog(CPUS[-1], 20.0) as busy:
+        with hog(CPUS[-1], 40.0) as busy:
             stream = finish(probe, tmp_path / "s")
             assert busy.poll() is None  # it was still there
     account(stream)
     assert stream.end is not None and stream.end["reason"] == "duration"
     hogged = stream.end["lanes"][-1]
     assert hogged["state"] == "moved" and hogged["truncated"] >= 500
-    assert hogged["obtained"]["affinity"] == CPUS[:-1]
-    assert [event["event"] for event in stream.events] == ["lane_moved"]
-    assert all(lane["state"] == "ended" and lane["truncated"] == 0 for lane in stream.end["lanes"][:-1])
+    assert all_came_to_their_end(stream) == []
+    assert all(lane["truncated"] == 0 for lane in stream.end["lanes"][:-1] if lane["state"] == "ended")
 
 
 @ROOT
 def test_a_lane_that_cannot_even_be_moved_is_abandoned(probes: Family, tmp_path: Path) -> None:
     """One thread held still by ptrace never runs again; the run ends all the same, and the account is whole."""
     target = tmp_path / "held.rtw"
-    probe = probes.start("cyclic", "--duration", "2s", "--interval", "1ms", "-o", str(target))
+    probe = probes.start("cyclic", "--duration", "1h", "--interval", "1ms", "-o", str(target))
     wait_for_facts(target)
     facts = read(target.read_bytes()).facts
-    time.sleep(0.5)
+    time.sleep(0.3)
     libc = ctypes.CDLL(None, use_errno=True)
     for request in (PTRACE_SEIZE, PTRACE_INTERRUPT):
         assert libc.ptrace(request, facts["lanes"][0]["tid"], None, None) == 0, os.strerror(ctypes.get_errno())
+    os.waitpid(facts["lanes"][0]["tid"], WALL)  # now it is held
+    time.sleep(0.3)
+    probe.terminate()
     until = time.monotonic() + PATIENCE_S
     while True:  # the thread's end has to be taken note of by its tracer, or the process cannot go
         pid, status = os.waitpid(facts["lanes"][0]["tid"], WALL | os.WNOHANG)
@@ -288,15 +319,13 @@ def test_a_lane_that_cannot_even_be_moved_is_abandoned(probes: Family, tmp_path:
             break
         assert time.monotonic() < until, "the run did not end"
         time.sleep(0.02)
-    _, err = probe.communicate(timeout=PATIENCE_S)
-    assert probe.returncode == 0, err
-    stream = read(target.read_bytes())
+    stream = finish(probe, target, 143)
     account(stream)
     assert stream.end is not None
     held = stream.end["lanes"][0]
     assert held["state"] == "abandoned" and held["truncated"] > 0
     assert "lane_abandoned" in [event["event"] for event in stream.events]
-    assert [lane["state"] for lane in stream.end["lanes"][1:]] == ["ended"] * (len(CPUS) - 1)
+    assert all(lane["state"] != "abandoned" for lane in stream.end["lanes"][1:])
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -331,7 +360,7 @@ def test_attached_ends_with_its_owner(probes: Family, tmp_path: Path) -> None:
     assert time.monotonic() - began < PATIENCE_S
     account(stream)
     assert stream.end is not None and stream.end["reason"] == "owner"
-    assert [event["event"] for event in stream.events] == ["owner_gone"]
+    assert all_came_to_their_end(stream) == ["owner_gone"]
 
 
 def test_attached_ends_when_its_parent_is_killed(probes: Family, tmp_path: Path) -> None:
@@ -392,7 +421,7 @@ def test_break_above_stops_at_the_hit(tmp_path: Path) -> None:
     stream = read(target.read_bytes())
     account(stream)
     assert stream.end is not None and (stream.end["reason"], stream.end["exit"]) == ("break", 1)
-    (event,) = stream.events
+    (event,) = (event for event in stream.events if event["event"] != "lane_moved")
     assert event["event"] == "break" and event["latency_ns"] >= event["threshold_ns"] == 1
     assert stream.grid[event["lane"]][event["k"]] == event["latency_ns"]
     assert event["trace"] is not None or event["trace_error"]

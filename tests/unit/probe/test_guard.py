@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from .board import PATIENCE_S, RTPROBE, Family, family, run
-from .frames import decode, events, output, whole
+from .frames import END, decode, events, output, whole
 
 PYTHON = [sys.executable, "-S", "-c"]
 
@@ -65,7 +65,7 @@ for number in range(2000):
     if time.monotonic() > until:
         break
     if os.fork() == 0:
-        time.sleep(20)
+        time.sleep(40)
         os._exit(0)
     alive += 1
     if alive == 10:
@@ -172,16 +172,18 @@ def test_sigterm_ends_all(name: str) -> None:
 def test_max_ends_all_and_says_so(name: str, tmp_path: Path) -> None:
     stream = tmp_path / "guard.rtw"
     with family() as members:
+        before = time.monotonic_ns()
         process = members.start("guard", "--max", "2s", "-o", str(stream), "--", *PYTHON, HARD[name])
-        finish(process)
+        said, _ = finish(process)
         assert members.alive() == []
     frames = whole(stream.read_bytes(), "guard")
     facts, end = frames[0].json, frames[-1].json
     assert facts["max_ns"] == 2_000_000_000 and facts["attached"] is False
     (killed,) = events(frames, "child_killed")
     assert killed["why"] == "max" and end["reason"] == "duration"
-    assert killed["mono_ns"] >= facts["mono_ns"] + 1_900_000_000
-    assert (killed["left"] > 0) == (name in ("deaf", "hydra"))
+    assert killed["mono_ns"] >= before + 2_000_000_000
+    if b"ready" in said:  # it became what its name says within the 2 s
+        assert (killed["left"] > 0) == (name in ("deaf", "hydra"))
     (exited,) = events(frames, "child_exited")
     assert exited["pid"] == facts["child_pid"] and exited["signal"] in (signal.SIGTERM, signal.SIGKILL)
     assert exited["exit_code"] is None
@@ -268,16 +270,16 @@ def test_chain_of_forks_cannot_outrun_the_guard(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: SCHED_FIFO")
 def test_real_time_hogs_on_every_cpu_cannot_keep_the_guard_from_its_work(tmp_path: Path) -> None:
-    """Deaf FIFO 98 loops on all CPUs for 1 s and the grace; they also end by themselves after 6 s of CPU time."""
+    """Deaf FIFO 98 loops on all CPUs for 3 s and the grace; they also end by themselves after 9 s of CPU time."""
     stream = tmp_path / "guard.rtw"
     hogs = (
-        "trap '' TERM; ulimit -t 6\n"
+        "trap '' TERM; ulimit -t 9\n"
         f"for cpu in {' '.join(map(str, sorted(os.sched_getaffinity(0))))}; do\n"
         "taskset -c $cpu chrt -f 98 sh -c 'trap \"\" TERM; while :; do :; done' &\n"
         "done; wait"
     )
     with family() as members:
-        process = members.start("guard", "--max", "1s", "-o", str(stream), "--", "sh", "-c", hogs)
+        process = members.start("guard", "--max", "3s", "-o", str(stream), "--", "sh", "-c", hogs)
         finish(process)
         assert members.alive() == []
     (killed,) = events(whole(stream.read_bytes(), "guard"), "child_killed")
@@ -348,8 +350,9 @@ def test_wrap_with_a_full_pipe_still_ends(argv: list[str]) -> None:
         assert process.wait(PATIENCE_S) != 0
         assert members.alive() == []
         seen, errors = finish(process)
-        assert set(b"".join(output(decode(seen, cut=True), 1).split(b"\n"))) <= {ord("y")}
-        assert b"stream" in errors
+        frames = decode(seen, cut=True)
+        assert set(b"".join(output(frames, 1).split(b"\n"))) <= {ord("y")}
+        assert (b"stream" in errors) == (END not in {frame.type for frame in frames})
 
 
 def test_wrap_when_the_reader_goes() -> None:
@@ -388,17 +391,17 @@ def test_wrap_when_the_reader_goes_but_the_run_is_detached(tmp_path: Path) -> No
 
 
 def test_restore_on_every_way_out(tmp_path: Path) -> None:
-    for name, argv, code in (
-        ("ended", ["true"], 0),
-        ("not started", [str(tmp_path / "absent")], 3),
-        ("max", [*PYTHON, SLEEP], 128 + signal.SIGTERM),
+    for name, limit, argv, code in (
+        ("ended", "60s", ["true"], 0),
+        ("not started", "60s", [str(tmp_path / "absent")], 3),
+        ("max", "1s", [*PYTHON, SLEEP], 128 + signal.SIGTERM),
     ):
         first, second = tmp_path / f"{name} 1", tmp_path / f"{name} 2"
         first.write_text("changed, and longer than before\n")
         second.write_text("changed\n")
         journal = tmp_path / f"{name}.journal"
         journal.write_text(f"{first}\tbefore with spaces\n{second}\t2\n{second}\tlater\n")
-        done = run("guard", "--max", "1s", "--restore", str(journal), "--", *argv)
+        done = run("guard", "--max", limit, "--restore", str(journal), "--", *argv)
         assert done.returncode == code, name
         assert first.read_text().rstrip("\n") == "before with spaces", name
         assert second.read_text().rstrip("\n") == "2", name  # the first value journaled is the original one

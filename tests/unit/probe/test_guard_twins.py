@@ -59,7 +59,7 @@ def test_a_killed_guard_leaves_nothing(which: str, name: str, tmp_path: Path) ->
         wait_ready(process)
         outer, inner = twins(process)
         os.kill(inner if which == "inner" else outer, signal.SIGKILL)
-        members.wait_gone(15)
+        members.wait_gone(25)  # the chain would end by itself after 30 s
         _, errors = finish(process)
         if which == "inner":
             assert process.returncode == 3 and b"guard was killed by signal 9" in errors
@@ -128,7 +128,7 @@ def running(program: Path) -> list[int]:
 
 
 def wait_none_running(program: Path) -> None:
-    until = time.monotonic() + 15
+    until = time.monotonic() + 40  # the storm would end by itself after 60 s
     while left := running(program):
         if time.monotonic() > until:
             for pid in left:
@@ -177,7 +177,7 @@ def test_both_twins_killed_in_one_moment_leave_the_command_to_the_kernel() -> No
 def test_a_guard_that_hangs_is_ended_by_its_twin() -> None:
     """A stopped guard keeps no --max: its twin does, 20 s later."""
     with family() as members:
-        process = members.start("guard", "--max", "1s", "--", *PYTHON, DEAF)
+        process = members.start("guard", "--max", "3s", "--", *PYTHON, DEAF)
         wait_ready(process)
         _, inner = twins(process)
         os.kill(inner, signal.SIGSTOP)
@@ -205,17 +205,19 @@ time.sleep(5)
 def test_usage_counts_everything_that_ever_ran(tmp_path: Path) -> None:
     """Also what ended, orphaned or waited for: never back, and never more than was used."""
     stream = tmp_path / "guard.rtw"
+    before = time.monotonic_ns()
     done = run("guard", "--usage", "-o", str(stream), "--", *PYTHON, BUSY_TREE)
     assert done.returncode == 0, done.stderr
     frames = whole(stream.read_bytes(), "guard")
     told = events(frames, "usage")
-    assert 3 <= len(told) <= 8
     assert all(set(t) == {"event", "mono_ns", "processes", "threads", "real_time", "cpu_ns"} for t in told)
     cpu = [t["cpu_ns"] for t in told]
     end = frames[-1].json
     assert cpu == sorted(cpu) and cpu[-1] <= end["user_ns"] + end["system_ns"]
+    assert 1 <= len(told) <= (end["mono_ns"] - before) // 10**9  # once a second, and no burst where one came late
     assert cpu[-1] >= 900_000_000  # 2 x (0.3 + 0.2) s were burnt; each process may lose three ticks
-    assert (told[-1]["processes"], told[-1]["threads"], told[-1]["real_time"]) == (1, 1, 0)
+    late = [t for t in told if t["cpu_ns"] >= 900_000_000]  # one process is left, and sleeps
+    assert (1, 1, 0) in [(t["processes"], t["threads"], t["real_time"]) for t in late]
     steps = [b["mono_ns"] - a["mono_ns"] for a, b in pairwise(told)]
     assert all(step > 0 for step in steps)
 
@@ -225,10 +227,10 @@ def test_usage_counts_processes_threads_and_real_time_ones(tmp_path: Path) -> No
     stream = tmp_path / "guard.rtw"
     threads = (
         "import os, threading, time\n"
-        "for _ in range(3): threading.Thread(target=time.sleep, args=(2.6,)).start()\n"
+        "for _ in range(3): threading.Thread(target=time.sleep, args=(5,)).start()\n"
         "os.sched_setscheduler(threading.enumerate()[-1].native_id, os.SCHED_FIFO, os.sched_param(1))\n"
     )
-    script = f"chrt -r 3 sleep 2.6 & chrt -b 0 sleep 2.6 & {sys.executable} -S -c '{threads}' & wait"
+    script = f"chrt -r 3 sleep 5 & chrt -b 0 sleep 5 & {sys.executable} -S -c '{threads}' & wait"
     run("guard", "--usage", "-o", str(stream), "--", "sh", "-c", script)
     told = events(whole(stream.read_bytes(), "guard"), "usage")
     assert (4, 7, 2) in [(t["processes"], t["threads"], t["real_time"]) for t in told]

@@ -18,16 +18,20 @@ def rounds(frames: list[object]) -> list[int]:
     return [work["operations"] for work in events(frames, "work")]  # type: ignore[arg-type]
 
 
-def test_rounds_are_counted_and_output_comes_on_stderr() -> None:
-    done = run("repeat", "--duration", "2500ms", "--", "sh", "-c", "echo out; echo err >&2; sleep 0.2")
+def test_rounds_are_counted_and_output_comes_on_stderr(tmp_path: Path) -> None:
+    """One round comes to its end; the second is cut short by the end of the time."""
+    first = tmp_path / "first round"
+    script = f"echo out; echo err >&2; [ -e '{first}' ] && exec sleep 60; touch '{first}'"
+    before = time.monotonic_ns()
+    done = run("repeat", "--duration", "2500ms", "--", "sh", "-c", script)
     frames = whole(done.stdout, "repeat")
     facts, end, counted = frames[0].json, frames[-1].json, rounds(frames)
     assert done.returncode == 0 and (end["reason"], end["exit"]) == ("duration", 0)
     assert facts["command_argv"][0] == "sh" and facts["cpus"] is None and facts["once"] is False
-    assert counted == sorted(counted) and 0 < counted[-1] <= 12 and len(counted) >= 2
+    assert counted == sorted(counted) and counted[-1] == 1
     # The round that was cut short wrote its words too, and does not count.
-    assert done.stderr.count(b"out\n") == done.stderr.count(b"err\n") == counted[-1] + 1
-    assert end["mono_ns"] - facts["mono_ns"] >= 2_500_000_000
+    assert done.stderr.count(b"out\n") == done.stderr.count(b"err\n") == 2
+    assert end["mono_ns"] - before >= 2_500_000_000
 
 
 def test_it_stays_on_its_cpus_and_leaves_real_time_behind() -> None:
@@ -63,17 +67,18 @@ def test_a_round_that_fails_ends_it(command: list[str], code: int) -> None:
 def test_once_ends_with_its_command() -> None:
     done = run("repeat", "--once", "--duration", "30s", "--", "sh", "-c", "exit 0")
     frames = whole(done.stdout, "repeat")
-    assert (done.returncode, frames[-1].json["reason"], rounds(frames)) == (0, "child", [1])
+    assert (done.returncode, frames[-1].json["reason"]) == (0, "child")
+    assert rounds(frames)[-1] == 1 and set(rounds(frames)) <= {0, 1}
 
 
 def test_a_command_that_does_nothing_forks_no_storm() -> None:
-    done = run("repeat", "--duration", "300ms", "--", "true")
+    done = run("repeat", "--duration", "2s", "--", "true")
     counted = rounds(whole(done.stdout, "repeat"))[-1]
-    assert 0 < counted <= 301
+    assert 0 < counted <= 2001
 
 
 def test_what_cannot_be_started_is_said() -> None:
-    done = run("repeat", "--duration", "1s", "--", "/no/such/program")
+    done = run("repeat", "--duration", "30s", "--", "/no/such/program")
     assert done.returncode == 3 and b"/no/such/program" in done.stderr
     assert run("repeat", "--cpus", "4000", "--duration", "1s", "--", "true").returncode == 2
     assert run("repeat", "--duration", "1s").returncode == 2

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import signal
+import struct
 import subprocess
+import termios
 import threading
 import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from .board import PATIENCE_S, RTPROBE, family, run
-from .frames import FileFrame, decode, files, whole
+from .frames import FileFrame, Frame, decode, files, whole
+
+Wait = Callable[[int], list[FileFrame]]
 
 
-def watch_once(*paths: str, more: tuple[str, ...] = ()) -> tuple[dict[str, object], list[FileFrame]]:
+def watch_once(*paths: str, more: tuple[str, ...] = ()) -> tuple[dict[str, Any], list[FileFrame]]:
     done = run("watch", "--count", "1", *more, *paths)
     assert done.returncode == 0 and done.stderr == b"", done.stderr
     frames = whole(done.stdout, "watch")
@@ -26,20 +32,36 @@ def watch_once(*paths: str, more: tuple[str, ...] = ()) -> tuple[dict[str, objec
     return frames[0].json, files(frames)
 
 
-def watch_while(
-    change: Callable[[Callable[[int], None]], None], *argv: str
-) -> tuple[dict[str, object], list[FileFrame], dict[str, object]]:
-    """Runs a fast watch; `change` gets a function that waits for N more frames; then the watch is told to end."""
+def watch_programs(*argv: str) -> list[Frame]:
+    """One round, and nothing of its programs is left; again where the machine did not give a program its 500 ms."""
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
+        with family() as members:
+            process = members.start("watch", "--count", "1", *argv)
+            seen, errors = process.communicate(timeout=PATIENCE_S)
+            assert process.returncode == 0 and errors == b""
+            members.wait_gone()
+        frames = whole(seen, "watch")
+        if all(f.error != errno.ETIMEDOUT for f in files(frames)):
+            return frames
+    raise AssertionError("a program timed out each time")
+
+
+def watch_while(change: Callable[[Wait], object], *argv: str) -> tuple[dict[str, Any], list[FileFrame], dict[str, Any]]:
+    """Runs a fast watch; `change` gets a function that waits for N readings from now on, and gives all; then the watch is told to end."""
     seen = bytearray()
     with family() as members:
         process = members.start("watch", "--every", "20ms", *argv)
         assert process.stdout is not None
         out = process.stdout.fileno()
 
-        def wait_frames(count: int) -> None:
-            goal = len(files(decode(bytes(seen), cut=True))) + count
+        def wait_frames(count: int) -> list[FileFrame]:
+            since = time.monotonic_ns()  # what is still in the pipe was read before
             until = time.monotonic() + PATIENCE_S
-            while len(files(decode(bytes(seen), cut=True))) < goal:
+            while True:
+                found = files(decode(bytes(seen), cut=True))
+                if sum(f.mono_ns >= since for f in found) >= count:
+                    return found
                 assert time.monotonic() < until
                 seen.extend(os.read(out, 65536))
 
@@ -96,7 +118,7 @@ def test_unchanged_content_is_flagged_and_left_out(tmp_path: Path) -> None:
     path = tmp_path / "value"
     path.write_text("1")
 
-    def change(wait: Callable[[int], None]) -> None:
+    def change(wait: Wait) -> None:
         wait(3)
         path.write_text("2")
         wait(3)
@@ -122,7 +144,7 @@ def test_a_file_that_goes_and_comes_back(tmp_path: Path) -> None:
     path, beat = tmp_path / "value", "/proc/uptime"
     path.write_text("first")
 
-    def change(wait: Callable[[int], None]) -> None:
+    def change(wait: Wait) -> None:
         wait(4)
         path.unlink()
         wait(6)
@@ -141,7 +163,7 @@ def test_a_file_that_goes_and_comes_back(tmp_path: Path) -> None:
 def test_error_that_changes_is_sent_again(tmp_path: Path) -> None:
     path = tmp_path / "value"
 
-    def change(wait: Callable[[int], None]) -> None:
+    def change(wait: Wait) -> None:
         wait(4)
         path.mkdir()
         wait(6)
@@ -153,7 +175,7 @@ def test_error_that_changes_is_sent_again(tmp_path: Path) -> None:
 def test_process_that_ends(tmp_path: Path) -> None:
     sleeper = subprocess.Popen(["sleep", "60"])
 
-    def change(wait: Callable[[int], None]) -> None:
+    def change(wait: Wait) -> None:
         wait(4)
         sleeper.kill()
         sleeper.wait()
@@ -210,12 +232,23 @@ def test_slow_reader_gets_everything(tmp_path: Path) -> None:
     assert [f.content for f in found] == [bytes([n % 256]) * 50_000 for n in range(400)]
 
 
+def wait_full(process: subprocess.Popen[bytes]) -> None:
+    """Until a lot is in its pipe, and no more comes."""
+    assert process.stdout is not None
+    until = time.monotonic() + PATIENCE_S
+    sizes = [0]
+    while sizes[-1] < 60_000 or sizes[-3:] != [sizes[-1]] * 3:
+        assert time.monotonic() < until, sizes
+        time.sleep(0.05)
+        sizes += struct.unpack("i", fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4)))
+
+
 def test_full_pipe_does_not_keep_it_from_ending(tmp_path: Path) -> None:
     for number in range(50):
         (tmp_path / f"{number:03}").write_bytes(os.urandom(50_000))
     with family() as members:
         process = members.start("watch", "--every", "10ms", f"{tmp_path}/*")
-        time.sleep(0.5)
+        wait_full(process)
         process.terminate()
         assert process.wait(PATIENCE_S) == 3  # and it says that the stream is not whole
         seen, errors = process.communicate()
@@ -263,8 +296,8 @@ def test_nothing_to_watch(tmp_path: Path) -> None:
 
 def test_inventory_of_all_processes() -> None:
     facts, found = watch_once("/proc/[0-9]*/stat", "/proc/cmdline", "/sys/devices/system/cpu/online")
-    assert f"/proc/{os.getpid()}/stat" in facts["paths"]  # type: ignore[operator]
-    mine = found[facts["paths"].index(f"/proc/{os.getpid()}/stat")]  # type: ignore[attr-defined]
+    assert f"/proc/{os.getpid()}/stat" in facts["paths"]
+    mine = found[facts["paths"].index(f"/proc/{os.getpid()}/stat")]
     assert mine.content.startswith(f"{os.getpid()} (".encode())
 
 
@@ -284,8 +317,10 @@ def test_a_period_reads_a_path_less_often(tmp_path: Path) -> None:
     assert facts["unmatched"] == [f"{tmp_path}/no*"] and facts["slower_ns"] == {str(dear): 100_000_000}
     readings = [[f.mono_ns for f in found if f.path == i] for i in range(3)]
     assert len(readings[0]) - 1 <= len(readings[2]) <= len(readings[0])  # asked for twice: the shorter period
-    assert 2 <= len(readings[1]) <= len(readings[0]) / 4
-    assert isinstance(end["rounds"], int) and end["rounds"] >= len(readings[0]) - 1
+    # Rounds that come late are skipped, so only time says how often it may have been read.
+    elapsed_ns = end["mono_ns"] - facts["mono_ns"]
+    assert 2 <= len(readings[1]) <= min(len(readings[0]), elapsed_ns // 100_000_000 + 1)
+    assert end["rounds"] >= len(readings[0]) - 1
 
 
 def test_names_that_look_like_a_period_or_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,14 +338,23 @@ def test_a_source_that_is_none_is_a_usage_error(name: str) -> None:
     assert done.returncode == 2 and done.stdout == b"" and b"no source" in done.stderr
 
 
+def offset_ns(clock: int) -> int:
+    """From the monotonic clock to another; the best of a few looks, as the machine may stand still in the middle of one."""
+    looks = []
+    for _ in range(5):
+        begun = time.monotonic_ns()
+        other = time.clock_gettime_ns(clock)
+        looks.append((time.monotonic_ns() - begun, other - begun))
+    return min(looks)[1]
+
+
 def test_clock_offsets_and_steering() -> None:
-    before = time.time_ns() - time.monotonic_ns()
+    before = offset_ns(time.CLOCK_REALTIME)
     _, (found,) = watch_once("@clock")
-    after = time.time_ns() - time.monotonic_ns()
+    after = offset_ns(time.CLOCK_REALTIME)
     real, boot, status, freq = found.content.decode().split()
-    boot_now = time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.monotonic_ns()
     assert min(before, after) - 10**9 < int(real) < max(before, after) + 10**9
-    assert abs(int(boot) - boot_now) < 10**9
+    assert abs(int(boot) - offset_ns(time.CLOCK_BOOTTIME)) < 10**9
     assert status.isdigit() and freq.lstrip("-").isdigit()
 
 
@@ -324,7 +368,7 @@ def test_kernel_messages_come_once_with_their_time() -> None:
     kernel_says(first)
     told_ns: list[int] = []
 
-    def change(wait: Callable[[int], None]) -> None:
+    def change(wait: Wait) -> None:
         wait(3)
         told_ns.append(time.monotonic_ns())
         kernel_says(second)
@@ -362,28 +406,35 @@ def test_real_time_threads_are_named_with_their_cpu_time(tmp_path: Path) -> None
         "def work():\n"
         "    tid = threading.get_native_id()\n"
         "    open(f'/proc/self/task/{tid}/comm', 'w').write('a) b 9\\n c')\n"
-        "    time.sleep(0.3)\n"
+        "    time.sleep(0.1)\n"
         "    os.sched_setscheduler(tid, os.SCHED_RR, os.sched_param(7))\n"
-        "    until = time.thread_time() + 0.3\n"
-        "    while time.thread_time() < until: pass\n"
+        "    until = time.monotonic() + 90\n"
+        "    while time.monotonic() < until and not os.path.exists(sys.argv[1]):\n"
+        "        burnt = time.thread_time() + 0.003\n"
+        "        while time.thread_time() < burnt: pass\n"
+        "        time.sleep(0.01)\n"
         "    os.sched_setscheduler(tid, os.SCHED_OTHER, os.sched_param(0))\n"
-        "    open(sys.argv[1], 'w').close()\n"
+        "    open(sys.argv[2], 'w').close()\n"
         "    sys.stdin.read()\n"
         "threading.Thread(target=work).start()\n"
     )
 
-    def change(wait: Callable[[int], None]) -> None:
+    def change(wait: Wait) -> None:
         wait(3)
-        process = subprocess.Popen(["python3", "-S", "-c", hog, str(plain_again)], stdin=subprocess.PIPE)
+        process = subprocess.Popen(["python3", "-S", "-c", hog, str(go), str(plain_again)], stdin=subprocess.PIPE)
         pids.append(process.pid)
+        until = time.monotonic() + PATIENCE_S
+        while sum(f" {process.pid} rr ".encode() in f.content for f in wait(1)) < 3:
+            assert time.monotonic() < until
+        go.touch()
         while not plain_again.exists():
             wait(1)
         wait(2)
         process.communicate()
 
     pids: list[int] = []
-    plain_again = tmp_path / "plain"
-    _, found, _ = watch_while(change, "@rt-threads")
+    go, plain_again = tmp_path / "go", tmp_path / "plain"
+    facts, found, end = watch_while(change, "@rt-threads")
     rows = [line.split(" ", 8) for f in found for line in f.content.decode().splitlines()]
     assert all(len(row) == 9 and row[2] in ("fifo", "rr", "deadline") for row in rows)
     assert all(int(row[3]) in range(100) and all(int(n) >= 0 for n in row[4:8]) for row in rows)
@@ -392,7 +443,8 @@ def test_real_time_threads_are_named_with_their_cpu_time(tmp_path: Path) -> None
     (tid,) = {int(row[0]) for row in mine}
     assert tid != pids[0]
     run_ns = [int(row[5]) for row in mine]
-    assert len(run_ns) >= 2 and run_ns == sorted(run_ns) and run_ns[-1] <= 10**9
+    assert len(run_ns) >= 3 and run_ns == sorted(run_ns) and run_ns[0] < run_ns[-1]
+    assert run_ns[-1] <= end["mono_ns"] - facts["mono_ns"]
     last = next(f.content for f in reversed(found) if not f.same)
     assert f" {pids[0]} rr ".encode() not in last
     for f in found:
@@ -404,7 +456,7 @@ def test_real_time_threads_are_named_with_their_cpu_time(tmp_path: Path) -> None
 def test_a_real_time_thread_is_found_among_a_storm_of_new_ones() -> None:
     hog = "import os, sys; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)); print(1, flush=True); sys.stdin.read()"
     with family() as members:
-        watch = members.start("watch", "--every", "1s", "--count", "3", "@rt-threads")
+        watch = members.start("watch", "--every", "1s", "--count", "4", "@rt-threads")
         assert watch.stdout is not None
         begin = os.read(watch.stdout.fileno(), 65536)
         while not files(decode(begin, cut=True)):
@@ -418,7 +470,7 @@ def test_a_real_time_thread_is_found_among_a_storm_of_new_ones() -> None:
             rest, _ = watch.communicate(timeout=PATIENCE_S)
             process.kill()
     found = files(whole(begin + rest, "watch"))
-    assert len(found) == 3
+    assert len(found) == 4
     assert any(f" {process.pid} fifo 1 ".encode() in frame.content for frame in found[1:])
 
 
@@ -445,9 +497,10 @@ def test_programs_are_run_beside_the_files(tmp_path: Path) -> None:
     cpu = max(os.sched_getaffinity(0))
     source = f"@run:{look} one  two  *"
     begun = time.monotonic_ns()
-    facts, found = watch_once(source, "/proc/uptime", more=("--cpus", str(cpu)))
+    frames = watch_programs("--cpus", str(cpu), source, "/proc/uptime")
+    facts, found = frames[0].json, files(frames)
     assert facts["paths"] == [source, "/proc/uptime"]
-    assert facts["obtained"]["affinity"] == [cpu]  # type: ignore[index]
+    assert facts["obtained"]["affinity"] == [cpu]
     assert [f.path for f in found] == [1, 0]  # the file did not wait
     assert found[1].content.decode().split("\n")[:2] == ["one|two|*|", " TS 0"]
     assert found[1].content.decode().split("\n")[2] == f"{1 << cpu:x}"
@@ -466,9 +519,11 @@ def test_programs_that_fail(tmp_path: Path) -> None:
     ]
     count = f"@run:tee -a {trace}"
     facts, found, _ = watch_while(lambda wait: wait(60), "/proc/uptime", *names, count)
-    assert facts["paths"][1:] == [*names, count]  # type: ignore[index]
-    errors = [[f.error for f in found if f.path == 1 + i] for i in range(5)]
-    assert errors == [[errno.ENOENT], [errno.EACCES], [errno.EIO], [errno.EIO], [errno.EIO]]  # each error once
+    assert facts["paths"][1:] == [*names, count]
+    for path, wanted in enumerate([errno.ENOENT, errno.EACCES, errno.EIO, errno.EIO, errno.EIO], 1):
+        errors = [f.error for f in found if f.path == path]
+        assert set(errors) - {errno.ETIMEDOUT} == {wanted}  # one may not get its 500 ms on a busy machine
+        assert all(a != b for a, b in pairwise(errors))  # each is told once
     assert sum(f.path == 6 for f in found) >= 2  # while others ran again and again
 
 
@@ -477,14 +532,15 @@ def test_a_program_that_hangs_is_killed_with_its_children() -> None:
     with family() as members:
         process = members.start("watch", "--every", "20ms", "--count", "30", "/proc/uptime", hang)
         seen, errors = process.communicate(timeout=PATIENCE_S)
-        assert errors == b"" and members.alive() == []
+        assert errors == b""
+        members.wait_gone()
     frames = whole(seen, "watch")
     found = files(frames)
     assert [f.error for f in found if f.path == 1] == [errno.ETIMEDOUT]
     begun = frames[0].json["mono_ns"]
     assert next(f.mono_ns for f in found if f.path == 1) - begun >= 500_000_000
-    before = [f for f in found if f.path == 0 and f.mono_ns - begun < 500_000_000]
-    assert len(before) >= 2  # the rounds went on
+    # The rounds went on: had each waited for the program, they would have taken 15 s.
+    assert sum(f.path == 0 for f in found) == 30 and frames[-1].json["mono_ns"] - begun < 10 * 10**9
 
 
 def test_a_program_is_not_left_behind() -> None:
@@ -499,29 +555,29 @@ def test_a_program_is_not_left_behind() -> None:
 
 
 def test_a_program_that_floods_is_cut_and_ended() -> None:
-    with family() as members:
-        process = members.start(
-            "watch", "--count", "1", "--max-bytes", "1000", "@run:yes", "@run:head -c 1000 /dev/zero"
-        )
-        seen, errors = process.communicate(timeout=PATIENCE_S)
-        assert errors == b"" and members.alive() == []
-    found = {f.path: f for f in files(whole(seen, "watch"))}
+    frames = watch_programs("--max-bytes", "1000", "@run:yes", "@run:head -c 1000 /dev/zero")
+    found = {f.path: f for f in files(frames)}
     assert found[0].cut and found[0].content == b"y\n" * 500
     assert not found[1].cut and found[1].content == bytes(1000)
 
 
 def test_many_programs_at_once() -> None:
+    """Each says what it has to say, or did not get its 500 ms beside so many others; then it does another time."""
     names = [f"@run:echo {n}" for n in range(60)]
-    _, found = watch_once(*names)
-    assert {f.path: f.content for f in found} == {n: f"{n}\n".encode() for n in range(60)}
+    missing = set(range(60))
+    until = time.monotonic() + PATIENCE_S
+    while missing:
+        assert time.monotonic() < until, missing
+        _, found = watch_once(*names)
+        assert sorted(f.path for f in found) == list(range(60))
+        heard = [f for f in found if f.error != errno.ETIMEDOUT]
+        assert all((f.error, f.content) == (0, f"{f.path}\n".encode()) for f in heard)
+        missing -= {f.path for f in heard}
 
 
 def test_the_cost_of_the_watch_is_told_with_its_programs() -> None:
-    burn = "@run:timeout 0.4 sh -c while${IFS}:;do${IFS}:;done;echo${IFS}x"
-    done = run("watch", "--count", "1", "/proc/uptime")
-    cheap = whole(done.stdout, "watch")[-1].json["cpu_ns"]
-    done = run("watch", "--count", "1", "/proc/uptime", burn)
-    dear = whole(done.stdout, "watch")[-1].json["cpu_ns"]
+    burn = "@run:timeout 0.1 sh -c while${IFS}:;do${IFS}:;done;echo${IFS}x"
+    cheap, dear = (watch_programs("/proc/uptime", *more)[-1].json["cpu_ns"] for more in ([], [burn]))
     assert 0 < cheap < dear
 
 
