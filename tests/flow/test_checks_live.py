@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ctypes
 import os
 import shutil
@@ -15,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flow_support import Marked
+from flow_support import Marked, until_measuring
 
 from rtassay import analysis, store
 from rtassay.boards.local import LocalBoard
 from rtassay.model.findings import CheckResult
 from rtassay.model.recording import Recording
-from rtassay.session.control import RunResult, StopRequest
+from rtassay.session.control import Progress, RunResult, StopRequest
 
 Measure = Callable[..., RunResult]
 S = 10**9
@@ -34,22 +33,23 @@ def checks_of(result: RunResult) -> tuple[Recording, dict[str, CheckResult]]:
     return recording, {check.id: check for check in analysis.judge(recording).checks}
 
 
-async def lane_tids(marked: Marked) -> dict[int, int]:
-    """CPU -> thread id of every lane of the running rtprobe, once they are real-time."""
-    for _ in range(400):
-        await asyncio.sleep(0.02)
-        pid = marked.find("cyclic", without=["guard"])
-        found = {}
-        with contextlib.suppress(OSError):
-            for task in Path(f"/proc/{pid}/task").iterdir() if pid is not None else ():
-                tid = int(task.name)
-                cpus = os.sched_getaffinity(tid)
-                fifo = os.sched_getscheduler(tid) & ~os.SCHED_RESET_ON_FORK == os.SCHED_FIFO
-                if fifo and len(cpus) == 1 and os.sched_getparam(tid).sched_priority == 90:
-                    found[next(iter(cpus))] = tid
-        if set(found) == set(CPUS):
-            return found
-    raise AssertionError("the lanes never became real-time")
+def lane_tids(probe: int) -> dict[int, int]:
+    """CPU -> thread id of every lane of an rtprobe that is measuring."""
+    found = {}
+    for task in Path(f"/proc/{probe}/task").iterdir():
+        tid = int(task.name)
+        cpus = os.sched_getaffinity(tid)
+        fifo = os.sched_getscheduler(tid) & ~os.SCHED_RESET_ON_FORK == os.SCHED_FIFO
+        if fifo and len(cpus) == 1 and os.sched_getparam(tid).sched_priority == 90:
+            found[next(iter(cpus))] = tid
+    assert set(found) == set(CPUS)
+    return found
+
+
+def moved_by_the_probe(recording: Recording) -> set[str]:
+    """Lanes that were so late at the end that the probe took them to another CPU to end there: what a stall of this machine does."""
+    names = {lane.entry.index: lane.entry.name for lane in recording.lanes}
+    return {names[event.lane] for event in recording.events if event.kind == "lane_moved"}
 
 
 class Helper:
@@ -81,7 +81,7 @@ while time.monotonic() < end:
         pass
 """
 
-    def __init__(self, cpu: int, priority: int, life_s: int = 20) -> None:
+    def __init__(self, cpu: int, priority: int, life_s: int = 120) -> None:
         argv = [sys.executable, "-c", self.PROGRAM, str(cpu), str(priority), "200", str(life_s)]
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.process.stdout is not None and self.process.stdout.readline() == b"ready\n"
@@ -111,21 +111,20 @@ def helper(marked: Marked) -> Iterator[Callable[..., Helper]]:
 
 @pytest.mark.proves("LOAD-WINDOW", "live")
 @pytest.mark.proves("LOAD-PARTIAL", "live")
-def test_a_load_that_is_killed(measure: Measure, marked: Marked) -> None:
+def test_a_load_that_is_killed(measure: Measure, heard: list[Progress], marked: Marked) -> None:
     async def kill_it(stop: StopRequest) -> None:
-        await lane_tids(marked)
-        await asyncio.sleep(0.5)
+        await until_measuring(marked, heard)
         load = marked.find("load", "cpu", without=["guard"])
         assert load is not None
         os.kill(load, signal.SIGKILL)
 
-    recording, checks = checks_of(measure(load="builtin:cpu", duration_ns=4 * S, during=kill_it))
+    recording, checks = checks_of(measure(load="builtin:cpu", duration_ns=10 * S, during=kill_it))
     found = checks["LOAD-WINDOW"]
     assert (found.severity, found.kind) == ("invalid", "optimism")
     (gap,) = found.facts["gaps"]
     assert gap.startswith("builtin ended ") and "before the measurement" in gap
     (entry,) = recording.manifest.loads
-    assert recording.manifest.started_ns < entry.ended_ns < recording.manifest.ended_ns - 2 * S
+    assert recording.manifest.started_ns < entry.ended_ns < recording.manifest.ended_ns - S
     whole = checks_of(measure(load="builtin:cpu", duration_ns=2 * S))[1]
     assert whole["LOAD-WINDOW"].severity == "pass"
     assert whole["LOAD-PARTIAL"].severity == "note" and "memory, disk, network" in whole["LOAD-PARTIAL"].message
@@ -142,34 +141,39 @@ def test_a_load_of_real_time_threads_that_does_nothing(measure: Measure, marked:
 
 @pytest.mark.proves("NOT-RT-POLICY", "live")
 @pytest.mark.proves("NOT-PINNED", "live")
-def test_lanes_that_lose_their_policy_and_their_cpu_on_the_way(measure: Measure, marked: Marked) -> None:
+def test_lanes_that_lose_their_policy_and_their_cpu_on_the_way(
+    measure: Measure, heard: list[Progress], marked: Marked
+) -> None:
     async def demote(stop: StopRequest) -> None:
-        tids = await lane_tids(marked)
-        await asyncio.sleep(0.3)
+        tids = lane_tids(await until_measuring(marked, heard))
         os.sched_setscheduler(tids[CPUS[0]], os.SCHED_OTHER, os.sched_param(0))
         os.sched_setaffinity(tids[LAST], CPUS)
 
-    recording, checks = checks_of(measure(duration_ns=2 * S, during=demote))
+    recording, checks = checks_of(measure(duration_ns=6 * S, during=demote))
     assert recording.manifest.facts["lanes"][0]["obtained"]["policy"] == "fifo"
     policy, pinned = checks["NOT-RT-POLICY"], checks["NOT-PINNED"]
     assert (policy.severity, policy.facts["wrong"]) == ("invalid", [f"CPU{CPUS[0]} ran under other"])
-    assert (pinned.severity, pinned.facts["lanes"]) == ("warning", [str(LAST)])
+    named = set(pinned.facts["lanes"])
+    assert pinned.severity == "warning" and {str(LAST)} <= named <= {str(LAST)} | moved_by_the_probe(recording)
     assert analysis.judge(recording).verdict.state == "INVALID MEASUREMENT"
-    untouched = checks_of(measure(duration_ns=S))[1]
-    assert untouched["NOT-RT-POLICY"].severity == untouched["NOT-PINNED"].severity == "pass"
+    recording, untouched = checks_of(measure(duration_ns=S))
+    assert untouched["NOT-RT-POLICY"].severity == "pass"
+    pinned = untouched["NOT-PINNED"]
+    assert pinned.severity == "pass" or set(pinned.facts["lanes"]) <= moved_by_the_probe(recording)
 
 
 @pytest.mark.proves("PRIO-TIE", "live")
 @pytest.mark.proves("CO-MISSED", "live")
-def test_a_thread_above_the_lanes(measure: Measure, marked: Marked, helper: Callable[..., Helper]) -> None:
+def test_a_thread_above_the_lanes(
+    measure: Measure, heard: list[Progress], marked: Marked, helper: Callable[..., Helper]
+) -> None:
     other = helper(LAST, 95)
 
     async def burn(stop: StopRequest) -> None:
-        await lane_tids(marked)
-        await asyncio.sleep(0.5)
+        await until_measuring(marked, heard)
         other.burn(0.05)
 
-    recording, checks = checks_of(measure(duration_ns=3 * S, during=burn))
+    recording, checks = checks_of(measure(duration_ns=6 * S, during=burn))
     found = checks["PRIO-TIE"]
     mine = [row for row in found.facts["threads"] if row["tid"] == other.process.pid]
     assert found.severity == "warning" and len(mine) == 1
@@ -184,24 +188,31 @@ def test_a_thread_above_the_lanes(measure: Measure, marked: Marked, helper: Call
 
 
 @pytest.mark.proves("RT-THROTTLE-ON", "live")
-def test_a_real_time_thread_that_hogs_its_cpu(measure: Measure, marked: Marked, helper: Callable[..., Helper]) -> None:
+def test_a_real_time_thread_that_hogs_its_cpu(
+    measure: Measure, heard: list[Progress], marked: Marked, helper: Callable[..., Helper]
+) -> None:
     runtime = int(Path("/proc/sys/kernel/sched_rt_runtime_us").read_text())
     hog = helper(LAST, 1)
 
     async def burn(stop: StopRequest) -> None:
-        await lane_tids(marked)
+        await until_measuring(marked, heard)
+        hog.burn(2.5)
+        await asyncio.sleep(3.5)
         hog.burn(2.5)
 
-    recording, checks = checks_of(measure(duration_ns=4 * S, during=burn))
+    recording, checks = checks_of(measure(duration_ns=10 * S, during=burn))
     found = checks["RT-THROTTLE-ON"]
     assert recording.manifest.inventory["rt_runtime_us"] == runtime
     if runtime == -1:  # then nothing is throttled, whatever hogs
         assert found.severity == "pass"
         return
-    assert found.severity == "warning", found
-    assert found.facts["rt_runtime_us"] == runtime
-    hogs = {name: share for name, share in found.facts["other_threads"].items() if f"[{hog.process.pid}]" in name}
-    assert "throttl" in found.message and (hogs or "the kernel throttled" in found.message)
+    assert found.facts["rt_runtime_us"] == runtime and "throttl" in found.message
+    (busy,) = [row.values for row in recording.telemetry if row.name.endswith(f"[{hog.process.pid}].busy")]
+    assert max(busy) > 0
+    # Time that was stolen from this machine is none that the hog ran: how near it came to the limit is what was read of it.
+    limit = runtime / int(Path("/proc/sys/kernel/sched_rt_period_us").read_text())
+    near = max(busy) >= limit / 2 or "the kernel throttled" in found.message
+    assert found.severity == ("warning" if near else "note"), found
 
 
 class OwnCopy(LocalBoard):
@@ -242,26 +253,26 @@ def page_out(pid: int, file: Path) -> int:
 
 
 @pytest.mark.proves("PAGE-FAULTS", "live")
-def test_code_that_is_paged_out_under_the_lanes(measure: Measure, marked: Marked, tmp_path: Path) -> None:
+def test_code_that_is_paged_out_under_the_lanes(
+    measure: Measure, heard: list[Progress], marked: Marked, tmp_path: Path
+) -> None:
     copy = tmp_path / "rtprobe-copy"
     asked: list[int] = []
 
     async def reclaim(stop: StopRequest) -> None:
-        await lane_tids(marked)
-        pid = marked.find(str(copy), "cyclic", without=["guard"])
-        assert pid is not None
+        pid = await until_measuring(marked, heard)
         for _ in range(5):
             await asyncio.sleep(0.2)
             asked.append(page_out(pid, copy))
 
     board = OwnCopy(copy)
-    recording, checks = checks_of(measure(board=board, duration_ns=3 * S, mlock=False, during=reclaim))
+    recording, checks = checks_of(measure(board=board, duration_ns=6 * S, mlock=False, during=reclaim))
     found = checks["PAGE-FAULTS"]
     assert sum(asked) > 0, "the kernel was never asked"
     assert found.severity == "warning" and found.facts["minor"] + found.facts["major"] > 0
     counted = sum(lane.entry.minor_faults + lane.entry.major_faults for lane in recording.lanes)
     assert counted == found.facts["minor"] + found.facts["major"]
-    locked = checks_of(measure(board=OwnCopy(copy), duration_ns=2 * S, during=reclaim))[1]
+    locked = checks_of(measure(board=OwnCopy(copy), duration_ns=6 * S, during=reclaim))[1]
     assert locked["PAGE-FAULTS"].severity == "pass", "locked memory stays, whatever is asked of the kernel"
 
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 RTASSAY = ROOT / ".venv" / "bin" / "rtassay"
 
 
-def rtassay(*args: str | Path, home: Path, timeout: float = 90) -> subprocess.CompletedProcess[str]:
+def rtassay(*args: str | Path, home: Path, timeout: float = 300) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "RTASSAY_HOME": str(home)}
     return subprocess.run([str(RTASSAY), *map(str, args)], capture_output=True, text=True, env=env, timeout=timeout)
 
@@ -64,7 +64,9 @@ def test_show_by_prefix_judges_by_another_requirement_and_exits_by_it(run: Any, 
     prefix = run["id"][:-2]
     impossible = rtassay("show", prefix, "--deadline", "1ns", "--p", "1e-3", "--json", home=home)
     verdict = json.loads(impossible.stdout)["verdict"]
-    assert verdict["exceedances"] == verdict["due"]
+    # Nobody knows of what was dropped, or cut off by the end, whether it was one.
+    unknown = sum(lane["dropped"] + lane["truncated"] for lane in run["lanes"])
+    assert verdict["due"] - unknown <= verdict["exceedances"] <= verdict["due"]
     assert (verdict["state"], impossible.returncode) in {("VIOLATED", 1), ("INVALID MEASUREMENT", 5)}
 
 
@@ -73,7 +75,9 @@ def test_the_terminal_shows_one_screen(run: Any, home: Path) -> None:
     assert done.returncode == 0
     assert run["verdict"]["state"] in done.stdout
     assert "\x1b" not in done.stdout, "colour although stdout is no terminal"
-    assert len(done.stdout.splitlines()) <= 40
+    # The screen has 24 lines; warnings are always told, in one line each, and what makes it invalid in up to four.
+    grave = sum({"warning": 1, "invalid": 4}.get(check["severity"], 0) for check in run["checks"])
+    assert len(done.stdout.splitlines()) <= 24 + grave
 
 
 @pytest.mark.parametrize("suffix", ["html", "md", "json", "txt"])
@@ -125,7 +129,8 @@ def test_a_cyclictest_line_can_be_pasted(home: Path) -> None:
     assert done.returncode in (0, 5), done.stderr
     shown = json.loads(done.stdout)
     assert shown["interval_ns"] == 500_000
-    assert all(lane["n"] == 2000 for lane in shown["lanes"])
+    # A machine that stood still for seconds may have reached the time limit of a count before the count.
+    assert (shown["end_reason"] == "count") == all(lane["n"] == 2000 for lane in shown["lanes"])
     assert "-p80" in shown["cyclictest_equivalent"]
 
 
@@ -215,7 +220,7 @@ def processes_of(home: Path) -> list[str]:
     return found
 
 
-def wait_until(condition: Any, timeout_s: float = 30) -> None:
+def wait_until(condition: Any, timeout_s: float = 180) -> None:
     end = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"
@@ -229,33 +234,34 @@ def start(home: Path, *args: str) -> subprocess.Popen[str]:
 
 
 def measuring(home: Path) -> bool:
-    """Whether the newest recording of `home` has seen a second of samples."""
+    """Whether the newest recording of `home` has seen a second of samples of each lane."""
     recordings = sorted(home.rglob("*.rta"))
     if not recordings:
         return False
     done = rtassay("status", recordings[-1], "--json", home=home)
-    return done.returncode == 0 and any(lane["n"] > 0 for lane in json.loads(done.stdout)["lanes"])
+    lanes = json.loads(done.stdout)["lanes"] if done.returncode == 0 else []
+    return bool(lanes) and all(lane["n"] > 0 for lane in lanes)
 
 
 def test_ctrl_c_seals_what_there_is(tmp_path: Path) -> None:
-    process = start(tmp_path, "--duration", "60s", "--load", "builtin", "--interval", "1ms")
+    process = start(tmp_path, "--duration", "600s", "--load", "builtin", "--interval", "1ms")
     wait_until(lambda: measuring(tmp_path))
     process.send_signal(signal.SIGINT)
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=180)
     assert process.returncode == 130, errors
     shown = json.loads(out)
     assert shown["sealed"] and shown["end_reason"] == "signal"
     for lane in shown["lanes"]:
         assert lane["due"] == lane["n"] + lane["missed"] + lane["dropped"] + lane["truncated"]
-        assert 0 < lane["due"] < 60_000
-    assert processes_of(tmp_path) == []
+        assert 0 < lane["due"] < 600_000
+    wait_until(lambda: processes_of(tmp_path) == [])
 
 
 def test_a_killed_host_leaves_no_process_and_a_readable_recording(tmp_path: Path) -> None:
-    process = start(tmp_path, "--duration", "60s", "--load", "builtin", "--interval", "1ms")
+    process = start(tmp_path, "--duration", "600s", "--load", "builtin", "--interval", "1ms")
     wait_until(lambda: measuring(tmp_path))
     process.kill()
-    process.communicate(timeout=30)
+    process.communicate(timeout=180)
     wait_until(lambda: processes_of(tmp_path) == [])
     (recording,) = tmp_path.rglob("*.rta")
     shown = as_json("show", recording, home=tmp_path)
@@ -290,7 +296,7 @@ def test_without_permission_it_measures_and_says_what_that_does_to_the_verdict(t
         "1e-3",
         "--json",
     ]
-    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=300)
     if "Permission denied" in done.stderr and not done.stdout:
         pytest.fail(f"nobody cannot run {RTASSAY}: {done.stderr}")
     assert done.returncode == 5, done.stderr
@@ -298,6 +304,6 @@ def test_without_permission_it_measures_and_says_what_that_does_to_the_verdict(t
     severity = {c["id"]: c["severity"] for c in shown["checks"]}
     assert severity["NOT-RT-POLICY"] == "invalid"
     assert shown["verdict"]["state"] == "INVALID MEASUREMENT"
-    asked = subprocess.run([*argv, "--priority", "80"], env=env, capture_output=True, text=True, timeout=60)
+    asked = subprocess.run([*argv, "--priority", "80"], env=env, capture_output=True, text=True, timeout=300)
     assert asked.returncode == 3
     assert "SCHED_FIFO" in asked.stderr

@@ -18,7 +18,7 @@ CHROMIUM = Path("/usr/bin/chromium")
 
 def rtassay(*args: str | Path, home: Path) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "RTASSAY_HOME": str(home)}
-    return subprocess.run([str(RTASSAY), *map(str, args)], capture_output=True, text=True, env=env, timeout=90)
+    return subprocess.run([str(RTASSAY), *map(str, args)], capture_output=True, text=True, env=env, timeout=300)
 
 
 def as_json(*args: str | Path, home: Path, code: int = 0) -> Any:
@@ -156,7 +156,7 @@ def as_run(home: Path) -> str:
     """The id of a real run of a second."""
     env = {**os.environ, "RTASSAY_HOME": str(home)}
     argv = [str(RTASSAY), "run", "--duration", "1s", "--interval", "1ms", "--load", "none", "--json"]
-    done = subprocess.run(argv, capture_output=True, text=True, env=env, timeout=90)
+    done = subprocess.run(argv, capture_output=True, text=True, env=env, timeout=300)
     return str(json.loads(done.stdout)["id"])
 
 
@@ -171,9 +171,11 @@ def test_the_page_draws_in_a_browser_and_asks_nothing_of_anybody(
     assert rtassay("compare", ids["std"], "--with", ids["rt"], "-o", out, home=home).returncode == 0
     complaints: list[str] = []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
+        arguments = ["--no-sandbox", "--disable-gpu"]
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments, timeout=120_000)
         try:
             page = browser.new_page(viewport={"width": 1280, "height": 900})
+            page.set_default_timeout(120_000)
             page.on("console", lambda message: complaints.append(message.text))
             page.on("pageerror", lambda error: complaints.append(str(error)))
             page.on("request", lambda r: complaints.append(r.url) if r.url not in (out.as_uri(), "data:,") else None)
@@ -184,6 +186,7 @@ def test_the_page_draws_in_a_browser_and_asks_nothing_of_anybody(
             dots = page.query_selector_all("svg.ladder .dot")
             assert len(dots) == 8
             plain = browser.new_context(java_script_enabled=False).new_page()
+            plain.set_default_timeout(120_000)
             plain.goto(out.as_uri())
             assert "95us" in plain.inner_text("body")
             assert (

@@ -45,7 +45,7 @@ QUESTIONS = [
 
 def call(*words: str) -> tuple[int, str, str]:
     process = rtassay(*words)
-    out, err = process.communicate(timeout=180)
+    out, err = process.communicate(timeout=300)
     return process.returncode, out, err
 
 
@@ -56,9 +56,12 @@ def look(file: Path, **context: object) -> tuple[dict[str, object], list[str]]:
     complaints: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+            executable_path=str(CHROMIUM),
+            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+            timeout=120_000,
         )
         page = browser.new_context(viewport={"width": 1280, "height": 900}, **context).new_page()  # type: ignore[arg-type]
+        page.set_default_timeout(120_000)
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on(

@@ -3,6 +3,7 @@
 import importlib.util
 import re
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,7 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS, timeout=120_000)
         yield chromium
         chromium.close()
 
@@ -68,6 +69,7 @@ def visit(browser, files):
 
     def go(name, **options):
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        context.set_default_timeout(120_000)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -93,11 +95,12 @@ def canvases(page, figure):
 
 def until(page, condition):
     """Waits for a condition without wait_for_function, whose eval the page's own policy refuses."""
-    for _ in range(400):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
         if condition():
             return
         page.wait_for_timeout(50)
-    pytest.fail("did not happen within 20 s")
+    pytest.fail("did not happen within 60 s")
 
 
 def hex_colour(page, name):

@@ -44,7 +44,7 @@ def run(server: Server, home: Path, *words: str, sudo: str = "auto") -> subproce
     add = [RTASSAY, "board", "add", "far", server.destination, "--sudo", sudo]
     subprocess.run(add, env=environ, check=True, capture_output=True)
     line = [RTASSAY, "run", "far", "--duration", "2s", "--load", "none", "--interval", "1ms", *words]
-    return subprocess.run(line, env=environ, text=True, capture_output=True, timeout=120, check=False)
+    return subprocess.run(line, env=environ, text=True, capture_output=True, timeout=300, check=False)
 
 
 def only(home: Path) -> Recording:
@@ -68,9 +68,8 @@ def test_a_login_without_rights_is_told_what_was_asked_and_what_it_got(tmp_path:
     with serving(user="plain", world=WORLD) as server:
         done = run(server, tmp_path, "--json", sudo="never")
         assert done.returncode == 5, done.stderr
-        failed = [check for check in json.loads(done.stdout)["checks"] if check["severity"] == "invalid"]
-        assert [check["id"] for check in failed] == ["NOT-RT-POLICY"]
-        assert "fifo 90 was refused" in failed[0]["message"] and "other 0" in failed[0]["message"]
+        failed = {c["id"]: c["message"] for c in json.loads(done.stdout)["checks"] if c["severity"] == "invalid"}
+        assert "fifo 90 was refused" in failed["NOT-RT-POLICY"] and "other 0" in failed["NOT-RT-POLICY"]
         assert policies(tmp_path) == {("other", 0)}
         assert nothing_left(server)
 

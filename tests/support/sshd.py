@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import shlex
 import shutil
 import signal
@@ -17,6 +18,9 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from rtassay.model.events import Second
+from rtassay.wire.stream import StreamParser, read_events
 
 # Of a world: a /run and a /dev/shm of its own, so that what is left on the board is seen, and nobody else's is.
 OWN_RUN = "mount -t tmpfs -o mode=755 run /run; mkdir -p /run/sshd; mount -t tmpfs -o mode=1777 tmp /dev/shm\n"
@@ -63,7 +67,7 @@ class Server:
     def run(self, *words: str) -> str:
         """What a command prints there, by ssh alone."""
         argv = ["ssh", *self.options, self.destination, shlex.join(words)]
-        return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=30).stdout
+        return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120).stdout
 
     def sessions(self) -> list[int]:
         """The processes that serve connections now: children of the one that listens."""
@@ -88,9 +92,13 @@ def _children(parent: int) -> list[int]:
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Below those that the kernel gives to outgoing connections, lest one of them has it before the server does."""
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        port = random.SystemRandom().randrange(lowest // 2, lowest)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def _make_keys(home: Path, port: int, user: str) -> None:
@@ -147,6 +155,13 @@ def clear(server: Server) -> None:
     server.run("sh", "-c", f"{script} 2>/dev/null; true")
 
 
+def arrived(recordings: Path) -> bool:
+    """Whether a whole second of each CPU has come from the board into the only recording there: then a run is truly under way."""
+    streams = list(recordings.glob("*.rta/stream.rtw"))
+    events = read_events(streams[0], StreamParser(only={"Second"})) if streams else ()
+    return len({event.lane for event in events if isinstance(event, Second)}) == len(os.sched_getaffinity(0))
+
+
 def _environ() -> dict[str, str]:
     return dict(os.environ)
 
@@ -175,7 +190,7 @@ def _dropbear(home: Path, port: int) -> Sequence[str]:
 
 
 def _wait_until_up(server: Server, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while True:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", server.port), 1):
             return
