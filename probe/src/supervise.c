@@ -214,6 +214,7 @@ static int judge(struct session *s, const char **reason)
 {
 	const struct run *run = &s->run;
 
+	*reason = "duration";
 	switch (atomic_load(&run->stop) ? run->stop_reason : STOP_NONE) {
 	case STOP_SIGNAL:
 		*reason = "signal";
@@ -227,11 +228,13 @@ static int judge(struct session *s, const char **reason)
 	case STOP_ERROR:
 		*reason = "error";
 		return EXIT_BOARD;
-	case STOP_NONE:
+	case STOP_NONE: /* every lane came to its own end */
+		if (run->count)
+			*reason = "count";
+		break;
 	case STOP_TIME:
 		break;
 	}
-	*reason = run->count && all_ended(run) ? "count" : "duration";
 	return EXIT_DONE;
 }
 

@@ -266,6 +266,25 @@ def test_what_is_launched_brings_all_its_output_and_can_be_let_go(name: str) -> 
     on_board(name, work)
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "local"])
+def test_what_a_host_asks_is_done_although_one_before_it_had_asked(name: str) -> None:
+    async def work(board: Any) -> None:
+        script = "trap 'echo usr1' USR1; echo up; while :; do sleep 0.05; done"
+        process = await board.launch(["sh", "-c", script], "probe")
+        chunks = process.chunks()
+        assert await anext(chunks) == b"up\n"
+        await process.signal(signal.SIGUSR1)
+        assert await anext(chunks) == b"usr1\n"
+        await chunks.aclose()
+        again = await board.reattach("probe", process.offset)
+        await again.signal(signal.SIGTERM)
+        async with asyncio.timeout(PATIENCE_S):
+            assert await output_of(again) == b""
+        assert await again.wait(PATIENCE_S) == 128 + signal.SIGTERM
+
+    on_board(name, work)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_board_tells_whether_anything_outlives_us(name: str) -> None:
     async def work(board: Any) -> None:

@@ -44,6 +44,8 @@ class SpooledProcess:
         self._last_ack_s = time.monotonic()
         self._fetcher: RemoteProcess | None = None
         self._signals: list[int] = []
+        # The board passes on what has a higher number than the one before, which may have come from a host that is gone.
+        self._first_signal = time.time_ns()
         self._let_go = False
         self._ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._words = b""
@@ -109,7 +111,7 @@ class SpooledProcess:
 
     async def signal(self, number: int) -> None:
         self._signals.append(int(number))
-        await self._say(f"signal {len(self._signals)} {int(number)}")
+        await self._say(f"signal {self._first_signal + len(self._signals) - 1} {int(number)}")
 
     async def wait(self, timeout_s: float | None = None) -> int:
         async with asyncio.timeout(timeout_s):
@@ -121,7 +123,7 @@ class SpooledProcess:
 
     async def _repeat_wishes(self, fetcher: RemoteProcess) -> None:
         """Numbered, so that the board does nothing twice."""
-        for number, signal in enumerate(self._signals, 1):
+        for number, signal in enumerate(self._signals, self._first_signal):
             await fetcher.write(f"signal {number} {signal}\n".encode())
         if self._let_go:
             await fetcher.write(b"let-go\n")

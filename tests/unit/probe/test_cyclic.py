@@ -283,9 +283,11 @@ def test_a_hog_above_one_lane_changes_that_lane_only(probes: Family, tmp_path: P
 
 @ROOT
 @pytest.mark.skipif(len(CPUS) < 2, reason="needs a second CPU")
-def test_a_hog_across_the_end_cannot_hold_the_run(probes: Family, tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", [("--duration", "6s"), ("--count", "500")], ids=["duration", "count"])
+def test_a_hog_across_the_end_cannot_hold_the_run(end: tuple[str, str], probes: Family, tmp_path: Path) -> None:
+    """A run by count gives up after twice its time and 5 s: then time was what ended it."""
     with real_time_throttling_off():
-        probe = start(probes, tmp_path / "s", "--duration", "6s", "--interval", "1ms")
+        probe = start(probes, tmp_path / "s", *end, "--interval", "1ms")
         time.sleep(0.2)
         with hog(CPUS[-1], 40.0) as busy:
             stream = finish(probe, tmp_path / "s")
