@@ -2,6 +2,7 @@
  *
  * DIR/00000000000000000000   bytes of the stream from this offset on; the next segment is named by where this one ends
  * DIR/pid                    "SPOOLER STARTTIME COMMAND BOOT_ID": who writes here
+ * DIR/leads                  there if its end lets others go
  * DIR/control                a FIFO to the spooler: lines "let-go", "signal ID NUMBER"
  * DIR/errors, DIR/exit       at the end: the last of the command's stderr; "CODE TOTAL LOST", in place at once and last of all
  * DIR/fetcher, DIR/fetched   pid of the one that reads; bytes of the stream that it has deleted, since they have arrived

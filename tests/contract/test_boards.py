@@ -285,6 +285,24 @@ def test_what_a_host_asks_is_done_although_one_before_it_had_asked(name: str) ->
     on_board(name, work)
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "local"])
+def test_close_ends_a_probe_before_its_loads(name: str, tmp_path: Path) -> None:
+    """Whoever gives up a run keeps what it measured: the last of it, too, under load."""
+
+    def noting(file: str, takes_s: float) -> str:
+        return f"trap 'sleep {takes_s}; echo >{tmp_path / file}; exit' TERM; echo up; while :; do sleep 0.02; done"
+
+    async def work(board: Any) -> None:
+        guard = [await board.probe(), "guard", "--attached", "--max", "60s", "--", "sh", "-c"]
+        load = await board.launch([*guard, noting("load", 0)], "load-0")
+        probe = await board.launch([*guard, noting("probe", 0.5)], "probe", ends=["load-0"])
+        for process in (load, probe):
+            assert await anext(process.chunks()) == b"up\n"
+
+    on_board(name, work)
+    assert (tmp_path / "probe").stat().st_mtime_ns <= (tmp_path / "load").stat().st_mtime_ns
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_board_tells_whether_anything_outlives_us(name: str) -> None:
     async def work(board: Any) -> None:

@@ -272,6 +272,8 @@ static int note_who_writes(const struct spool *s)
 {
 	char boot[64] = "", text[160];
 
+	if (s->plan->n_args > 1 && write_file(s->dir, "leads", "", 0))
+		return -1;
 	read_small("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
 	snprintf(text, sizeof text, "%d %" PRIu64 " %d %s\n", (int)getpid(), start_time(getpid()), (int)s->child, boot);
 	return write_file(s->dir, "pid", text, strlen(text));
