@@ -23,6 +23,7 @@ import pytest
 from flow_support import PLAN, Marked, assert_account_is_exact, free_port, until_measuring, wait_for_data
 
 from rtassay import store
+from rtassay.model import warnings
 from rtassay.model.errors import BoardError, NewerFormat
 from rtassay.session.control import Progress, RunResult, StopRequest
 from rtassay.session.telemetry import recorded
@@ -374,7 +375,8 @@ def test_a_silent_monitor_costs_a_warning_not_the_run(measure: Measure, marked: 
     result = measure(board=board, duration_ns=S)
     manifest = store.load_manifest(result.path)
     assert manifest.sealed
-    assert any("monitors" in warning for warning in manifest.warnings)
+    (warning,) = manifest.warnings
+    assert warning.code == warnings.END_NOT_READ and "monitors" in warning.facts["error"]
 
 
 def test_noise_on_the_line_is_counted_and_the_rest_is_good(measure: Measure, marked: Marked) -> None:

@@ -16,6 +16,8 @@ import pytest
 from flow_support import Marked, assert_account_is_exact, until_measuring
 
 from rtassay import store
+from rtassay.model import warnings
+from rtassay.model.manifest import RunWarning
 from rtassay.model.recording import Recording, Series
 from rtassay.monitors.base import plain
 from rtassay.session.control import Progress, RunResult, StopRequest
@@ -164,7 +166,7 @@ def test_a_watch_that_dies_is_named_and_the_measurement_goes_on(
     result = measure(cpus=(measured,), duration_ns=6 * S, during=kill)
     manifest = store.load_manifest(result.path)
     assert manifest.sealed and result.end_reason == "duration"
-    assert manifest.warnings == ("monitors: the watch ended before the run did",)
+    assert manifest.warnings == (RunWarning(warnings.MONITORS_ENDED_EARLY),)
     assert {entry.why for entry in manifest.monitors.values() if entry.state == "watched"} == {
         "the watch ended before the run did"
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-RECORDING_VERSION = 1
+RECORDING_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +192,16 @@ class Damage:
 
 
 @dataclass(frozen=True, slots=True)
+class RunWarning:
+    """Something the reader of a result should know. `code`: one of `model.warnings`; `lane`: index of the lane it is about, None for
+    the whole run; `facts`: the JSON values that wire/RECORDING.md lists for the code. `model.warnings.words` makes a sentence of it."""
+
+    code: str
+    lane: int | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """The whole of `manifest.json`. `facts` and `end` are the probe's FACTS and END objects as they came (STREAM.md).
 
@@ -224,6 +234,6 @@ class Manifest:
     note: str | None = None
     damage: Damage = field(default_factory=Damage)
     tool_versions: dict[str, str] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[RunWarning, ...] = ()
     has_samples: bool = False
     seals: dict[str, Seal] = field(default_factory=dict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rtassay.model import warnings
 from rtassay.model.findings import Findings
 from rtassay.model.manifest import Manifest, Obtained
 from rtassay.model.recording import Recording
@@ -228,5 +229,6 @@ def notes(findings: Findings, recording: Recording) -> list[str]:
         said.append(
             f"{over:,} samples lie beyond the last bin of the source's histogram: means are not known, high quantiles are lower bounds."
         )
-    said.extend(view.one_line(warning, 400) for warning in recording.manifest.warnings)
+    manifest = recording.manifest
+    said.extend(view.one_line(warnings.words(warning, manifest.lanes), 400) for warning in manifest.warnings)
     return said

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rtassay.boards.base import Board, Parting
+from rtassay.model import warnings
 from rtassay.model.errors import BoardError, CorruptRecording, RunLost, UsageError
 from rtassay.model.events import End, Facts, Second
+from rtassay.model.manifest import RunWarning
 from rtassay.session import host_clock, inventory
 from rtassay.session.board_files import read_files
 from rtassay.session.control import Interrupted, LiveLanes, Progress, RunResult, StopRequest
@@ -227,7 +229,7 @@ class _Attached:
     async def _end_of_board(self, rtprobe: str, probe: BoardProcess | None) -> None:
         """What may have changed is read again. What fails here costs a warning, not the measurement."""
         manifest = self._writer.manifest
-        warnings = list(manifest.warnings)
+        said = list(manifest.warnings)
         end: dict[str, Any] = {}
         if probe is not None and (words := await probe.errors()):
             self._writer.append_to("logs/probe.txt", words)
@@ -235,9 +237,9 @@ class _Attached:
             end = inventory.describe_end(await read_files(self._board, rtprobe, inventory.END_PATHS))
             end["host_clock"] = await host_clock.compare(self._board, rtprobe)
         except BoardError as error:
-            warnings.append(str(error))
+            said.append(RunWarning(warnings.END_NOT_READ, facts={"error": str(error)}))
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        self._writer.update(replace(manifest, inventory_end=end, wall_end=now, warnings=tuple(warnings)))
+        self._writer.update(replace(manifest, inventory_end=end, wall_end=now, warnings=tuple(said)))
 
     async def _seal(self, parser_for: ParserFor) -> RunResult:
         from rtassay.store import seal

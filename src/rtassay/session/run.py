@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 
 from rtassay import __version__
 from rtassay.boards.base import Board, Parting
+from rtassay.model import warnings
 from rtassay.model.errors import BoardError, RtassayError, RunLost
-from rtassay.model.manifest import Manifest, Plan
+from rtassay.model.manifest import Manifest, Plan, RunWarning
 from rtassay.session import attach, host_clock, inventory
 from rtassay.session.board_files import read_files, take_file
 from rtassay.session.control import Interrupted, Progress, RunResult, StopRequest
@@ -87,7 +88,7 @@ class _Run:
         self._loads = Loads(self._tee)
         self._measurement: Measurement | None = None
         self._seen: SeriesKeeper | None = None
-        self._warnings: list[str] = []
+        self._warnings: list[RunWarning] = []
         self._clock: dict[str, int | float | None] | None = None
         self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -211,7 +212,7 @@ class _Run:
         while not (ended := await self._loads.stop(_LOAD_ENDS_S)) and self._board.offline_s > away_s:
             away_s = self._board.offline_s  # it could not hear us
         if not ended:
-            self._warnings.append(f"the load had not ended {_LOAD_ENDS_S:.0f} s after it was asked to")
+            self._warnings.append(RunWarning(warnings.LOAD_STILL_RUNNING, facts={"after_s": round(_LOAD_ENDS_S)}))
         entries = self._loads.entries()
         facts = measurement.facts
         if words := await measurement.words():
@@ -238,7 +239,7 @@ class _Run:
         try:
             await take_file(self._board, path, lambda data: self._tee("logs/trace.txt", data))
         except BoardError as error:
-            self._warnings.append(str(error))
+            self._warnings.append(RunWarning(warnings.TRACE_NOT_KEPT, facts={"error": str(error)}))
 
     def _update(self, **fields: Any) -> None:
         assert self._writer is not None
@@ -251,13 +252,13 @@ class _Run:
                 self._seen = await self._telemetry.stop(_LOAD_ENDS_S)
                 self._update(monitors=self._seen.entries())
                 if self._seen.cut_short is not None:
-                    self._warnings.append(f"monitors: {self._seen.cut_short}")
+                    self._warnings.append(RunWarning(warnings.MONITORS_ENDED_EARLY))
             end = inventory.describe_end(await read_files(self._board, prepared.rtprobe, inventory.END_PATHS))
             if self._clock is not None:
                 end["host_clock"] = await host_clock.compare(self._board, prepared.rtprobe, since=self._clock)
             return end
         except BoardError as error:
-            self._warnings.append(str(error))
+            self._warnings.append(RunWarning(warnings.END_NOT_READ, facts={"error": str(error)}))
             return {}
 
     async def _seal(self, prepared: Prepared) -> RunResult:

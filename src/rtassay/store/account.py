@@ -6,9 +6,10 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from rtassay.model.manifest import Clip, Damage, LaneEntry, Manifest, Obtained
+from rtassay.model import warnings
+from rtassay.model.manifest import Clip, Damage, LaneEntry, Manifest, Obtained, RunWarning
 from rtassay.model.units import NS_PER_S
-from rtassay.store.collect import Away, Collector, LaneTally, integer
+from rtassay.store.collect import Collector, LaneTally, integer
 
 _END_COUNTS = ("due", "missed", "dropped", "truncated", "exceedances", "min_ns", "max_ns", "sum_ns")
 _END_READINGS = (
@@ -135,9 +136,9 @@ def _from_rollups(entry: LaneEntry, deadline_ns: int | None, t: LaneTally, bin_w
     )
 
 
-def disagreements(collected: Collector, lanes: tuple[LaneEntry, ...]) -> list[str]:
-    """Sentences on every count on which samples, HISTOGRAM, SECOND and END do not agree. Nothing is corrected."""
-    found = []
+def disagreements(collected: Collector, lanes: tuple[LaneEntry, ...]) -> list[RunWarning]:
+    """Every count on which samples, HISTOGRAM, SECOND and END do not agree. Nothing is corrected."""
+    found: list[RunWarning] = []
     ended = collected.end is not None  # rollups of a cut stream lag behind its samples
     for entry in lanes:
         t = collected.lanes.get(entry.index)
@@ -162,32 +163,18 @@ def disagreements(collected: Collector, lanes: tuple[LaneEntry, ...]) -> list[st
         for what, values in says.items():
             told = {source: value for source, value in values.items() if value is not None}
             if len(set(told.values())) > 1:
-                words = ", ".join(f"{source} {value}" for source, value in told.items())
-                found.append(f"lane {entry.name}: counts of {what} disagree: {words}")
+                found.append(RunWarning(warnings.COUNTS_DIFFER, entry.index, {"of": what, "counts": told}))
         if t.has_samples and t.parts and s.n == t.from_parts.total and t.from_parts.exact and not _same_histogram(t):
-            found.append(f"lane {entry.name}: the histogram of the samples differs from the HISTOGRAM frames")
+            found.append(RunWarning(warnings.HISTOGRAM_DIFFERS, entry.index))
         if s.lost > away.activations:
-            found.append(
-                f"lane {entry.name}: {s.lost - away.activations} activations in lost or damaged frames; "
-                "samples.parquet has them as dropped"
-            )
+            lost = s.lost - away.activations
+            found.append(RunWarning(warnings.ACTIVATIONS_LOST, entry.index, {"activations": lost}))
         if away.frames:
-            found.append(_without_room(entry.name, away))
+            facts = {"frames": dict(away.frames), "samples": away.samples}
+            found.append(RunWarning(warnings.SPOOL_FULL, entry.index, facts))
         if s.overlaps:
-            found.append(f"lane {entry.name}: {s.overlaps} blocks of samples overlap the one before them")
+            found.append(RunWarning(warnings.BLOCKS_OVERLAP, entry.index, {"blocks": s.overlaps}))
     return found
-
-
-def _without_room(name: str, away: Away) -> str:
-    """No doubt about any count: the histogram has them all."""
-    what = ", ".join(
-        f"{away.samples} samples" if kind == "samples" else f"{frames} frames of {kind}"
-        for kind, frames in sorted(away.frames.items())
-    )
-    return (
-        f"lane {name}: the board had no room for {what} while nobody fetched them; histogram and counts include them, "
-        "their order in time is not known"
-    )
 
 
 def _same_histogram(t: LaneTally) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rtassay.model.errors import CorruptRecording, NewerFormat
+from rtassay.model.errors import CorruptRecording, InputFileError, NewerFormat
 from rtassay.model.manifest import RECORDING_VERSION, Manifest
 from rtassay.store.disk import explain, sha256_of, write_replacing
 from rtassay.store.paths import MANIFEST
@@ -24,7 +24,8 @@ class _Head(msgspec.Struct):
 def load_manifest(path: Path) -> Manifest:
     """The manifest of the recording at `path`.
 
-    Raises CorruptRecording with the place in the JSON that is wrong, and NewerFormat for one of a later version.
+    Raises CorruptRecording with the place in the JSON that is wrong, NewerFormat for one of a later version, and InputFileError for
+    one of an earlier version: no earlier one was released.
     """
     file = path / MANIFEST
     try:
@@ -38,8 +39,14 @@ def load_manifest(path: Path) -> Manifest:
         if head.version > RECORDING_VERSION:
             raise NewerFormat(
                 f"{path} is a recording of version {head.version}",
-                f"this rtassay reads up to version {RECORDING_VERSION}",
+                f"this rtassay reads version {RECORDING_VERSION}",
                 "read it with the rtassay that made it, or a newer one",
+            )
+        if head.version < RECORDING_VERSION:
+            raise InputFileError(
+                f"{path} is a recording of version {head.version}",
+                f"this rtassay reads version {RECORDING_VERSION}; no earlier one was released",
+                "measure again, or import the original file again",
             )
         return msgspec.json.decode(data, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

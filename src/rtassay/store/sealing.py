@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from rtassay.model import failpoints
+from rtassay.model import failpoints, warnings
 from rtassay.model.errors import CorruptRecording
 from rtassay.model.events import End, Event, Facts, Note, Output, Second
-from rtassay.model.manifest import Damage, Manifest, Seal
+from rtassay.model.manifest import Damage, Manifest, RunWarning, Seal
 from rtassay.model.recording import Message
 from rtassay.store import tables
 from rtassay.store.account import summarise
@@ -96,8 +96,8 @@ def _seal(
             reached(f"moved {name}")
         _write_logs(path)
         if telemetry_rows is None and _has_content(path / _TELEMETRY_STREAM):
-            note = f"{_TELEMETRY_STREAM} was not decoded and is kept as it came"
-            manifest = replace(manifest, warnings=(*manifest.warnings, note))
+            kept = RunWarning(warnings.TELEMETRY_NOT_DECODED, facts={"file": _TELEMETRY_STREAM})
+            manifest = replace(manifest, warnings=(*manifest.warnings, kept))
         if finish is not None:
             manifest = finish(manifest, path)
         reached("finished")
@@ -149,7 +149,8 @@ def write_tables(
     reached("decoded")
     manifest = summarise(manifest, collected, damage())
     if samples.clipped_gaps:
-        warning = f"{samples.clipped_gaps} gaps of more than 2^31 activations are cut to that in {tables.SAMPLES}"
+        facts = {"gaps": samples.clipped_gaps, "most": tables.GAP_MOST}
+        warning = RunWarning(warnings.GAPS_CUT, facts=facts)
         manifest = replace(manifest, warnings=(*manifest.warnings, warning))
     tables.write_histogram(
         directory / tables.HISTOGRAM,

@@ -38,6 +38,8 @@ _BUFFERED_ROWS = 8 * GROUP_ROWS
 _TRIAL_ROWS = 2 * PAGE_ROWS
 _ROWS_AT_ONCE = 1 << 16
 _INT32_MAX = 2**31 - 1
+# The most missed or dropped activations behind one sample that the columns hold.
+GAP_MOST = _INT32_MAX
 _SMALL: dict[str, Any] = {"compression": "zstd", "compression_level": 3, "write_page_checksum": True}
 # Metadata of histogram.parquet: where the histogram of a source with a limit ends, per lane.
 LIMITS_KEY = b"rtassay.limits_ns"
@@ -136,9 +138,9 @@ class SamplesWriter:
             self._writer.close()
 
     def _narrow(self, gaps: Any) -> Any:
-        if int(gaps.max()) > _INT32_MAX:
+        if int(gaps.max()) > GAP_MOST:
             self.clipped_gaps += 1
-            gaps = np.minimum(gaps, _INT32_MAX)
+            gaps = np.minimum(gaps, GAP_MOST)
         return gaps.astype(np.int32)
 
     def _flush(self, lane: int, rows: int) -> None:

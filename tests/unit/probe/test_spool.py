@@ -16,6 +16,7 @@ import pytest
 
 from rtassay import store
 from rtassay.boards.binaries import probe_path
+from rtassay.model import warnings
 from rtassay.model.events import Facts, FileContent, Note, Samples
 from rtassay.wire.encode import frame
 from rtassay.wire.stream import StreamParser
@@ -232,7 +233,8 @@ def test_without_room_samples_go_and_every_number_stays(spool: Path, tmp_path: P
     assert held + told == lane.entry.due - lane.entry.truncated
     assert lane.histogram.total == lane.entry.n
     (warning,) = recording.manifest.warnings
-    assert "no room" in warning
+    assert (warning.code, warning.lane) == (warnings.SPOOL_FULL, lane.entry.index)
+    assert warning.facts["samples"] == sum(note["samples"] for note in away)
 
 
 def test_a_file_that_did_not_go_is_not_referred_to(spool: Path, tmp_path: Path) -> None:

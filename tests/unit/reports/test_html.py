@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from test_text_formats import empty_example
 
+from rtassay.model import warnings
 from rtassay.model.findings import CheckResult, Coincidence, Outlier
-from rtassay.model.manifest import MonitorEntry
+from rtassay.model.manifest import MonitorEntry, RunWarning
 from rtassay.model.recording import Series
 from rtassay.reports import details, loads, outliers, svg, view
 from rtassay.reports.html import HtmlReport, embed
@@ -307,7 +308,7 @@ def hostile_example():
         inventory={HOSTILE: HOSTILE},
         tool_versions={HOSTILE: HOSTILE},
         wall_start=HOSTILE,
-        warnings=(HOSTILE,),
+        warnings=(RunWarning(warnings.END_NOT_READ, None, {"error": HOSTILE}), RunWarning(HOSTILE)),
         plan=replace(manifest.plan, command=(HOSTILE,)),
         facts=dict(manifest.facts, fallback=HOSTILE),
         loads=tuple(

@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 
 from rtassay import store
-from rtassay.model.errors import BoardError, CorruptRecording, NewerFormat, UsageError
+from rtassay.model import warnings
+from rtassay.model.errors import BoardError, CorruptRecording, InputFileError, NewerFormat, UsageError
 from rtassay.model.events import End, Facts, FileContent, HistogramPart, Note, Output, Samples
-from rtassay.model.manifest import Manifest, Plan, Source
+from rtassay.model.manifest import Manifest, Plan, RunWarning, Source
 from rtassay.store import sealing
 from rtassay.wire.encode import StreamEncoder
 from rtassay.wire.stream import StreamParser
@@ -152,9 +153,10 @@ def test_lost_block_keeps_its_place_and_is_reported(tmp_path: Path) -> None:
     latency, missed, dropped = everything(path, 0)
     assert len(latency) == 80 and dropped[39] == 3 + 40
     assert len(latency) + sum(missed) + sum(dropped) + lane.first_k == lane.due
-    words = " ".join(sealed.warnings)
-    assert "lane 0: counts of samples disagree: samples 80, HISTOGRAM 120, SECOND 120, END 120" in words
-    assert "40 activations in lost or damaged frames" in words and "lane 1" not in words
+    counts = {"samples": 80, "HISTOGRAM": 120, "SECOND": 120, "END": 120}
+    assert RunWarning(warnings.COUNTS_DIFFER, 0, {"of": "samples", "counts": counts}) in sealed.warnings
+    assert RunWarning(warnings.ACTIVATIONS_LOST, 0, {"activations": 40}) in sealed.warnings
+    assert {warning.lane for warning in sealed.warnings} == {0}
     assert store.open_recording(path).lanes[0].histogram.total == 120  # the more complete one
 
 
@@ -164,7 +166,10 @@ def test_disagreeing_end_is_kept_and_reported(tmp_path: Path) -> None:
     wrong = {**end, "lanes": [{**end["lanes"][0], "n": 119}, end["lanes"][1]]}
     path = record(tmp_path, StreamEncoder().encode_all([*events[:-1], End(wrong)]))
     sealed = store.seal(path)
-    assert sealed.lanes[0].n == 119 and len(sealed.warnings) == 1 and "END 119" in sealed.warnings[0]
+    (warning,) = sealed.warnings
+    assert sealed.lanes[0].n == 119 and (warning.code, warning.lane) == (warnings.COUNTS_DIFFER, 0)
+    assert warning.facts["of"] == "samples" and warning.facts["counts"]["END"] == 119
+    assert store.load_manifest(path).warnings == sealed.warnings
 
 
 def test_differing_histogram_is_reported(tmp_path: Path) -> None:
@@ -173,7 +178,7 @@ def test_differing_histogram_is_reported(tmp_path: Path) -> None:
         if isinstance(e, HistogramPart) and e.lane == 1:
             events[i] = replace(e, lower_ns=np.concatenate([e.lower_ns[:1] - 1, e.lower_ns[1:]]))
     sealed = store.seal(record(tmp_path, StreamEncoder().encode_all(events)))
-    assert sealed.warnings == ("lane 1: the histogram of the samples differs from the HISTOGRAM frames",)
+    assert sealed.warnings == (RunWarning(warnings.HISTOGRAM_DIFFERS, 1),)
 
 
 def test_without_samples(tmp_path: Path) -> None:
@@ -265,7 +270,7 @@ def test_telemetry_nobody_decoded_is_kept(tmp_path: Path) -> None:
     (path / "telemetry.rtw").write_bytes(b"something")
     sealed = store.seal(path)
     assert (path / "telemetry.rtw").read_bytes() == b"something" and "telemetry.rtw" in sealed.seals
-    assert "telemetry.rtw was not decoded" in sealed.warnings[0]
+    assert sealed.warnings == (RunWarning(warnings.TELEMETRY_NOT_DECODED, None, {"file": "telemetry.rtw"}),)
     store.open_recording(path, verify=True)
 
 
@@ -382,11 +387,14 @@ def test_manifest_errors_say_where(sealed: Path, tmp_path: Path) -> None:
     (path / "manifest.json").write_text(text.replace('"n": 120', '"n": "many"', 1))
     with pytest.raises(CorruptRecording, match=r"\$\.lanes\[0\]\.n"):
         store.load_manifest(path)
-    (path / "manifest.json").write_text(text.replace('"version": 1,\n "sealed"', '"version": 7,\n "sealed"', 1))
-    with pytest.raises(NewerFormat, match=r"version 7.*version 1") as caught:
+    (path / "manifest.json").write_text(text.replace('"version": 2,\n "sealed"', '"version": 7,\n "sealed"', 1))
+    with pytest.raises(NewerFormat, match=r"version 7.*version 2") as caught:
         store.open_recording(path)
     assert caught.value.exit_code == 2
-    for broken in ("", "{", text[: len(text) // 2], "[]", '{"schema": "x", "version": 1}', "\x00", "[" * 10**5):
+    (path / "manifest.json").write_text(text.replace('"version": 2,\n "sealed"', '"version": 1,\n "sealed"', 1))
+    with pytest.raises(InputFileError, match=r"version 1.*version 2"):
+        store.open_recording(path)
+    for broken in ("", "{", text[: len(text) // 2], "[]", '{"schema": "x", "version": 2}', "\x00", "[" * 10**5):
         (path / "manifest.json").write_text(broken)
         with pytest.raises(CorruptRecording):
             store.open_recording(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +23,7 @@ from rtassay.analysis.checks.base import (
 )
 from rtassay.analysis.measures import imported
 from rtassay.analysis.missed import due_view
+from rtassay.model import warnings
 from rtassay.model.findings import lane_words
 from rtassay.model.units import NS_PER_MS, NS_PER_S, format_time
 
@@ -141,9 +141,9 @@ def count_mismatch(context: Context) -> Outcome:
     broken = [text for lane in context.accounts for text in _broken(lane, context)]
     doubts = [text for lane in context.accounts for text in _doubts(lane, context)]
     doubts += [
-        text
-        for text in context.manifest.warnings
-        if re.search(r"disagree|differ|mismatch|lost|damaged|overlap", text, re.I)
+        warnings.words(warning, context.manifest.lanes)
+        for warning in context.manifest.warnings
+        if warning.code in warnings.DOUBTS_OF_COUNTS
     ]
     damage = context.manifest.damage
     facts: dict[str, Any] = {"dropped": sum(lane.dropped for lane in context.accounts)}
