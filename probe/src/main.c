@@ -2,10 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "facts.h"
-#include "kinds/kind.h"
-#include "plan.h"
-#include "say.h"
+#include "commands/command.h"
+#include "methods/method.h"
+#include "os/plan.h"
+#include "os/say.h"
+#include "os/version.h"
 
 static void print_words(const struct option_spec *o)
 {
@@ -44,30 +45,42 @@ static void print_option(const struct option_spec *o)
 	printf("\n");
 }
 
-static int print_help(const struct kind *kind)
+static int print_help(const struct command *command)
 {
-	printf("rtprobe %s: %s\n\nusage: rtprobe %s [OPTIONS]%s%s%s\n\n", kind->name, kind->summary, kind->name,
-	       kind->arguments ? " " : "", kind->arguments ? kind->arguments : "", kind->takes_rest ? " -- CMD..." : "");
-	for (const struct option_spec *o = kind->options; o && o->name; o++)
+	printf("rtprobe %s: %s\n\nusage: rtprobe %s [OPTIONS]%s%s%s\n\n", command->name, command->summary, command->name,
+	       command->arguments ? " " : "", command->arguments ? command->arguments : "", command->takes_rest ? " -- CMD..." : "");
+	for (const struct option_spec *o = command->options; o && o->name; o++)
 		print_option(o);
 	return EXIT_DONE;
+}
+
+static void print_summaries(const struct command *const *list)
+{
+	for (; *list; list++)
+		printf("  %-9s %s\n", (*list)->name, (*list)->summary);
 }
 
 static int print_usage(void)
 {
 	printf("rtprobe " RTPROBE_VERSION ": measures wake-up latency on this board\n\nusage: rtprobe COMMAND [OPTIONS]\n\n");
-	for (int i = 0; kinds[i]; i++)
-		printf("  %-9s %s\n", kinds[i]->name, kinds[i]->summary);
+	print_summaries(methods);
+	print_summaries(commands);
 	printf("\nrtprobe COMMAND --help lists the options of a command.\n");
 	return EXIT_DONE;
 }
 
-static const struct kind *find_kind(const char *name)
+static const struct command *find_in(const struct command *const *list, const char *name)
 {
-	for (int i = 0; kinds[i]; i++)
-		if (!strcmp(kinds[i]->name, name))
-			return kinds[i];
-	return NULL;
+	while (*list && strcmp((*list)->name, name))
+		list++;
+	return *list;
+}
+
+static const struct command *find_command(const char *name)
+{
+	const struct command *method = find_in(methods, name);
+
+	return method ? method : find_in(commands, name);
 }
 
 /* --help anywhere before `--` asks for help. */
@@ -81,7 +94,7 @@ static bool asks_help(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	const struct kind *kind;
+	const struct command *command;
 	struct plan plan;
 	int code;
 
@@ -95,15 +108,15 @@ int main(int argc, char **argv)
 		printf("rtprobe " RTPROBE_VERSION "\n");
 		return EXIT_DONE;
 	}
-	kind = find_kind(argv[1]);
-	if (!kind)
+	command = find_command(argv[1]);
+	if (!command)
 		return say_fail(EXIT_USAGE, "there is no command '%s'; `rtprobe --help` lists them", argv[1]);
 	if (asks_help(argc, argv))
-		return print_help(kind);
-	if (plan_parse(&plan, kind, argc, argv))
+		return print_help(command);
+	if (plan_parse(&plan, command, argc, argv))
 		code = say_fail(EXIT_USAGE, "%s", plan.error);
 	else
-		code = kind->run(&plan);
+		code = command->run(&plan);
 	plan_free(&plan);
 	return code;
 }

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kinds/kind.h"
-#include "plan.h"
+#include "os/plan.h"
+#include "os/values.h"
 
 static const char *const colours[] = { "red", "green", NULL };
 static const char *const off[] = { "off", NULL };
@@ -16,8 +16,7 @@ static const struct option_spec options[] = {
 	{ "file", 'o', OPT_TEXT, "FILE", NULL, 0, 0, NULL, false, "a file" },
 	{ 0 },
 };
-static const struct kind kind = { .name = "fuzz", .options = options, .arguments = "X...", .max_arguments = 5, .takes_rest = false };
-const struct kind *const kinds[] = { &kind, NULL };
+static const struct command kind = { .name = "fuzz", .options = options, .arguments = "X...", .max_arguments = 5, .takes_rest = false };
 
 static void check(int condition)
 {

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "hostile_kmsg.h"
-#include "procstat.h"
-#include "say.h"
-#include "targets.h"
+#include "os/procstat.h"
+#include "os/say.h"
+#include "sources/targets.h"
 
 enum { MAX_RECORDS = 64 };
 

@@ -36,7 +36,7 @@ static ssize_t fake_read(int fd, void *to, size_t size)
 
 #define read fake_read
 #define source_kmsg hostile_kmsg
-#include "../src/sources/kmsg.c"
+#include "sources/kmsg.c"
 #undef source_kmsg
 #undef read
 

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "emit.h"
+#include "stream/emit.h"
 #include "tap.h"
 
 static void json_is(struct json *j, const char *expected)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hist.h"
+#include "run/hist.h"
 #include "tap.h"
 
 static uint64_t state = 88172645463325252u;

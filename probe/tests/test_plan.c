@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kinds/kind.h"
-#include "plan.h"
+#include "os/plan.h"
+#include "os/values.h"
 #include "tap.h"
 
 static const char *const colours[] = { "red", "green", NULL };
@@ -23,30 +23,30 @@ static const struct option_spec options[] = {
 };
 static const struct option_spec needy[] = { { "max", 0, OPT_DURATION, "ns", NULL, 1, INT64_MAX, NULL, true, "a limit" }, { 0 } };
 
-static const struct kind plain = { .name = "plain", .options = options };
-static const struct kind words = { .name = "words", .options = options, .arguments = "PATH...", .min_arguments = 1, .max_arguments = 3 };
-static const struct kind guard = { .name = "guard", .options = needy, .takes_rest = true };
+static const struct command plain = { .name = "plain", .options = options };
+static const struct command words = { .name = "words", .options = options, .arguments = "PATH...", .min_arguments = 1, .max_arguments = 3 };
+static const struct command guard = { .name = "guard", .options = needy, .takes_rest = true };
 
 static struct plan plan;
 
-static int parse(const struct kind *kind, const char *line)
+static int parse(const struct command *command, const char *line)
 {
 	static char copy[512], *argv[64];
 	int argc = 0;
 
 	plan_free(&plan);
-	snprintf(copy, sizeof copy, "rtprobe %s %s", kind->name, line);
+	snprintf(copy, sizeof copy, "rtprobe %s %s", command->name, line);
 	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
 		argv[argc++] = word;
 	argv[argc] = NULL;
-	return plan_parse(&plan, kind, argc, argv);
+	return plan_parse(&plan, command, argc, argv);
 }
 
-static void fails(const struct kind *kind, const char *line, const char *expected)
+static void fails(const struct command *command, const char *line, const char *expected)
 {
-	int rc = parse(kind, line);
+	int rc = parse(command, line);
 
-	OK(rc == -1 && strstr(plan.error, expected), "`%s %s` is refused: %s", kind->name, line, rc ? plan.error : "no, accepted");
+	OK(rc == -1 && strstr(plan.error, expected), "`%s %s` is refused: %s", command->name, line, rc ? plan.error : "no, accepted");
 }
 
 static void duration(const char *text, int64_t expected)

@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "ring.h"
+#include "run/ring.h"
 #include "tap.h"
 
 enum { SAMPLES = 2000000 };

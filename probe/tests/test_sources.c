@@ -2,9 +2,9 @@
 #include <stdlib.h>
 
 #include "hostile_kmsg.h"
-#include "procstat.h"
+#include "os/procstat.h"
 #include "tap.h"
-#include "targets.h"
+#include "sources/targets.h"
 
 #define R(text) {text, sizeof text - 1, 0}
 #define E(error) {NULL, 0, error}

@@ -3,8 +3,8 @@
 #include <sys/timex.h>
 #include <time.h>
 
-#include "../facts.h"
-#include "source.h"
+#include "os/clock.h"
+#include "sources/source.h"
 
 static void *clock_open(const char *argument, const struct source_place *place)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "source.h"
+#include "sources/source.h"
 
 /* The kernel's own limit is about 8 kB a record with everything escaped. The first reading takes all that the largest log holds: it may
  * be the only one, and the newest lines come last. */

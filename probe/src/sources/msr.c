@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../facts.h"
-#include "source.h"
+#include "os/cpus.h"
+#include "sources/source.h"
 
 enum { KEPT_OPEN = 64 };
 

@@ -14,9 +14,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../facts.h"
-#include "../procstat.h"
-#include "source.h"
+#include "os/files.h"
+#include "os/procstat.h"
+#include "sources/source.h"
 
 enum { SEARCH_EVERY = 10, NEW_AT_MOST = 1000, KEPT_OPEN = 100, RESET_ON_FORK = 0x40000000, POLICY_DEADLINE = 6 };
 

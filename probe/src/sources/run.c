@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../facts.h"
-#include "../rt.h"
-#include "source.h"
+#include "os/clock.h"
+#include "os/rt.h"
+#include "sources/source.h"
 
 enum { MAX_WORDS = 32 };
 static const int64_t patience_ns = 500000000;

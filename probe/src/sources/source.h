@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "../loop.h"
+#include "run/loop.h"
 
 /* What a source may need of the watch it belongs to. */
 struct source_place {

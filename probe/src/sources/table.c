@@ -2,15 +2,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "source.h"
+#include "sources/source.h"
 
 #define SOURCE(name) extern const struct source_kind source_##name;
-#include "sources.def"
+#include "sources/sources.def"
 #undef SOURCE
 
 const struct source_kind *const source_kinds[] = {
 #define SOURCE(name) &source_##name,
-#include "sources.def"
+#include "sources/sources.def"
 #undef SOURCE
 	NULL,
 };

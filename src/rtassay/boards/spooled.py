@@ -46,7 +46,7 @@ class SpooledProcess:
         self._signals: list[int] = []
         # The board passes on what has a higher number than the one before, which may have come from a host that is gone.
         self._first_signal = time.time_ns()
-        self._let_go = False
+        self._close_stdin = False
         self._ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._words = b""
         self.name = name
@@ -105,9 +105,9 @@ class SpooledProcess:
         return self._words
 
     async def close_stdin(self) -> None:
-        """Let go: the spooler closes the stdin of the guard. Repeated on every new connection until it has ended."""
-        self._let_go = True
-        await self._say("let-go")
+        """The spooler closes the stdin of the guard. Repeated on every new connection until it has ended."""
+        self._close_stdin = True
+        await self._say("close-stdin")
 
     async def signal(self, number: int) -> None:
         self._signals.append(int(number))
@@ -125,8 +125,8 @@ class SpooledProcess:
         """Numbered, so that the board does nothing twice."""
         for number, signal in enumerate(self._signals, self._first_signal):
             await fetcher.write(f"signal {number} {signal}\n".encode())
-        if self._let_go:
-            await fetcher.write(b"let-go\n")
+        if self._close_stdin:
+            await fetcher.write(b"close-stdin\n")
 
     async def _acknowledge(self) -> None:
         now = time.monotonic()

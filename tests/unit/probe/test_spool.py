@@ -144,15 +144,15 @@ def test_a_second_fetcher_takes_the_place_of_the_first(spool: Path) -> None:
         until(lambda: fetcher.exists() and fetcher.stat().st_size > 0)
         with talking(spool) as second:
             assert first.wait(PATIENCE_S) == -signal.SIGKILL
-            say(second, "let-go")
+            say(second, "close-stdin")
             assert second.poll() is None
             second.kill()
     os.kill(pid, signal.SIGKILL)
 
 
-def test_let_go_and_signals_reach_the_command_once(spool: Path, tmp_path: Path) -> None:
+def test_close_stdin_and_signals_reach_the_command_once(spool: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    # The shell's `read` ends with its stdin: that is the let-go an attached guard waits for.
+    # The shell's `read` ends with its stdin: that is what an attached guard waits for.
     start(
         spool,
         "sh",
@@ -165,7 +165,7 @@ def test_let_go_and_signals_reach_the_command_once(spool: Path, tmp_path: Path) 
         for _ in range(3):
             say(fetcher, f"signal 1 {int(signal.SIGUSR1)}")
         until(log.exists)
-        say(fetcher, "let-go")
+        say(fetcher, "close-stdin")
         assert fetcher.wait(PATIENCE_S) == 0
     assert wait_for_end(spool)[0] == 0
     assert log.read_text() == "usr1\n"
@@ -189,7 +189,7 @@ def test_the_guard_loses_its_owner_with_the_spooler(spool: Path) -> None:
         assert lost.stderr is not None and b"is gone" in lost.stderr.read()
 
 
-def test_followers_are_let_go_when_it_ends(spool: Path, tmp_path: Path) -> None:
+def test_followers_lose_their_stdin_when_it_ends(spool: Path, tmp_path: Path) -> None:
     load = tmp_path / "load"
     start(load, RTPROBE, "guard", "--attached", "--wrap", "--max", "60s", "--", "sleep", "50")
     start(spool, "sleep", "0.3", followers=(load, tmp_path / "not there"))

@@ -1,0 +1,251 @@
+/*
+ * rtprobe repeat: runs a command on some CPUs, again and again until its time is over, and counts the rounds. So a program that ends by
+ * itself (hackbench, a compiler) is a load that lasts, and one that never would (a server) ends. A round that fails ends it all:
+ * less load than was asked for must not pass for the load that was asked for.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "os/rt.h"
+#include "os/say.h"
+#include "run/loop.h"
+#include "stream/facts.h"
+
+static const int64_t second_ns = 1000000000;
+static const int64_t grace_ns = 500000000;  /* between SIGTERM and SIGKILL; less than a guard waits before it asks the children itself */
+static const int64_t short_ns = 1000000;    /* no round begins earlier than this after the one before: a command that does nothing forks no storm */
+
+struct repeat {
+	const struct plan *plan;
+	struct loop loop;
+	int64_t end_ns, started_ns;
+	uint64_t rounds;
+	pid_t child; /* 0: none */
+	bool asked;  /* to end */
+	int status;  /* of the last child, or -1 */
+};
+
+static int take_place(const struct plan *plan)
+{
+	const struct cpus *cpus = plan_cpus(plan, "cpus");
+	char list[256];
+
+	if (rt_set_policy(0, SCHED_OTHER, 0))
+		return say_fail(EXIT_BOARD, "cannot leave the real-time policy this was started with");
+	if (cpus && rt_pin(0, cpus))
+		return say_fail(EXIT_USAGE, "--cpus: cannot run on CPUs %s: %s", format_cpus(cpus, list, sizeof list), strerror(errno));
+	return 0;
+}
+
+/* Its stdout becomes stderr: stdout is the stream's. */
+static _Noreturn void become_command(const struct repeat *r, pid_t parent)
+{
+	int null = open("/dev/null", O_RDONLY);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(EXIT_BOARD);
+	setpgid(0, 0);
+	if (null > STDERR_FILENO) {
+		dup2(null, STDIN_FILENO);
+		close(null);
+	}
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	loop_undo_signals(&r->loop);
+	execvp(r->plan->rest[0], r->plan->rest);
+	_exit(say_fail(EXIT_BOARD, "cannot start '%s': %s", r->plan->rest[0], strerror(errno)));
+}
+
+static int start_round(struct repeat *r)
+{
+	pid_t self = getpid();
+
+	r->started_ns = mono_ns();
+	r->child = fork();
+	if (r->child == 0)
+		become_command(r, self);
+	if (r->child < 0) {
+		r->child = 0;
+		return say_fail(EXIT_BOARD, "cannot start '%s': %s", r->plan->rest[0], strerror(errno));
+	}
+	setpgid(r->child, r->child);	/* both do it: whoever is first */
+	return 0;
+}
+
+static void reap(struct repeat *r)
+{
+	siginfo_t info = {0};
+	int status;
+
+	if (!r->child || waitid(P_PID, (id_t)r->child, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid != r->child)
+		return;
+	kill(-r->child, SIGKILL);	/* what the round left behind would pile up; the child's pid is still its own */
+	if (waitpid(r->child, &status, 0) != r->child)
+		return;
+	r->child = 0;
+	r->status = status;
+	if (!r->asked && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		r->rounds++;
+}
+
+static bool failed(const struct repeat *r)
+{
+	return !r->child && r->status >= 0 && !(WIFEXITED(r->status) && WEXITSTATUS(r->status) == 0);
+}
+
+static void ask(struct repeat *r)
+{
+	int64_t until_ns = mono_ns() + grace_ns;
+
+	r->asked = true;
+	if (r->child) {
+		kill(r->child, SIGTERM);	/* programs with workers end them in order */
+		kill(-r->child, SIGCONT);
+	}
+	while (r->child && mono_ns() < until_ns) {
+		nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+		reap(r);
+	}
+	if (!r->child)
+		return;
+	kill(-r->child, SIGKILL);
+	kill(r->child, SIGKILL);
+	while (waitpid(r->child, &r->status, 0) < 0 && errno == EINTR)
+		;
+	r->child = 0;
+}
+
+static void send_facts(struct repeat *r)
+{
+	const struct cpus *cpus = plan_cpus(r->plan, "cpus");
+	struct json j;
+
+	facts_begin(&j, r->plan);
+	json_array(&j, "command_argv");
+	for (int i = 0; i < r->plan->n_rest; i++)
+		json_string(&j, NULL, r->plan->rest[i]);
+	json_end_array(&j);
+	if (cpus)
+		json_cpus(&j, "cpus", cpus);
+	else
+		json_null(&j, "cpus");
+	json_int(&j, "duration_ns", plan_number(r->plan, "duration"));
+	json_bool(&j, "once", plan_flag(r->plan, "once"));
+	json_end_object(&j);
+	outlet_json(&r->loop.out, FRAME_FACTS, &j);
+}
+
+static void report(struct repeat *r)
+{
+	struct json j;
+
+	event_begin(&j, "work");
+	json_string(&j, "kind", "command");
+	json_uint(&j, "operations", r->rounds);
+	json_string(&j, "unit", "rounds");
+	event_send(&r->loop.out, &j);
+}
+
+static void send_end(struct repeat *r, const char *reason, int exit_code)
+{
+	struct rusage all;
+	struct json j;
+
+	getrusage(RUSAGE_CHILDREN, &all);
+	end_begin(&j, reason, exit_code);
+	json_int(&j, "user_ns", (int64_t)all.ru_utime.tv_sec * second_ns + (int64_t)all.ru_utime.tv_usec * 1000);
+	json_int(&j, "system_ns", (int64_t)all.ru_stime.tv_sec * second_ns + (int64_t)all.ru_stime.tv_usec * 1000);
+	json_end_object(&j);
+	outlet_json(&r->loop.out, FRAME_END, &j);
+}
+
+/* Until its time is over, it is asked to end, or a round failed. */
+static const char *supervise(struct repeat *r)
+{
+	int64_t next_ns = mono_ns() + second_ns;
+
+	for (;;) {
+		int64_t until_ns = next_ns < r->end_ns ? next_ns : r->end_ns, now = mono_ns();
+
+		if (!r->child && now >= r->started_ns + short_ns) {
+			if (start_round(r))
+				return "error";
+		} else if (!r->child && r->started_ns + short_ns < until_ns) {
+			until_ns = r->started_ns + short_ns;
+		}
+		loop_wait(&r->loop, until_ns, NULL, 0);
+		if (loop_asked_to_end(&r->loop))
+			return r->loop.stop_signal ? "signal" : "owner";
+		reap(r);
+		if (r->loop.out.error)
+			return "error";
+		if (failed(r) || (!r->child && plan_flag(r->plan, "once")))
+			return "child";
+		now = mono_ns();
+		if (now >= r->end_ns)
+			return "duration";
+		if (now < next_ns)
+			continue;
+		if (outlet_pending(&r->loop.out) < OUTLET_ROOM)
+			report(r);
+		next_ns += ((now - next_ns) / second_ns + 1) * second_ns;
+	}
+}
+
+static int exit_code(const struct repeat *r, const char *reason)
+{
+	if (!strcmp(reason, "error"))
+		return EXIT_BOARD;
+	if (strcmp(reason, "child"))
+		return EXIT_DONE;
+	return WIFEXITED(r->status) ? WEXITSTATUS(r->status) : 128 + WTERMSIG(r->status);
+}
+
+static int repeat_run(const struct plan *plan)
+{
+	struct repeat r = {.plan = plan, .status = -1};
+	const char *reason;
+	int code = take_place(plan);
+
+	if (code)
+		return code;
+	code = loop_open(&r.loop, plan_text(plan, "output"), true, plan_flag(plan, "attached"));
+	if (!code) {
+		r.end_ns = mono_ns() + plan_number(plan, "duration");
+		r.started_ns = mono_ns() - short_ns;
+		send_facts(&r);
+		reason = supervise(&r);
+		ask(&r);
+		report(&r);
+		code = exit_code(&r, reason);
+		send_end(&r, reason, code);
+	}
+	return loop_close(&r.loop, r.end_ns + 60 * second_ns, code);
+}
+
+static const struct option_spec repeat_options[] = {
+	{.name = "cpus", .letter = 'a', .type = OPT_CPUS, .help = "CPUs on which CMD may run (default: as this process)"},
+	{.name = "duration", .letter = 'D', .type = OPT_DURATION, .unit = "ns", .min = 10000000, .max = INT64_C(31622400000000000),
+	 .standard = "60s", .help = "end CMD after this time"},
+	{.name = "once", .type = OPT_FLAG, .help = "one round only: end with CMD, and with its exit code"},
+	{.name = "attached", .type = OPT_FLAG, .help = "end when stdin ends: its other end is the owner's"},
+	{.name = "output", .letter = 'o', .type = OPT_TEXT, .unit = "FILE", .help = "where the stream goes instead of stdout"},
+	{0},
+};
+
+const struct command command_repeat = {
+	.name = "repeat",
+	.summary = "runs CMD again and again as a load, on chosen CPUs, and counts the rounds",
+	.takes_rest = true,
+	.options = repeat_options,
+	.run = repeat_run,
+};

@@ -1,0 +1,45 @@
+/*
+ * Waiting for children without doing it at a real-time priority. Whoever reaps a process makes the kernel drop its entries in /proc,
+ * and where another thread is just dropping one of them the kernel tries again until that one is done (release_task, d_invalidate). The
+ * last thread of a program wakes its parent in the middle of exactly that: a guard that reaps at priority 99 on the CPU of a measuring
+ * lane then keeps this lane from its last few microseconds for minutes, and itself with it. So the guard only looks (WNOWAIT), and a
+ * thread of the ordinary policy reaps. docs/decisions/2026-11-22-who-reaps.md has the measurement.
+ */
+#ifndef RTPROBE_REAPER_H
+#define RTPROBE_REAPER_H
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct reaper {
+	int fd;               /* readable once there is no child left */
+	pid_t kept;           /* a child that is not reaped before reaper_release; 0: none */
+	_Atomic bool childless;
+	sem_t begin, release;
+	pthread_t thread; /* joinable, never joined: so it can be spoken to when it has ended already */
+};
+
+/* How a child ended, and the CPU time of it and of all it waited for. */
+struct ended {
+	int status; /* as of waitpid */
+	int64_t user_ns, system_ns;
+};
+
+/* True if this child has ended. It stays to be reaped. */
+bool reaper_look(pid_t pid, struct ended *end);
+
+/* Makes the thread, which does nothing yet: before there is a child, so that a board without room for it is told in time. 0 or errno. */
+int reaper_prepare(struct reaper *r);
+/* From now on it reaps whatever ends, `kept` last, until there is no child left. */
+void reaper_begin(struct reaper *r, pid_t kept);
+void reaper_release(struct reaper *r);
+/* Up to `ms`; true if no child is left. */
+bool reaper_wait(const struct reaper *r, int ms);
+/* When no more is waited for: a process cannot end before all its threads ran to their end, so this one gets our own priority. */
+void reaper_raise_priority(const struct reaper *r);
+
+#endif

@@ -1,0 +1,161 @@
+/*
+ * CPU time of a tree of processes. What has ended is in the account of the process that waited for it: of another one in the tree, or
+ * of the guard, which as subreaper waits for all that nobody else waits for. So the sum over tree and guard is whole, if everything is
+ * read in one moment. It is not: but read from the root down, a process that is waited for meanwhile is missed once and never
+ * counted twice, so that the largest sum so far is never more than the truth. (What ends under a parent that ignores SIGCHLD is in
+ * nobody's account: the kernel drops it.)
+ */
+#include "guard/usage.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "guard/family.h"
+#include "os/clock.h"
+#include "os/files.h"
+#include "os/procstat.h"
+#include "os/rt.h"
+
+enum { SECOND_NS = 1000000000, RESET_ON_FORK = 0x40000000, POLICY_DEADLINE = 6 };
+
+struct member {
+	pid_t pid;
+	unsigned depth;
+};
+
+static int by_pid(const void *a, const void *b)
+{
+	pid_t x = ((const struct relative *)a)->pid, y = ((const struct relative *)b)->pid;
+
+	return (x > y) - (x < y);
+}
+
+static int by_depth(const void *a, const void *b)
+{
+	unsigned x = ((const struct member *)a)->depth, y = ((const struct member *)b)->depth;
+
+	return (x > y) - (x < y);
+}
+
+static unsigned depth_below(const struct family *f, const struct relative *r, pid_t root)
+{
+	unsigned depth = 1;
+
+	for (; r && r->ppid != root && depth <= f->n; depth++) {
+		struct relative key = {.pid = r->ppid};
+
+		r = bsearch(&key, f->all, f->n, sizeof *f->all, by_pid);
+	}
+	return depth;
+}
+
+static bool is_real_time(pid_t tid)
+{
+	long policy = syscall(SYS_sched_getscheduler, tid);
+
+	policy = policy < 0 ? SCHED_OTHER : policy & ~RESET_ON_FORK;
+	return policy == SCHED_FIFO || policy == SCHED_RR || policy == POLICY_DEADLINE;
+}
+
+static uint64_t real_time_threads(pid_t pid)
+{
+	char path[40];
+	struct dirent *entry;
+	uint64_t n = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir)) != NULL)
+		n += entry->d_name[0] != '.' && is_real_time((pid_t)atoi(entry->d_name));
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+/* Ticks of a process and of those it waited for; adds it to the counts unless it is a zombie or the guard. */
+static unsigned long long account(struct usage *u, pid_t pid, bool counts)
+{
+	char path[40], text[1024];
+	const char *after;
+	unsigned long long threads;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	after = read_small(path, text, sizeof text) > 0 ? stat_after_name(text) : NULL;
+	if (!after)
+		return 0;
+	if (!counts)	/* the guard's own time is not the command's */
+		return stat_field(after, 16) + stat_field(after, 17);
+	threads = stat_field(after, 20);
+	if (after[0] == ' ' && !strchr("ZXx", after[1])) {
+		u->processes++;
+		u->threads += threads;
+		u->real_time += threads > 1 ? real_time_threads(pid) : is_real_time(pid);
+	}
+	return stat_field(after, 14) + stat_field(after, 15) + stat_field(after, 16) + stat_field(after, 17);
+}
+
+static bool look(struct family *f, pid_t guard, struct usage *u)
+{
+	const int64_t tick_ns = SECOND_NS / sysconf(_SC_CLK_TCK);
+	struct member *members;
+	unsigned long long ticks;
+	size_t n = 0;
+
+	*u = (struct usage){.mono_ns = mono_ns()};
+	family_look(f, guard);
+	members = f->blind ? NULL : malloc((f->n + 1) * sizeof *members);
+	if (!members)
+		return false;
+	for (size_t i = 0; i < f->n; i++)
+		if (f->all[i].ours == 1)
+			members[n++] = (struct member){.pid = f->all[i].pid, .depth = depth_below(f, &f->all[i], guard)};
+	qsort(members, n, sizeof *members, by_depth);
+	ticks = account(u, guard, false);
+	for (size_t i = 0; i < n; i++)
+		ticks += account(u, members[i].pid, true);
+	free(members);
+	u->cpu_ns = (int64_t)ticks * tick_ns;
+	return true;
+}
+
+/* The command may have been given other CPUs since it started, by taskset for example. */
+static void follow(pid_t child)
+{
+	struct obtained theirs = rt_look(child);
+
+	if (theirs.known)
+		rt_pin(0, &theirs.affinity);
+}
+
+void usage_watch(int fd, pid_t guard, const _Atomic int *child)
+{
+	int64_t due_ns = mono_ns(), most_ns = 0;
+	struct family family = {0};
+	struct usage u;
+
+	if (rt_choose_sleep())
+		_exit(0);	/* without a sleep there is no once a second */
+	for (;;) {
+		due_ns += SECOND_NS;
+		if (due_ns < mono_ns())
+			due_ns = mono_ns();	/* starved by the load: no burst afterwards */
+		while (rt_sleep_until(due_ns))
+			;
+		if (!atomic_load(child))
+			continue;
+		follow(*child);
+		if (!look(&family, guard, &u))
+			continue;
+		if (u.cpu_ns < most_ns)
+			u.cpu_ns = most_ns;
+		most_ns = u.cpu_ns;
+		if (write(fd, &u, sizeof u) != (ssize_t)sizeof u)
+			_exit(0);	/* the guard ended */
+	}
+}

@@ -1,0 +1,38 @@
+/* Real-time threads: asking the kernel, and looking at what it gave. System calls are raw where musl answers ENOSYS. */
+#ifndef RTPROBE_RT_H
+#define RTPROBE_RT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "os/cpus.h"
+
+struct obtained {
+	bool known; /* the kernel answered */
+	int policy, priority;
+	bool reset_on_fork;
+	struct cpus affinity;
+};
+
+struct task_counts { /* -1: not known */
+	int64_t migrations, minor_faults, major_faults, voluntary_switches, involuntary_switches;
+};
+
+pid_t rt_tid(void);
+int rt_set_policy(pid_t tid, int policy, int priority);     /* 0 or errno */
+int rt_pin(pid_t tid, const struct cpus *set);              /* 0 or errno */
+struct obtained rt_look(pid_t tid);
+struct task_counts rt_counts(pid_t tid);
+int64_t rt_cpu_ns(pid_t tid);                               /* of a thread of this process; -1: not known */
+const char *rt_policy_name(int policy);
+
+/* Sleeps on CLOCK_MONOTONIC; 0, or errno (EINTR: a signal came). rt_choose_sleep first, once, before any thread: 0, or the
+ * errno with which every sleep would fail, and a lane would spin and call that measuring. */
+int rt_choose_sleep(void);
+int rt_sleep_until(int64_t ns);
+
+/* Holds /dev/cpu_dma_latency at `us` until the process ends. The fd, or -1 and errno. */
+int rt_hold_dma_latency(int32_t us);
+
+#endif

@@ -1,0 +1,6 @@
+#ifndef RTPROBE_VERSION_H
+#define RTPROBE_VERSION_H
+
+#define RTPROBE_VERSION "0.1.0"
+
+#endif

@@ -1,0 +1,307 @@
+#include "run/lane.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+
+enum { STACK_BYTES = 256 * 1024, STACK_TOUCHED = 32 * 1024, LEAD_NS = 20000000 };
+
+bool run_stop(struct run *run, enum stop_reason reason, int64_t at_ns)
+{
+	const uint64_t one = 1;
+
+	if (atomic_exchange(&run->stop_claim, 1))
+		return false;
+	run->close_ns = at_ns;
+	run->stop_reason = reason;
+	atomic_store_explicit(&run->stop, 1, memory_order_release);
+	if (write(run->wake_fd, &one, sizeof one) < 0)
+		return true; /* the supervisor looks once a second anyway */
+	return true;
+}
+
+struct lane_stats lane_look(const struct lane *lane)
+{
+	struct lane_stats copy;
+	uint32_t before;
+
+	do { /* torn only if the lane published twice meanwhile */
+		before = atomic_load_explicit(&lane->published, memory_order_acquire);
+		copy = lane->stats[before & 1];
+		atomic_thread_fence(memory_order_acquire);
+	} while (before != atomic_load_explicit(&lane->published, memory_order_relaxed));
+	return copy;
+}
+
+uint64_t lane_due(const struct lane *lane, int64_t closed_ns)
+{
+	uint64_t due;
+
+	if (closed_ns < lane->first_due_ns)
+		return 0;
+	due = (uint64_t)(closed_ns - lane->first_due_ns) / (uint64_t)lane->run->interval_ns + 1;
+	return due < lane->limit ? due : lane->limit;
+}
+
+int64_t lane_closed_ns(const struct lane *lane, const struct lane_stats *stats)
+{
+	const struct run *run = lane->run;
+
+	if (run->count && stats->count >= run->count) /* it ended with its last sample, whose missed count was cut to 0 */
+		return lane->first_due_ns + (int64_t)(stats->next_k - 1) * run->interval_ns;
+	return atomic_load_explicit(&run->stop, memory_order_acquire) ? run->close_ns : run->planned_end_ns;
+}
+
+/* --- the loop and its three rare cases --- */
+
+/* Was this activation due only after the run was told to stop (or the lane closed)? */
+static bool told_to_stop(const struct lane *lane, int64_t due_ns)
+{
+	return atomic_load_explicit(&lane->state, memory_order_relaxed) != LANE_RUNNING || due_ns > lane->run->close_ns;
+}
+
+/* Activations that were due while this one was late, as far as the run reaches. */
+static uint64_t count_missed(struct lane *lane, uint64_t k, int64_t late_ns, bool last)
+{
+	struct run *run = lane->run;
+	uint64_t missed = (uint64_t)late_ns / (uint64_t)run->interval_ns, most = lane->limit - 1 - k;
+
+	if (atomic_load_explicit(&run->stop, memory_order_acquire))
+		most = lane_due(lane, run->close_ns) - 1 - k;
+	if (last)
+		most = 0;
+	if (missed <= most)
+		return missed;
+	lane->clip_k = k;
+	lane->clip_latency_ns = late_ns;
+	lane->clip_missed = most;
+	atomic_store_explicit(&lane->clipped, 1, memory_order_release);
+	return most;
+}
+
+static void hit_break(struct lane *lane, uint64_t k, int64_t late_ns, int64_t now_ns)
+{
+	struct run *run = lane->run;
+	char mark[96];
+	int length;
+
+	if (atomic_load_explicit(&run->stop_claim, memory_order_relaxed) || atomic_exchange(&run->break_claim, 1))
+		return; /* one hit ends the run, and the mark in the trace is its own */
+	if (run->marker_fd >= 0) {
+		length = snprintf(mark, sizeof mark, "rtprobe: cpu %d late %lld ns\n", lane->cpu, (long long)late_ns);
+		if (write(run->marker_fd, mark, (size_t)length) < 0 || write(run->tracing_fd, "0", 1) < 0)
+			run->break_errno = errno;
+	}
+	if (!run_stop(run, STOP_BREAK, now_ns))
+		return;
+	run->break_k = k;
+	run->break_latency_ns = late_ns;
+	run->break_at_ns = now_ns;
+	run->break_lane = lane->index; /* read only when this lane has ended */
+}
+
+static void publish(struct lane *lane, const struct lane_stats *stats)
+{
+	uint32_t next = atomic_load_explicit(&lane->published, memory_order_relaxed) + 1;
+
+	lane->stats[next & 1] = *stats;
+	atomic_store_explicit(&lane->published, next, memory_order_release);
+}
+
+static void measure(struct lane *lane)
+{
+	struct run *run = lane->run;
+	const int64_t interval = run->interval_ns, deadline = run->deadline_ns ? run->deadline_ns : INT64_MAX;
+	const int64_t break_at = run->break_ns ? run->break_ns : INT64_MAX;
+	const uint64_t want = run->count ? run->count : UINT64_MAX;
+	struct lane_stats s = lane->stats[0];
+
+	while (s.next_k < lane->limit && s.count < want) {
+		const uint64_t k = s.next_k;
+		const int64_t due = lane->first_due_ns + (int64_t)k * interval;
+		const int error = rt_sleep_until(due);
+		const int64_t now = mono_ns(), late = now - due;
+
+		if (atomic_load_explicit(&run->stop, memory_order_acquire) && told_to_stop(lane, due))
+			break;
+		if (error && late < 0)
+			continue; /* woken by a signal, not by the timer */
+		if (late >= break_at)
+			hit_break(lane, k, late, now);
+		s.count++;
+		s.next_k = k + 1;
+		if (late >= interval) {
+			const uint64_t missed = count_missed(lane, k, late, s.count == want);
+
+			s.missed += missed;
+			s.next_k += missed;
+		}
+		s.last_ns = late;
+		s.sum_ns += late;
+		s.min_ns = late < s.min_ns ? late : s.min_ns;
+		s.max_ns = late > s.max_ns ? late : s.max_ns;
+		s.exceedances += late >= deadline;
+		if (ring_full(&lane->ring)) {
+			s.dropped++;
+			publish(lane, &s);
+			continue;
+		}
+		publish(lane, &s);
+		ring_put(&lane->ring, (uint32_t)k, (uint32_t)s.dropped, late);
+	}
+}
+
+/* --- the thread around it --- */
+
+static void wait_for(_Atomic int *word, int value)
+{
+	while (atomic_load_explicit(word, memory_order_acquire) == value)
+		syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+/* Touches the stack that the loop will use, so that it need not fault then. */
+static int touch_stack(bool lock)
+{
+	volatile char stack[STACK_TOUCHED];
+
+	for (size_t i = 0; i < sizeof stack; i += 1024)
+		stack[i] = 0;
+	return lock && mlock((const void *)stack, sizeof stack) ? errno : 0;
+}
+
+static int take_policy(struct lane *lane)
+{
+	struct run *run = lane->run;
+	struct rlimit limit;
+
+	/* A limit may be given as the hard one only. It is the process's, so each lane sets the same. */
+	if (!getrlimit(RLIMIT_RTPRIO, &limit) && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_RTPRIO, &limit);
+	}
+	lane->got_policy = run->policy;
+	lane->got_priority = run->policy == SCHED_OTHER ? 0 : run->priority;
+	lane->refused = rt_set_policy(0, lane->got_policy, lane->got_priority);
+	if (!lane->refused)
+		return 0;
+	if (!run->fallback)
+		return -1;
+	/* The best that is to be had: the priority the limit allows, else none. */
+	if (!getrlimit(RLIMIT_RTPRIO, &limit) && limit.rlim_cur > 0 && limit.rlim_cur < (rlim_t)run->priority &&
+	    !rt_set_policy(0, run->policy, (int)limit.rlim_cur)) {
+		lane->got_priority = (int)limit.rlim_cur;
+		return 0;
+	}
+	lane->got_policy = SCHED_OTHER;
+	lane->got_priority = 0;
+	return 0;
+}
+
+/* The last lane to come sets the grid: it is real-time, so no load can come between the choice and the first sleep. */
+static void rendezvous(struct run *run)
+{
+	if (atomic_fetch_add(&run->arrived, 1) + 1 < run->n_lanes) {
+		wait_for(&run->started, 0);
+		return;
+	}
+	run->origin_ns = mono_ns() + LEAD_NS;
+	run->planned_end_ns = run->duration_ns ? run->origin_ns + run->duration_ns - 1 : 0;
+	for (int i = 0; i < run->n_lanes; i++) {
+		struct lane *lane = &run->lanes[i];
+
+		lane->first_due_ns = run->origin_ns + (run->aligned ? 0 : run->interval_ns * i / run->n_lanes);
+		lane->limit = UINT64_MAX;
+		if (run->duration_ns)
+			lane->limit = lane_due(lane, run->planned_end_ns);
+	}
+	atomic_store_explicit(&run->started, 1, memory_order_release);
+	syscall(SYS_futex, &run->started, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static void note_counts(struct lane *lane)
+{
+	struct rusage usage;
+
+	lane->counts_at_start = (struct task_counts){ lane->counts_at_start.migrations, -1, -1, -1, -1 };
+	if (getrusage(RUSAGE_THREAD, &usage))
+		return;
+	lane->counts_at_start.minor_faults = usage.ru_minflt;
+	lane->counts_at_start.major_faults = usage.ru_majflt;
+	lane->counts_at_start.voluntary_switches = usage.ru_nvcsw;
+	lane->counts_at_start.involuntary_switches = usage.ru_nivcsw;
+}
+
+static void run_lane(struct lane *lane)
+{
+	int running = LANE_RUNNING;
+	const uint64_t one = 1;
+
+	rendezvous(lane->run);
+	note_counts(lane);
+	atomic_store(&lane->state, LANE_RUNNING);
+	measure(lane);
+	if (!atomic_compare_exchange_strong(&lane->state, &running, LANE_ENDED))
+		atomic_store(&lane->state, LANE_LEFT);
+	if (write(lane->run->wake_fd, &one, sizeof one) < 0)
+		return; /* the supervisor looks by itself, too */
+}
+
+static void *lane_thread(void *argument)
+{
+	struct lane *lane = argument;
+	struct cpus only = { 0 };
+	sigset_t wake;
+
+	lane->tid = rt_tid();
+	prctl(PR_SET_NAME, "rtprobe-lane");
+	sigemptyset(&wake);
+	sigaddset(&wake, lane->run->wake_signal);
+	pthread_sigmask(SIG_UNBLOCK, &wake, NULL);
+	prctl(PR_SET_TIMERSLACK, 1);
+	lane->lock_refused = touch_stack(lane->run->lock_stacks);
+	cpus_add(&only, lane->cpu);
+	lane->pin_refused = rt_pin(0, &only);
+	if (lane->pin_refused || take_policy(lane)) {
+		atomic_store_explicit(&lane->state, LANE_REFUSED, memory_order_release);
+		return NULL;
+	}
+	atomic_store_explicit(&lane->state, LANE_READY, memory_order_release);
+	wait_for(&lane->run->start, 0);
+	if (atomic_load_explicit(&lane->run->start, memory_order_acquire) == 1)
+		run_lane(lane);
+	/* Stays to be looked at: the supervisor ends the process. */
+	for (;;)
+		syscall(SYS_ppoll, NULL, 0, NULL, NULL, 8);
+	return NULL;
+}
+
+void lanes_wake(struct run *run)
+{
+	syscall(SYS_futex, &run->start, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+int lane_start(struct lane *lane)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	int error;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	lane->stats[0] = lane->stats[1] = (struct lane_stats){ .min_ns = INT64_MAX, .max_ns = INT64_MIN };
+	error = pthread_create(&thread, &attributes, lane_thread, lane);
+	pthread_attr_destroy(&attributes);
+	return error;
+}

@@ -1,0 +1,66 @@
+/* One `rtprobe cyclic` from start to end: what was asked, what was obtained, who runs. */
+#ifndef RTPROBE_SESSION_H
+#define RTPROBE_SESSION_H
+
+#include "os/clock.h"
+#include "os/plan.h"
+#include "os/rt.h"
+#include "run/lane.h"
+#include "run/writer.h"
+
+enum { REASON_TEXT = 400 };
+
+/* trace.c: ftrace around --break-above */
+struct trace {
+	const char *root; /* tracefs */
+	char error[REASON_TEXT];
+	bool was_on;
+};
+
+struct session {
+	const struct plan *plan;
+	struct run run;
+	struct writer writer;
+
+	struct cpus allowed, measured, housekeeping; /* as found; lanes; writer and main */
+	uint64_t ring_samples;
+	int64_t spill_per_second;
+	bool mlock_wanted, mlocked, attached, text;
+	char mlock_error[REASON_TEXT], fallback[REASON_TEXT], dma_error[REASON_TEXT];
+	int64_t dma_latency_us; /* held; -1: not */
+	int64_t timer_slack_ns;
+	struct clock_facts clock;
+	pid_t main_tid, parent;
+	int signal_fd, stop_signal;
+	int out_fd;
+	struct obtained main_obtained;
+	int64_t main_cpu_start_ns;
+
+	struct trace trace;
+
+	int64_t *moved_ns; /* a lane each: when it was moved, 0: never */
+	struct cpus *moved_to;
+};
+
+/* supervise.c: from the first due time to END; returns the exit code */
+int supervise(struct session *s);
+
+/* trace.c */
+void trace_open(struct trace *t, struct run *run);
+/* Copies the trace to a new file beside `output` (NULL: in the temporary directory) and switches tracing on again if it was on.
+ * The path (static), or NULL with t->error. */
+const char *trace_keep(struct trace *t, struct run *run, const char *output);
+
+/* report.c */
+void report_facts(struct session *s);
+void report_event(struct session *s, const char *name, int lane, int64_t at_ns);
+void report_signal(struct session *s, int number, int64_t at_ns);
+void report_moved(struct session *s, int lane);
+void report_break(struct session *s, const char *trace, const char *trace_error);
+void report_end(struct session *s, const char *reason, int exit_code);
+
+/* text.c: rows for people on `fd` (a terminal is redrawn in place) */
+void text_rows(const struct session *s, int fd, bool redraw);
+void text_summary(const struct session *s, int fd, const char *reason);
+
+#endif

@@ -1,0 +1,49 @@
+/* What becomes of a lane's samples: histogram, one-second rollups, spill, blocks of the full stream (STREAM.md). Writer thread only. */
+#ifndef RTPROBE_SINK_H
+#define RTPROBE_SINK_H
+
+#include "stream/emit.h"
+#include "run/hist.h"
+#include "run/lane.h"
+
+enum { SINK_BLOCK = 16384, SINK_MARKS = 1024, SINK_SPILL = 1024 };
+
+struct sink {
+	struct lane *lane;
+	struct emit *emit;
+	struct hist hist;
+	bool keep_samples;
+	uint64_t spill_per_second;
+
+	uint64_t next_k, n, missed, dropped; /* so far */
+	int64_t max_ns;
+
+	struct { /* the second being filled */
+		uint64_t number, end_k, n, missed, dropped, exceedances, spilled;
+		int64_t min_ns, max_ns, sum_ns;
+	} second;
+
+	struct { /* SAMPLES */
+		uint64_t first_k;
+		uint32_t count, marks;
+		unsigned char *latency, *mark;
+	} block;
+
+	int64_t spill_above_ns; /* L > this is spilled */
+	struct {
+		uint32_t count;
+		uint64_t suppressed;
+		unsigned char *entry;
+	} spill;
+	uint64_t spilled, suppressed; /* whole run */
+	struct lane_stats last;       /* as sink_finish was given it: END speaks of the same moment */
+};
+
+int sink_open(struct sink *s, struct lane *lane, struct emit *emit, bool keep_samples, uint64_t spill_per_second); /* 0 or -1 */
+void sink_take(struct sink *s, const struct ring_slot *slot);
+void sink_flush(struct sink *s);     /* pending SAMPLES and SPILL to frames */
+void sink_histogram(struct sink *s); /* counts since the last time to frames */
+/* The last words: what the lane counted that never came through the ring, the open second, the histogram. */
+void sink_finish(struct sink *s, const struct lane_stats *stats);
+
+#endif

@@ -1,0 +1,274 @@
+/* The supervisor: a thread of the writer's policy that waits for the end, makes sure that there is one, and writes the last words. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "os/say.h"
+#include "run/session.h"
+
+/* Grace is counted in wake-ups, not on the clock: a process that was stopped as a whole is not taken for starved lanes. */
+enum { TICK_MS = 25, GRACE_TICKS = 20, MOVED_TICKS = 40, WRITER_TICKS = 400, WRITER_TICKS_OWNERLESS = 40, ROW_MS = 500 };
+
+static void ask_stop(struct session *s, enum stop_reason reason, int signal)
+{
+	if (run_stop(&s->run, reason, mono_ns()))
+		s->stop_signal = signal;
+}
+
+static void read_signal(struct session *s)
+{
+	struct signalfd_siginfo info;
+
+	if (read(s->signal_fd, &info, sizeof info) != (ssize_t)sizeof info)
+		return;
+	if (info.ssi_signo != SIGUSR2) {
+		ask_stop(s, STOP_SIGNAL, (int)info.ssi_signo);
+	} else if (getppid() != s->parent) { /* also sent when only the parent's thread that started us ends */
+		ask_stop(s, STOP_OWNER, 0);
+	}
+}
+
+static void read_stdin(struct session *s)
+{
+	char ignored[512];
+	ssize_t got = read(STDIN_FILENO, ignored, sizeof ignored);
+
+	if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
+		ask_stop(s, STOP_OWNER, 0);
+}
+
+/* Waits for something to happen, at most `ms`. */
+static void wait_events(struct session *s, int ms)
+{
+	struct pollfd fds[3] = {
+		{ .fd = s->signal_fd, .events = POLLIN },
+		{ .fd = s->run.wake_fd, .events = POLLIN },
+		{ .fd = s->attached && s->run.stop_reason != STOP_OWNER ? STDIN_FILENO : -1, .events = POLLIN },
+	};
+	uint64_t woken;
+
+	if (poll(fds, 3, ms) <= 0)
+		return;
+	if (fds[0].revents)
+		read_signal(s);
+	if (fds[1].revents && read(s->run.wake_fd, &woken, sizeof woken) < 0)
+		return;
+	if (fds[2].revents)
+		read_stdin(s);
+}
+
+static bool lane_ended(const struct lane *lane)
+{
+	int state = atomic_load_explicit(&lane->state, memory_order_acquire);
+
+	return state == LANE_ENDED || state == LANE_LEFT;
+}
+
+static bool all_ended(const struct run *run)
+{
+	for (int i = 0; i < run->n_lanes; i++)
+		if (!lane_ended(&run->lanes[i]))
+			return false;
+	return true;
+}
+
+static void kick_lanes(const struct run *run)
+{
+	for (int i = 0; i < run->n_lanes; i++)
+		if (!lane_ended(&run->lanes[i]))
+			syscall(SYS_tgkill, getpid(), run->lanes[i].tid, run->wake_signal);
+}
+
+/* Ticks until all lanes ended; false when the ticks are over. */
+static bool wait_lanes(struct session *s, int ticks)
+{
+	while (!all_ended(&s->run) && ticks--) {
+		if (atomic_load(&s->run.stop))
+			kick_lanes(&s->run);
+		wait_events(s, TICK_MS);
+	}
+	return all_ended(&s->run);
+}
+
+static void wait_end(struct session *s)
+{
+	const struct run *run = &s->run;
+	/* By count a lane may take longer, for what it missed, but not for ever. */
+	const int64_t end = run->duration_ns ? run->planned_end_ns
+					     : run->origin_ns + 2 * (int64_t)run->count * run->interval_ns + INT64_C(5000000000);
+	const bool terminal = s->text && isatty(STDOUT_FILENO);
+	const int rows_ms = terminal ? ROW_MS : 10 * ROW_MS;
+	int64_t rows_at = mono_ns() + (terminal ? 0 : (int64_t)rows_ms * 1000000);
+	bool redraw = false;
+
+	for (;;) {
+		int64_t now = mono_ns(), left = (end - now) / 1000000 + 1;
+
+		if (s->attached && getppid() != s->parent) /* the signal for this may have come too early to be seen */
+			ask_stop(s, STOP_OWNER, 0);
+		if (atomic_load_explicit(&run->stop, memory_order_acquire) || now > end || all_ended(run))
+			return;
+		if (s->text && now >= rows_at) {
+			text_rows(s, STDOUT_FILENO, redraw);
+			redraw = terminal;
+			rows_at = now + (int64_t)rows_ms * 1000000;
+		}
+		if (s->text && left > (rows_at - now) / 1000000 + 1)
+			left = (rows_at - now) / 1000000 + 1;
+		wait_events(s, left < 1000 ? (int)left : 1000);
+	}
+}
+
+/* Lanes that something above them keeps from running: closed first, so that they record nothing any more, then moved to where they can
+ * come to their end. */
+static void end_starved(struct session *s)
+{
+	struct run *run = &s->run;
+
+	run_stop(run, STOP_TIME, run->planned_end_ns ? run->planned_end_ns : mono_ns());
+	for (int i = 0; i < run->n_lanes; i++) {
+		struct cpus to = s->allowed;
+		int running = LANE_RUNNING;
+
+		if (!atomic_compare_exchange_strong(&run->lanes[i].state, &running, LANE_CLOSED))
+			continue;
+		to.bits[run->lanes[i].cpu / 64] &= ~(UINT64_C(1) << (run->lanes[i].cpu % 64));
+		if (cpus_count(&to) && !rt_pin(run->lanes[i].tid, &to)) {
+			s->moved_ns[i] = mono_ns();
+			s->moved_to[i] = to;
+		}
+	}
+	wait_lanes(s, MOVED_TICKS);
+}
+
+/* The writer has the rings' rest to write. It gets time as long as it gets on; a reader that does not read any more ends it. */
+static bool wait_writer(struct session *s)
+{
+	struct writer *w = &s->writer;
+	const int limit = s->run.stop_reason == STOP_OWNER ? WRITER_TICKS_OWNERLESS : WRITER_TICKS;
+	const int signal_before = s->stop_signal;
+	uint32_t beats = atomic_load(&w->beats);
+	int ticks = 0;
+
+	writer_finish(w);
+	while (!atomic_load_explicit(&w->done, memory_order_acquire)) {
+		struct pollfd again = { .fd = s->signal_fd, .events = POLLIN };
+
+		if (poll(&again, 1, ticks < 4 ? 2 : TICK_MS) > 0 && signal_before)
+			return false; /* asked twice: at once */
+		if (again.revents)
+			read_signal(s);
+		if (atomic_load(&w->beats) != beats) {
+			beats = atomic_load(&w->beats);
+			ticks = 0;
+		} else if (++ticks == limit / 2) {
+			rt_pin(w->tid, &s->allowed); /* it may be the one who is starved */
+		} else if (ticks >= limit) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void report_events(struct session *s)
+{
+	const struct run *run = &s->run;
+	const enum stop_reason why = atomic_load(&run->stop) ? run->stop_reason : STOP_NONE;
+
+	if (why == STOP_SIGNAL)
+		report_signal(s, s->stop_signal, run->close_ns);
+	if (why == STOP_OWNER)
+		report_event(s, "owner_gone", -1, run->close_ns);
+	for (int i = 0; i < run->n_lanes; i++) {
+		if (s->moved_ns[i])
+			report_moved(s, i);
+		if (!lane_ended(&run->lanes[i]))
+			report_event(s, "lane_abandoned", i, mono_ns());
+	}
+	if (why == STOP_BREAK) {
+		const char *kept = trace_keep(&s->trace, &s->run, plan_text(s->plan, "output"));
+
+		report_break(s, kept, *s->trace.error ? s->trace.error : NULL);
+		say_note("CPU %d was %.1f us late, above --break-above %.1f us; %s%s", run->lanes[run->break_lane].cpu,
+			 (double)run->break_latency_ns / 1e3, (double)run->break_ns / 1e3, kept ? "the trace is in " : "no trace: ",
+			 kept ? kept : s->trace.error);
+	}
+}
+
+static int write_error(const struct session *s, int error)
+{
+	if (error == EPIPE)
+		return say_fail(EXIT_BOARD, "the reader of the stream went away (%s)", strerror(error));
+	return say_fail(EXIT_BOARD, "the stream could not be written: %s%s", strerror(error),
+			error == ENOSPC && s->writer.keep_samples ? "; free some space, or keep less with --no-samples" : "");
+}
+
+/* Reason and exit code of a run that came to its end. */
+static int judge(struct session *s, const char **reason)
+{
+	const struct run *run = &s->run;
+
+	*reason = "duration";
+	switch (atomic_load(&run->stop) ? run->stop_reason : STOP_NONE) {
+	case STOP_SIGNAL:
+		*reason = "signal";
+		return 128 + s->stop_signal;
+	case STOP_BREAK:
+		*reason = "break";
+		return EXIT_HIT;
+	case STOP_OWNER:
+		*reason = "owner";
+		return EXIT_BOARD;
+	case STOP_ERROR:
+		*reason = "error";
+		return EXIT_BOARD;
+	case STOP_NONE: /* every lane came to its own end */
+		if (run->count)
+			*reason = "count";
+		break;
+	case STOP_TIME:
+		break;
+	}
+	return EXIT_DONE;
+}
+
+int supervise(struct session *s)
+{
+	const char *reason;
+	int code, error;
+
+	wait_end(s);
+	if (!wait_lanes(s, GRACE_TICKS))
+		end_starved(s);
+	if (!wait_writer(s)) {
+		if (s->stop_signal)
+			return 128 + s->stop_signal;
+		return say_fail(EXIT_BOARD, "nobody reads the stream any more: it ends without its END frame");
+	}
+	code = judge(s, &reason);
+	error = s->writer.emit.error;
+	if (error) { /* cutting back to a whole frame may have made room for the last ones */
+		reason = "error";
+		code = EXIT_BOARD;
+		s->writer.emit.error = 0;
+	}
+	report_events(s);
+	s->writer.emit.error = error;
+	report_end(s, reason, code);
+	s->writer.emit.error = 0;
+	if (emit_flush(&s->writer.emit) && !error) {
+		error = s->writer.emit.error;
+		code = EXIT_BOARD;
+	}
+	if (s->text) {
+		text_rows(s, STDOUT_FILENO, false);
+		text_summary(s, STDOUT_FILENO, reason);
+	}
+	return error ? write_error(s, error) : code;
+}
