@@ -59,7 +59,7 @@ _LADDER = """
 import sys
 from pathlib import Path
 from rtassay import store
-from rtassay.analysis import judge
+from rtassay.analysis.judge import judge
 recording = store.open_recording(Path(sys.argv[1]))
 histogram = store.histogram_from_samples(Path(sys.argv[1]))
 assert sum(h.total for h in histogram.values()) == int(sys.argv[2])

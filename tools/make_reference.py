@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from rtassay.analysis.checks import reference_markdown
-from rtassay.analysis.compare.checks import reference_markdown as comparison_markdown
+from rtassay.analysis.many.compare.checks import reference_markdown as comparison_markdown
 from rtassay.boards.binaries import probe_path
 from rtassay.cli.main import VERBS, cli
 from rtassay.experiments.schema import json_schema

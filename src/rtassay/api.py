@@ -53,9 +53,9 @@ class OpenRecording:
         self, deadline: str | int | None = None, p: float | None = None, confidence: float | None = None
     ) -> Findings:
         """What `rtassay show` says: `deadline` as text (`"100us"`) or in ns; without one the run's own requirement."""
-        from rtassay import analysis
+        from rtassay.analysis.judge import judge
 
-        return analysis.judge(self.recording, deadline_ns=_ns(deadline), p_target=p, confidence=confidence)
+        return judge(self.recording, deadline_ns=_ns(deadline), p_target=p, confidence=confidence)
 
     @cached_property
     def _findings(self) -> Findings:
@@ -223,7 +223,7 @@ def compare(
     a: Sequence[OpenRecording | str | Path], b: Sequence[OpenRecording | str | Path], factor: Sequence[str] = ()
 ) -> Comparison:
     """Group A against group B, run by run (`rtassay compare`): ladder of ratios B / A, crossover, checks, conclusion."""
-    from rtassay.analysis.compare import compare as run
+    from rtassay.analysis.many.compare import compare as run
 
     sides = [[_opened(one).recording for one in side] for side in (a, b)]
     return run(sides[0], sides[1], factor=tuple(factor))
@@ -254,7 +254,7 @@ def shots(
     recordings: Sequence[OpenRecording], *, by: str | None = None, panels: str | None = None, over_time: bool = False
 ) -> list[Shot]:
     """Recordings as figures and tables take them. Raises UsageError for a key that no recording has."""
-    from rtassay.analysis.measures import of_one_measure
+    from rtassay.analysis.lane.measures import of_one_measure
     from rtassay.figures import naming
     from rtassay.figures.data import Shot
 

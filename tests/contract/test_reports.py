@@ -28,7 +28,7 @@ CASES = {
 def case_of(name):
     if CASES[name] is not None:
         return CASES[name]
-    from rtassay.analysis import judge
+    from rtassay.analysis.judge import judge
 
     recording = examples.violated()[1]
     return judge(recording, deadline_ns=100_000, p_target=1e-6), recording

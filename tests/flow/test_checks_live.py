@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from flow_support import Marked, until_measuring
 
-from rtassay import analysis, store
+from rtassay import store
+from rtassay.analysis.judge import judge
 from rtassay.boards.local import LocalBoard
 from rtassay.model.findings import CheckResult
 from rtassay.model.recording import Recording
@@ -30,7 +31,7 @@ LAST = CPUS[-1]
 
 def checks_of(result: RunResult) -> tuple[Recording, dict[str, CheckResult]]:
     recording = store.open_recording(result.path)
-    return recording, {check.id: check for check in analysis.judge(recording).checks}
+    return recording, {check.id: check for check in judge(recording).checks}
 
 
 def lane_tids(probe: int) -> dict[int, int]:
@@ -155,7 +156,7 @@ def test_lanes_that_lose_their_policy_and_their_cpu_on_the_way(
     assert (policy.severity, policy.facts["wrong"]) == ("invalid", [f"CPU{CPUS[0]} ran under other"])
     named = set(pinned.facts["lanes"])
     assert pinned.severity == "warning" and {str(LAST)} <= named <= {str(LAST)} | moved_by_the_probe(recording)
-    assert analysis.judge(recording).verdict.state == "INVALID MEASUREMENT"
+    assert judge(recording).verdict.state == "INVALID MEASUREMENT"
     recording, untouched = checks_of(measure(duration_ns=S))
     assert untouched["NOT-RT-POLICY"].severity == "pass"
     pinned = untouched["NOT-PINNED"]

@@ -18,7 +18,7 @@ import pytest
 from flow_support import Marked, assert_account_is_exact, free_port, until_measuring, wait_for_data
 
 from rtassay import store
-from rtassay.analysis import judge
+from rtassay.analysis.judge import judge
 from rtassay.cli.seal import finish
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.recording import Recording, Series

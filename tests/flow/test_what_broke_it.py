@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from flow_support import PLAN, Marked, assert_account_is_exact, until_measuring
 
-from rtassay.analysis import judge
+from rtassay.analysis.judge import judge
 from rtassay.model.findings import Findings, Outlier
 from rtassay.model.recording import Recording, Series
 from rtassay.model.units import NS_PER_S

@@ -9,7 +9,7 @@ import pytest
 
 from rtassay.analysis.checks import CHECKS, Check
 from rtassay.analysis.checks.base import FIRED, PROOFS
-from rtassay.analysis.compare.checks import PAIR_CHECKS, PairCheck
+from rtassay.analysis.many.compare.checks import PAIR_CHECKS, PairCheck
 
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
@@ -39,7 +39,7 @@ def markers(tree: ast.AST) -> list[tuple[str, str]]:
 
 
 def rows(tree: ast.AST) -> list[tuple[str, str]]:
-    """The rows (check, recording, severity, kind, words) of tests/unit/analysis in which a check fires: made up for it."""
+    """The rows (check, recording, severity, kind, words) of tests/unit/analysis/checks in which a check fires: made up for it."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Tuple) and len(node.elts) == 5:
@@ -57,7 +57,7 @@ def proofs(of_pairs: bool) -> dict[str, set[str]]:
             continue
         tree = ast.parse(path.read_text())
         pairs = markers(tree)
-        if path.parent == TESTS / "unit" / "analysis":
+        if path.parent == TESTS / "unit" / "analysis" / "checks":
             pairs += rows(tree)
         for check, how in pairs:
             assert check in KNOWN, f"{path} proves {check}, which is no check"

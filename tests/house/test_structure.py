@@ -33,6 +33,8 @@ ALLOWED: dict[str, tuple[str, ...] | None] = {
     "cli": None,
 }
 MAX_LINES = 600
+FLOORS = {"analysis": ("lane", "checks", "judge", "many")}
+"""package -> its floors, lowest first: a floor imports itself and those below."""
 
 
 def modules() -> list[Path]:
@@ -68,6 +70,20 @@ def test_imports_go_one_way(path: Path) -> None:
     own = (package, *allowed, "__version__")
     wrong = {n for n in our_imports(path) if not any(n == a or n.startswith(a + ".") for a in own)}
     assert not wrong, f"{path.relative_to(ROOT)} imports {sorted(wrong)}; {package} may import {sorted(own)}"
+
+
+@pytest.mark.parametrize("package", FLOORS)
+def test_floors_import_downwards(package: str) -> None:
+    floors = FLOORS[package]
+    for path in sorted((SRC / package).rglob("*.py")):
+        inside = path.relative_to(SRC / package).parts
+        if inside == ("__init__.py",):
+            allowed: tuple[str, ...] = ()
+        else:
+            assert inside[0] in floors, f"{path} stands on no floor of {package}"
+            allowed = floors[: floors.index(inside[0]) + 1]
+        used = {name.split(".")[1] for name in our_imports(path) if name.startswith(f"{package}.")}
+        assert used <= set(allowed), f"{path.relative_to(ROOT)} imports {sorted(used - set(allowed))} from above"
 
 
 def test_nobody_imports_the_command_line() -> None:

@@ -63,7 +63,7 @@ def command(check_id: str | None, as_json: bool) -> int:
 def _of_pairs(check_id: str) -> list[Check]:
     """A check of `compare`. Raises UsageError with the nearest name for one that is none either."""
     from rtassay.analysis.checks import CHECKS
-    from rtassay.analysis.compare.checks import PAIR_CHECKS
+    from rtassay.analysis.many.compare.checks import PAIR_CHECKS
 
     found = [c.as_check() for c in PAIR_CHECKS if c.id == check_id.upper()]
     if not found:

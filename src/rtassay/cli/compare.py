@@ -115,7 +115,7 @@ def command(
       rtassay compare kernel=stock --with kernel=rt -o kernels.html
       rtassay compare before/ --with after/ --fail-on regression=10
     """
-    from rtassay.analysis.compare import compare
+    from rtassay.analysis.many.compare import compare
 
     if as_json and output == "-":
         raise UsageError("--json and -o - both want stdout")
@@ -124,7 +124,7 @@ def command(
     if output is not None:
         _write(name, output, result)
     if as_json:
-        from rtassay.analysis.compare import comparison_dict
+        from rtassay.analysis.many.compare import comparison_dict
 
         print_json(comparison_dict(result) | ({"path": output} if output is not None else {}))
     elif output is None:
@@ -136,7 +136,7 @@ def command(
 
 def exit_code(result: Comparison, tolerated: float | None) -> int:
     """1 for a regression beyond the tolerated percentage, 5 where none could be looked for; 0 without --fail-on."""
-    from rtassay.analysis.compare import regressions
+    from rtassay.analysis.many.compare import regressions
     from rtassay.model.comparison import REFUSED
 
     if tolerated is None:

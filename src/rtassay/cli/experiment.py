@@ -248,7 +248,7 @@ def _waivers_checked(file: ExperimentFile) -> ExperimentFile:
         return file
     import msgspec
 
-    from rtassay.analysis.waivers import check_waivers
+    from rtassay.analysis.judge.waivers import check_waivers
 
     waive = check_waivers(file.acceptance.waive)
     return msgspec.structs.replace(file, acceptance=msgspec.structs.replace(file.acceptance, waive=waive))

@@ -14,7 +14,7 @@ from rtassay.cli.options import EXIT_BY_STATE
 from rtassay.model.errors import EXIT_INVALID, EXIT_NOT_DEMONSTRATED, EXIT_OK, BoardError
 
 if TYPE_CHECKING:
-    from rtassay.analysis.experiment.cells import Design, Measured
+    from rtassay.analysis.many.experiment.cells import Design, Measured
     from rtassay.experiments.matrix import ExperimentPlan
     from rtassay.experiments.status import Status
     from rtassay.model.comparison import Comparison
@@ -32,8 +32,8 @@ def result_of(path: Path, *, save: bool = False) -> dict[str, Any]:
 
 def report_of(path: Path, *, save: bool = False) -> ExperimentReport:
     """Everything a report of the experiment at `path` shows, computed now from its recordings."""
-    from rtassay.analysis.experiment import assess, scorecard_dict
-    from rtassay.analysis.experiment.grade import LEAST_P, LEAST_RUNS, capped
+    from rtassay.analysis.many.experiment import assess, scorecard_dict
+    from rtassay.analysis.many.experiment.grade import LEAST_P, LEAST_RUNS, capped
     from rtassay.experiments import directory, results
     from rtassay.experiments.status import status_of
     from rtassay.model.experiment import ExperimentReport
@@ -104,7 +104,7 @@ class _Work:
     def repeats(self, recordings: Sequence[Path], plan: Any) -> dict[str, Any]:
         from dataclasses import asdict
 
-        from rtassay.analysis.repeats import judge_repeats
+        from rtassay.analysis.many.repeats import judge_repeats
         from rtassay.experiments import results
 
         opened = [self.opened(path) for path in recordings]
@@ -121,7 +121,7 @@ class _Work:
         )
 
     def compare(self, a: Sequence[Path], b: Sequence[Path], factor: str) -> dict[str, Any]:
-        from rtassay.analysis.compare import compare, comparison_dict
+        from rtassay.analysis.many.compare import compare, comparison_dict
 
         groups = [[self.opened(path) for path in paths] for paths in (a, b)]
         comparison = compare(groups[0], groups[1], factor=(factor,))
@@ -160,7 +160,7 @@ def _levels(status: Status) -> tuple[tuple[str, str, str, str], ...]:
 
 
 def _design(status: Status) -> Design:
-    from rtassay.analysis.experiment.cells import Design
+    from rtassay.analysis.many.experiment.cells import Design
     from rtassay.experiments import directory
     from rtassay.experiments.files import read
 
@@ -179,7 +179,7 @@ def _design(status: Status) -> Design:
 
 
 def _measured(status: Status, work: _Work) -> list[Measured]:
-    from rtassay.analysis.experiment.cells import Measured
+    from rtassay.analysis.many.experiment.cells import Measured
     from rtassay.experiments.directory import RECORDINGS
     from rtassay.experiments.matrix import FACTORS
 
@@ -222,7 +222,7 @@ def _commands(plan: ExperimentPlan, design: Design) -> tuple[tuple[str, str, str
 def judged(recording: Path) -> dict[str, Any]:
     """Findings of a sealed recording as JSON, from the cache or computed and cached."""
     from rtassay import store
-    from rtassay.analysis import findings_dict
+    from rtassay.analysis.judge import findings_dict
 
     data = cached_findings(recording)
     if data is not None:

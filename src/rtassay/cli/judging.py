@@ -50,9 +50,9 @@ def with_trust(requirement: Requirement, strict: bool, waivers: dict[str, str]) 
 
 def judge(recording: Recording, requirement: Requirement) -> Findings:
     """Findings computed now."""
-    from rtassay import analysis
+    from rtassay.analysis.judge import judge
 
-    return analysis.judge(
+    return judge(
         recording,
         deadline_ns=requirement.deadline_ns,
         p_target=requirement.p_target,
@@ -65,7 +65,7 @@ def judge(recording: Recording, requirement: Requirement) -> Findings:
 def cache_findings(path: Path, findings: Findings) -> None:
     """Keep findings beside a sealed recording. A read-only place is no error: they are computed again next time."""
     from rtassay import store
-    from rtassay.analysis import findings_dict
+    from rtassay.analysis.judge import findings_dict
     from rtassay.model.errors import BoardError
 
     try:

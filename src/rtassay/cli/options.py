@@ -140,7 +140,7 @@ def waivers_of(ids: tuple[str, ...], reasons: tuple[str, ...]) -> dict[str, str]
             "every waived check needs its reason",
             'write --waive VM-STEAL --because "deployed in this very VM"',
         )
-    from rtassay.analysis.waivers import check_waivers
+    from rtassay.analysis.judge.waivers import check_waivers
 
     found: dict[str, str] = {}
     for name, because in zip(ids, reasons, strict=True):

@@ -37,7 +37,7 @@ def command(
     Figures are as printed by their source, in us: <50, ~90, 75-100, 5/5/4/4 (one per CPU). `rtassay report REC --against published:pi5`
     puts a recording beside them.
     """
-    from rtassay.analysis.published import check, choose
+    from rtassay.analysis.many.published import check, choose
     from rtassay.published import load as load_published
 
     every = load_published()

@@ -93,8 +93,8 @@ def _beside(text: str | None, name: str, findings: Findings) -> Against | None:
         )
     if name not in ("html", "markdown"):
         raise UsageError(f"--against has no place in {name}", hint="write .html or .md")
-    from rtassay.analysis.against import against
-    from rtassay.analysis.published import check, choose
+    from rtassay.analysis.many.against import against
+    from rtassay.analysis.many.published import check, choose
     from rtassay.published import load
 
     every = load()

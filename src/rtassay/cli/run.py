@@ -252,7 +252,7 @@ def _report_format(report_file: str | None) -> str | None:
 
 
 def _tell(findings: Findings, recording: Recording, path: Path, options: dict[str, Any]) -> None:
-    from rtassay.analysis import findings_dict
+    from rtassay.analysis.judge import findings_dict
     from rtassay.cli.show import show_on_terminal
 
     if options["as_json"]:
@@ -282,6 +282,6 @@ def _exit_code(findings: Findings, recording: Recording, stopped_by: int | None)
         return EXIT_VIOLATED
     if findings.verdict is not None:
         return EXIT_BY_STATE[findings.verdict.state]
-    from rtassay.analysis.verdict import unusable
+    from rtassay.analysis.judge.verdict import unusable
 
     return EXIT_INVALID if unusable(findings.checks, findings.strict) else 0

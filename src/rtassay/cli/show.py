@@ -71,7 +71,7 @@ def _findings(
 ) -> tuple[dict[str, Any], Findings | None, Recording]:
     """Findings as JSON, as an object if wanted, and the recording (without its tables where the cache answers)."""
     from rtassay import store
-    from rtassay.analysis import findings_dict
+    from rtassay.analysis.judge import findings_dict
 
     manifest = store.load_manifest(path)
     by_itself = manifest.sealed and stated is None and not strict and not waivers

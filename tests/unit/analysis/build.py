@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rtassay.analysis.account import Account, accounts
+from rtassay.analysis.lane.account import Account, accounts
 from rtassay.model.manifest import Clip, LaneEntry, Manifest, Obtained, Plan, Source
 from rtassay.model.recording import Histogram, Lane, Recording, Seconds, SpillRow
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from rtassay.analysis.bounds import samples_needed
-from rtassay.analysis.waivers import check_waivers
+from rtassay.analysis.judge.waivers import check_waivers
+from rtassay.analysis.lane.bounds import samples_needed
 from rtassay.experiments import presets
 from rtassay.experiments.choices import Choices, choose, kernel_note
 from rtassay.experiments.lint import lint

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rtassay import analysis
+from rtassay.analysis.judge import judge
 from rtassay.figures import naming
 from rtassay.figures.data import Shot, envelope_of_seconds
 from rtassay.model.manifest import LaneEntry, Manifest, Plan, Source
@@ -25,7 +25,7 @@ def shots(
     recordings: list[Recording], *, by: str | None = None, panels: str | None = None, time: bool = False
 ) -> list[Shot]:
     """As `rtassay.api.shots` makes them, without a disk."""
-    findings = [analysis.judge(recording) for recording in recordings]
+    findings = [judge(recording) for recording in recordings]
     rows = zip(
         recordings,
         findings,

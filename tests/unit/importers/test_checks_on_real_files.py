@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rtassay import analysis, store
+from rtassay import store
+from rtassay.analysis.judge import judge
 from rtassay.model import rooms
 from rtassay.model.findings import CheckResult
 
@@ -17,7 +18,7 @@ def checks_of(importer: str, file: str, home: Path) -> dict[str, CheckResult]:
     path = DATA / importer / file
     member = rooms.load("importers", importer)()
     recording = store.open_recording(store.import_events(home, path, member.source(path), member.read(path)))
-    return {check.id: check for check in analysis.judge(recording).checks}
+    return {check.id: check for check in judge(recording).checks}
 
 
 @pytest.mark.proves("TRAILER-STRIPPED", "recorded")

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rtassay import analysis, store
+from rtassay import store
+from rtassay.analysis.judge import judge
 from rtassay.model import rooms
 from rtassay.model.errors import InputFileError, UsageError
 from rtassay.model.events import End, Facts, HistogramPart, Samples
@@ -76,7 +77,7 @@ def test_rtla_keeps_irq_thread_and_user_apart() -> None:
 
 def test_rtla_is_pooled_over_its_threads_only(tmp_path: Path) -> None:
     made = recorded("rtla-timerlat", DATA / "rtla-timerlat" / "three-columns.ok.txt", tmp_path)
-    findings = analysis.judge(made, deadline_ns=100_000)
+    findings = judge(made, deadline_ns=100_000)
     assert findings.pooled.n == 3001 + 3000 and findings.pooled.max_ns == 301_000 and len(findings.lanes) == 6
     checks = {check.id: check for check in findings.checks}
     assert checks["MIXED-MEASURES"].severity == "note" and checks["SELF-INTERFERENCE"].severity == "pass"
@@ -112,7 +113,7 @@ def test_rtla_in_ns_and_with_wide_buckets(tmp_path: Path) -> None:
 
 def test_osnoise_is_noise(tmp_path: Path) -> None:
     made = recorded("rtla-osnoise", DATA / "rtla-osnoise" / "buckets-of-10.ok.txt", tmp_path)
-    findings = analysis.judge(made, deadline_ns=10_000_000, p_target=0.1)
+    findings = judge(made, deadline_ns=10_000_000, p_target=0.1)
     mixed = next(check for check in findings.checks if check.id == "MIXED-MEASURES")
     assert mixed.severity == "warning" and findings.verdict is not None and findings.verdict.state == "NOT DEMONSTRATED"
     assert made.manifest.bin_width_ns == 10_000
@@ -155,7 +156,7 @@ def test_oslat_json_takes_the_last_bucket_from_the_command_line(tmp_path: Path) 
 
 def test_rteval_timerlat_is_a_mixture_of_unknown_maximum(tmp_path: Path) -> None:
     made = recorded("rteval", DATA / "rteval" / "timerlat.ok.xml", tmp_path)
-    findings = analysis.judge(made, deadline_ns=1_000_000)
+    findings = judge(made, deadline_ns=1_000_000)
     severity = {check.id: check.severity for check in findings.checks}
     assert severity["MIXED-MEASURES"] == "invalid" and severity["HIST-TRUNCATED"] == "unknown"
     assert all(lane.entry.max_ns is None and lane.entry.over is None for lane in made.lanes)
@@ -164,7 +165,7 @@ def test_rteval_timerlat_is_a_mixture_of_unknown_maximum(tmp_path: Path) -> None
 
 def test_rteval_cyclictest_tells_load_kernel_and_time(tmp_path: Path) -> None:
     made = recorded("rteval", DATA / "rteval" / "cyclictest.ok.xml", tmp_path)
-    findings = analysis.judge(made, deadline_ns=100_000)
+    findings = judge(made, deadline_ns=100_000)
     assert (findings.load, findings.kernel, findings.duration_s) == ("kcompile, hackbench", "6.12.9-rt5", 60.0)
     assert (
         made.manifest.plan.priority == 95 and made.manifest.facts["import"]["distribution"] == "Example Linux 9 & more"
@@ -212,7 +213,7 @@ def test_hgrm_places_samples_at_the_upper_row() -> None:
 
 def test_quantiles_of_hgrm_are_those_of_its_table(tmp_path: Path) -> None:
     path = DATA / "hgrm" / "hdrhistogram-0.10.8_us.ok.hgrm"
-    findings = analysis.judge(recorded("hgrm", path, tmp_path))
+    findings = judge(recorded("hgrm", path, tmp_path))
     rows = [line.split() for line in path.read_text().splitlines()[2:] if line and not line.startswith("#")]
     for quantile in findings.lanes[0].quantiles[:4]:
         stated = next(float(value) for value, _, total, *_ in rows if int(total) >= quantile.q * 20002)

@@ -354,7 +354,7 @@ def test_a_lane_without_a_sample_and_no_lane_at_all():
 
 
 def test_a_page_of_findings_as_analysis_makes_them():
-    from rtassay.analysis import judge
+    from rtassay.analysis.judge import judge
 
     recording = examples.violated()[1]
     findings = judge(recording, deadline_ns=100_000, p_target=1e-6)

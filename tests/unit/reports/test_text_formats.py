@@ -100,7 +100,7 @@ def test_terminal_colour_changes_no_word(name):
 
 
 def test_one_screen_for_findings_as_analysis_makes_them():
-    from rtassay.analysis import judge
+    from rtassay.analysis.judge import judge
 
     recording = examples.violated()[1]
     findings = judge(recording, deadline_ns=100_000, p_target=1e-6)

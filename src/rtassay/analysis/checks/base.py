@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from rtassay.analysis.measures import imported
+from rtassay.analysis.lane.measures import imported
 from rtassay.model.findings import CheckResult, LaneFindings, lane_words
 from rtassay.model.manifest import Manifest
 from rtassay.model.recording import Recording
 from rtassay.model.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from rtassay.analysis.account import Account
+    from rtassay.analysis.lane.account import Account
 
 PASS = "pass"
 UNKNOWN = "unknown"

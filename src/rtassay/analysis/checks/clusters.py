@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaincc
 
-from rtassay.analysis.account import Account
 from rtassay.analysis.checks.base import WARNING, Context, Outcome, passed, unknown
 from rtassay.analysis.checks.patterns import Floats, Outliers, outliers
-from rtassay.analysis.distribution import Ints
+from rtassay.analysis.lane.account import Account
+from rtassay.analysis.lane.distribution import Ints
 from rtassay.model.findings import lane_words
 from rtassay.model.units import format_time
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from rtassay.analysis.account import Account
 from rtassay.analysis.checks.base import INVALID, NOTE, WARNING, Context, Outcome, named, passed, unknown
-from rtassay.analysis.measures import imported
-from rtassay.analysis.summary import moments, weighted_sum
+from rtassay.analysis.lane.account import Account
+from rtassay.analysis.lane.measures import imported
+from rtassay.analysis.lane.summary import moments, weighted_sum
 from rtassay.model.units import NS_PER_US, format_time
 
 SHARE_OF_COUNT = 1e-3

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from rtassay.analysis.account import COUNTED, SKIP, Account
 from rtassay.analysis.checks.base import (
     INTEGRITY,
     INVALID,
@@ -21,8 +20,9 @@ from rtassay.analysis.checks.base import (
     passed,
     unknown,
 )
-from rtassay.analysis.measures import imported
-from rtassay.analysis.missed import due_view
+from rtassay.analysis.lane.account import COUNTED, SKIP, Account
+from rtassay.analysis.lane.measures import imported
+from rtassay.analysis.lane.missed import due_view
 from rtassay.model import warnings
 from rtassay.model.findings import lane_words
 from rtassay.model.units import NS_PER_MS, NS_PER_S, format_time

@@ -8,7 +8,7 @@ import numpy as np
 
 from rtassay.analysis.checks import series
 from rtassay.analysis.checks.base import INVALID, NOTE, WARNING, Context, Outcome, passed, unknown
-from rtassay.analysis.measures import imported
+from rtassay.analysis.lane.measures import imported
 from rtassay.model.manifest import LoadEntry
 from rtassay.model.units import NS_PER_S, format_time
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rtassay.analysis.checks.base import INTEGRITY, INVALID, NOTE, OPTIMISM, WARNING, Context, Outcome, passed, unknown
-from rtassay.analysis.measures import WAKE_UP, measure_of, pooled_measure
+from rtassay.analysis.lane.measures import WAKE_UP, measure_of, pooled_measure
 
 _APART = ("irq", "thread", "user")
 _WORDS = {"noise": "time taken from a busy thread", "stall": "gaps in a busy loop"}

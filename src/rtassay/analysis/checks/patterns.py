@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtassay.analysis.account import Account
 from rtassay.analysis.checks.base import NOTE, WARNING, Context, Outcome, passed, unknown
 from rtassay.analysis.checks.series import inventory
-from rtassay.analysis.distribution import Ints, ints
+from rtassay.analysis.lane.account import Account
+from rtassay.analysis.lane.distribution import Ints, ints
 from rtassay.model.findings import lane_words
 from rtassay.model.units import NS_PER_S, format_time
 

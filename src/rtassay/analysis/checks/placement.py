@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from rtassay.analysis.account import Account
 from rtassay.analysis.checks import series
 from rtassay.analysis.checks.base import INVALID, NOTE, WARNING, Context, Outcome, named, passed, unknown
 from rtassay.analysis.checks.integrity import recorder_above_lanes
-from rtassay.analysis.measures import measure_of
+from rtassay.analysis.lane.account import Account
+from rtassay.analysis.lane.measures import measure_of
 from rtassay.model.findings import lane_words
 from rtassay.model.manifest import Obtained
 from rtassay.model.units import NS_PER_S, format_cpu_list

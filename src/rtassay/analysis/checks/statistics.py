@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammainc
 
-from rtassay.analysis.account import Account
-from rtassay.analysis.bounds import samples_needed
 from rtassay.analysis.checks.base import NOTE, WARNING, Context, Outcome, named, passed, unknown
-from rtassay.analysis.distribution import Ints, ints
+from rtassay.analysis.lane.account import Account
+from rtassay.analysis.lane.bounds import samples_needed
+from rtassay.analysis.lane.distribution import Ints, ints
 from rtassay.model.findings import lane_words
 from rtassay.model.units import NS_PER_MS, NS_PER_S, format_time
 

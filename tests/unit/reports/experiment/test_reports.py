@@ -16,7 +16,7 @@ from rtassay.model.experiment import Kpi, KpiRow
 from rtassay.reports import experiment as reports
 from rtassay.reports.experiment import drawings, words
 
-from ...analysis.experiment.synthetic import COST, make
+from ...analysis.many.experiment.synthetic import COST, make
 
 made = functools.cache(make)
 

@@ -1,0 +1,176 @@
+"""Recording to findings: the only place of analysis with an order."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+
+from rtassay.analysis.checks import CHECKS, Context, run_all
+from rtassay.analysis.judge.coincidence import outliers
+from rtassay.analysis.judge.sentence import sentence
+from rtassay.analysis.judge.verdict import Requirement, judge_deadline
+from rtassay.analysis.judge.waivers import check_waivers, waive
+from rtassay.analysis.lane.account import Account, accounts
+from rtassay.analysis.lane.measures import imported, of_one_measure
+from rtassay.analysis.lane.summary import lane_findings, pooled_findings
+from rtassay.model.errors import UsageError
+from rtassay.model.findings import ANALYSIS_VERSION, CheckResult, Findings, LaneFindings, Verdict, lane_words
+from rtassay.model.manifest import Manifest
+from rtassay.model.recording import Recording
+from rtassay.model.units import NS_PER_S
+
+DEFAULT_P = 1e-6
+DEFAULT_CONFIDENCE = 0.95
+MISSIONS_S = (3600, 10 * 3600, 24 * 3600, 8766 * 3600)
+
+
+def judge(
+    recording: Recording,
+    *,
+    deadline_ns: int | None = None,
+    p_target: float | None = None,
+    confidence: float | None = None,
+    strict: bool | None = None,
+    waivers: Mapping[str, str] | None = None,
+) -> Findings:
+    """See `rtassay.analysis.judge`."""
+    manifest = recording.manifest
+    strict = manifest.plan.strict if strict is None else strict
+    excused = _excused(manifest.plan.waivers) | check_waivers(waivers or {})
+    deadline_ns, p, confidence = _requirement(manifest, deadline_ns, p_target, confidence)
+    lanes = accounts(recording)
+    rows = tuple(lane_findings(lane, p, confidence) for lane in lanes)
+    context = Context(recording, lanes, rows, deadline_ns, p, confidence)
+    checks = waive(run_all(context), excused)
+    names = [lane.entry.name for lane in lanes]
+    alike = of_one_measure(manifest, names, list(zip(lanes, rows, strict=True)))
+    pooled = pooled_findings([lane for lane, _ in alike], [row for _, row in alike], p, confidence)
+    findings = Findings(
+        id=manifest.id,
+        source={
+            "tool": manifest.source.tool,
+            "version": manifest.source.version,
+            "format": manifest.source.format,
+            "late_policy": manifest.source.late_policy,
+        },
+        board=manifest.board,
+        kernel=kernel_of(manifest),
+        load=load_of(manifest, context.own_run),
+        labels=dict(manifest.labels),
+        interval_ns=_interval(manifest, lanes),
+        bin_width_ns=manifest.bin_width_ns,
+        clock_step_ns=_clock_step(manifest),
+        duration_s=context.duration_s,
+        sealed=manifest.sealed,
+        lanes=rows,
+        pooled=pooled,
+        checks=checks,
+        verdict=None,
+        created=manifest.created,
+        note=manifest.note,
+        end_reason=manifest.end_reason,
+        command=shlex.join(manifest.plan.argv) if manifest.plan.argv else None,
+        cyclictest_equivalent=manifest.plan.cyclictest_equivalent,
+        new_record=new_record(context.duration_s, lanes),
+        outliers=outliers(recording, lanes, rows, deadline_ns),
+        strict=strict,
+        analysis_version=ANALYSIS_VERSION,
+    )
+    if deadline_ns is None:
+        return findings
+    requirement = Requirement(deadline_ns, p, confidence)
+    verdict = judge_deadline(lanes, requirement, checks, pooled.max_ns, strict)
+    return replace(findings, verdict=replace(verdict, sentence=_sentence(findings, verdict, checks)))
+
+
+def _excused(recorded: Mapping[str, str]) -> dict[str, str]:
+    """Waivers that a recording carries, as far as this version knows and allows them: a foreign one is no reason to refuse to read it."""
+    known = {check.id for check in CHECKS if not check.unwaivable}
+    return {name: because for name, because in recorded.items() if name in known and because.strip()}
+
+
+def _requirement(
+    manifest: Manifest, deadline_ns: int | None, p: float | None, confidence: float | None
+) -> tuple[int | None, float, float]:
+    """What to judge: the arguments; for what they leave out the run's own plan, unless another deadline was named."""
+    plan = manifest.plan
+    if deadline_ns is None:
+        deadline_ns = plan.deadline_ns
+        p = plan.p_target if p is None else p
+        confidence = plan.confidence if confidence is None else confidence
+    p = DEFAULT_P if p is None else p
+    confidence = DEFAULT_CONFIDENCE if confidence is None else confidence
+    if deadline_ns is not None and deadline_ns <= 0:
+        raise UsageError(f"a deadline of {deadline_ns} ns", "it must be above 0")
+    if not (math.isfinite(p) and 0 <= p < 1):
+        raise UsageError(
+            f"p = {p}", "it must be at least 0 and below 1", "a rare miss is allowed with 1e-6, for example"
+        )
+    if not (math.isfinite(confidence) and 0 < confidence < 1):
+        raise UsageError(f"confidence = {confidence}", "it must lie between 0 and 1", "0.95 is usual")
+    return deadline_ns, p, confidence
+
+
+def kernel_of(manifest: Manifest) -> str | None:
+    """The kernel's release, else what a person called it."""
+    kernel = manifest.inventory.get("kernel")
+    release = kernel.get("release") if isinstance(kernel, dict) else None
+    return str(release) if release else manifest.labels.get("kernel")
+
+
+def load_of(manifest: Manifest, own_run: bool) -> str:
+    """The load that was planned, else the one a person declared, else none; unknown for a file nobody says more about."""
+    if manifest.plan.load not in ("none", ""):
+        return manifest.plan.load
+    if manifest.loads:
+        return ", ".join(load.name for load in manifest.loads)
+    stated = imported(manifest).get("load")
+    said = manifest.labels.get("load") or (stated if isinstance(stated, str) else None)
+    return said or ("none" if own_run else "unknown")
+
+
+def _interval(manifest: Manifest, lanes: tuple[Account, ...]) -> int | None:
+    """The interval all lanes share; with several the planned one, if there is one."""
+    intervals = {lane.interval_ns for lane in lanes}
+    return intervals.pop() if len(intervals) == 1 else manifest.plan.interval_ns
+
+
+def _clock_step(manifest: Manifest) -> int | None:
+    clock = manifest.facts.get("clock")
+    step = clock.get("step_ns") if isinstance(clock, dict) else None
+    return int(step) if step is not None else None
+
+
+def new_record(duration_s: float | None, lanes: tuple[Account, ...]) -> tuple[dict[str, float], ...]:
+    """M / (K + M): the chance that the next M seconds like these K hold a new maximum. Empty where K is not known."""
+    if not duration_s:
+        spans = [lane.exposure * lane.interval_ns / NS_PER_S for lane in lanes if lane.interval_ns]
+        duration_s = max(spans, default=0.0)
+    if not duration_s:
+        return ()
+    return tuple({"mission_s": float(m), "probability": m / (duration_s + m)} for m in MISSIONS_S)
+
+
+def _sentence(findings: Findings, verdict: Verdict, checks: tuple[CheckResult, ...]) -> str:
+    kernel = f" with kernel {findings.kernel}" if findings.kernel else ""
+    return sentence(
+        verdict,
+        fingerprint=f"{findings.board}{kernel}",
+        load=findings.load,
+        duration_s=findings.duration_s,
+        missed=_missed(findings.lanes, verdict.lane),
+        new_record=findings.new_record,
+        checks=checks,
+        lanes=len(findings.lanes),
+        worst=_words_of(findings.lanes, verdict.lane),
+    )
+
+
+def _words_of(lanes: tuple[LaneFindings, ...], name: str | None) -> str:
+    return next((lane_words(lane.name, lane.cpu) for lane in lanes if lane.name == name), "no lane")
+
+
+def _missed(lanes: tuple[LaneFindings, ...], name: str | None) -> int | None:
+    return next((lane.missed for lane in lanes if lane.name == name), None)

@@ -1,0 +1,197 @@
+"""A lane as analysis sees it: its counts in arrays, its interval, and what its source does after a late wake-up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rtassay.analysis.lane.distribution import Ints, ints
+from rtassay.model.manifest import LaneEntry, Manifest
+from rtassay.model.recording import Lane, Recording
+
+COUNTED = "counted"
+SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """Activations that never ran: the t-th from the end is at least `least_ns + t * step_ns` late (t = 0 .. count - 1)."""
+
+    count: int
+    least_ns: int
+    step_ns: int
+
+    def reaching(self, deadline_ns: int) -> int:
+        """How many are certainly not done before the deadline."""
+        short = max(0, -(-(deadline_ns - self.least_ns) // self.step_ns))
+        return max(0, self.count - short)
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """How many missed activations the histogram accounts for; between `least` and `most` where bins are wide."""
+
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One lane. Bin i holds counts[i] samples in [lower[i], lower[i] + width[i]) ns; `over` more lie at `limit_ns` or above.
+
+    `final`: the source's own account came whole. `unlimited`: its histogram has no last bin. `top`: ends of the bins (excluded).
+    """
+
+    lane: Lane
+    policy: str
+    interval_ns: int | None
+    bin_width_ns: int
+    lower: Ints
+    width: Ints
+    counts: Ints
+    run_deadline_ns: int | None
+    final: bool
+    unlimited: bool
+    top: Ints
+    top_sorted: bool
+    explained: Explained | None = None
+
+    @property
+    def entry(self) -> LaneEntry:
+        """The lane's row of the manifest."""
+        return self.lane.entry
+
+    @property
+    def counted(self) -> bool:
+        """Whether missed activations are known exactly, sample by sample."""
+        return self.policy == COUNTED and self.interval_ns is not None
+
+    @property
+    def over(self) -> int:
+        """Samples above the last possible bin."""
+        return int(self.lane.histogram.over)
+
+    @property
+    def over_told(self) -> int | None:
+        """Samples above the last bin as the source tells; 0 where every value has a bin, None where nobody knows."""
+        if self.entry.over is not None or self.over:
+            return max(self.over, self.entry.over or 0)
+        return 0 if self.unlimited else None
+
+    @property
+    def under(self) -> int:
+        """Samples below the first possible bin."""
+        return int(self.lane.histogram.under)
+
+    @property
+    def dropped(self) -> int:
+        return self.entry.dropped or 0
+
+    @property
+    def truncated(self) -> int:
+        return self.entry.truncated or 0
+
+    @property
+    def limit_ns(self) -> int:
+        """Where overflow begins; the end of the last bin if the source does not say."""
+        if self.lane.histogram.limit_ns is not None:
+            return int(self.lane.histogram.limit_ns)
+        return int(self.top.max()) if self.top.size else 0
+
+    @property
+    def max_ns(self) -> int | None:
+        """The lane's own maximum; else the last bin's lower edge, unless samples lie above it."""
+        if self.entry.max_ns is not None:
+            return int(self.entry.max_ns)
+        return int(self.lower[-1]) if self.lower.size and not self.over else None
+
+    @property
+    def min_ns(self) -> int | None:
+        """The lane's own minimum; else the first bin's lower edge, unless samples lie below it."""
+        if self.entry.min_ns is not None:
+            return int(self.entry.min_ns)
+        return int(self.lower[0]) if self.lower.size and not self.under else None
+
+    @property
+    def accounted(self) -> int:
+        """Activations somebody counted, one way or another."""
+        return self.entry.n + (self.entry.missed or 0) + self.dropped + self.truncated
+
+    @property
+    def exposure(self) -> int:
+        """The activations a probability is per: due ones by the clock, else all that were counted."""
+        return self.entry.due if self.entry.due is not None else self.accounted
+
+    @property
+    def unaccounted(self) -> int:
+        """Due activations that nobody can name: 0 unless the account is broken."""
+        return max(0, self.exposure - self.accounted)
+
+    def reaching(self, deadline_ns: int) -> Any:
+        """Index of the bins of which any part reaches the deadline: a slice, or a mask where coarse bins overlap fine ones."""
+        if self.top_sorted:
+            return slice(int(np.searchsorted(self.top, deadline_ns, side="right")), None)
+        return self.top > deadline_ns
+
+    @property
+    def clip_bin(self) -> int | None:
+        """Index of the bin that holds the clipped sample (it may have been dropped)."""
+        clip = self.entry.clip
+        if clip is None or self.lower.size == 0:
+            return None
+        holding = np.flatnonzero((self.lower <= clip.latency_ns) & (clip.latency_ns < self.top))
+        return int(holding[np.argmin(self.width[holding])]) if holding.size else None
+
+    @property
+    def clipped_off(self) -> int:
+        """Activations the last sample would have missed had the run gone on; 0 if that sample is not in the histogram."""
+        clip = self.entry.clip
+        if clip is None or self.interval_ns is None or self.clip_bin is None:
+            return 0
+        return max(0, clip.latency_ns // self.interval_ns - clip.missed)
+
+    def truncated_tail(self) -> Truncated | None:
+        """The activations at the end that never ran, with their least lateness; None where the clock facts are missing."""
+        entry, interval = self.entry, self.interval_ns
+        if entry.closed_ns is None or entry.first_due_ns is None or entry.due is None or not interval:
+            return None
+        last_due_ns = entry.first_due_ns + (entry.due - 1) * interval
+        return Truncated(self.truncated, max(0, entry.closed_ns - last_due_ns), interval)
+
+
+def accounts(recording: Recording) -> tuple[Account, ...]:
+    """All lanes of a recording, in its order."""
+    return tuple(_account(recording.manifest, lane) for lane in recording.lanes)
+
+
+def _account(manifest: Manifest, lane: Lane) -> Account:
+    lower, width = ints(lane.histogram.lower_ns), ints(lane.histogram.width_ns)
+    top = lower + width
+    account = Account(
+        lane=lane,
+        policy=manifest.source.late_policy,
+        interval_ns=lane.entry.interval_ns or manifest.plan.interval_ns,
+        bin_width_ns=manifest.bin_width_ns,
+        lower=lower,
+        width=width,
+        counts=ints(lane.histogram.counts),
+        run_deadline_ns=manifest.plan.deadline_ns,
+        final=bool(manifest.end) and not manifest.damage.cut,
+        unlimited=manifest.source.tool == "rtprobe" or manifest.has_samples,
+        top=top,
+        top_sorted=bool((np.diff(top) >= 0).all()),
+    )
+    return replace(account, explained=_explained(account))
+
+
+def _explained(account: Account) -> Explained | None:
+    """Each sample L explains floor(L / I) missed activations, but the last one of a run that ended meanwhile (clip)."""
+    interval = account.interval_ns
+    if not interval:
+        return None
+    first, last = account.lower // interval, (account.top - 1) // interval
+    cut = account.clipped_off
+    least, most = (int((account.counts * np.maximum(each, 0)).sum()) - cut for each in (first, last))
+    return Explained(least, most)

@@ -1,0 +1,1 @@
+"""Several recordings: repeats of one condition, comparisons, experiments, and published results beside ours."""

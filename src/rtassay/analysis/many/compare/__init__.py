@@ -1,0 +1,41 @@
+"""Groups of recordings against each other, the run as the unit of replication (METHOD.md 1.8, 1.9): pure functions.
+
+numpy and scipy.special are loaded at the first comparison, not at import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rtassay.model.comparison import Comparison
+    from rtassay.model.recording import Recording
+
+__all__ = ["compare", "comparison_dict", "regressions"]
+
+
+def compare(a: Sequence[Recording], b: Sequence[Recording], *, factor: Sequence[str] = ()) -> Comparison:
+    """Everything rtassay can say about group B against group A (`model.comparison.Comparison`).
+
+    `factor`: what is meant to differ (kernel, load, label.x ...); without it what the groups are told apart by is found out.
+    Groups that cannot be compared give a Comparison with conclusion `refused` and the reasons. Raises UsageError for an empty
+    group and for a factor nobody knows.
+    """
+    from rtassay.analysis.many.compare.comparing import compare as run
+
+    return run(a, b, tuple(factor))
+
+
+def comparison_dict(comparison: Comparison) -> dict[str, Any]:
+    """The object `rtassay compare --json` prints (schema rtassay/compare/1): plain dicts, lists, ints, finite floats, None."""
+    from rtassay.analysis.many.compare.plain import comparison_dict as convert
+
+    return convert(comparison)
+
+
+def regressions(comparison: Comparison, percent: float = 0.0) -> tuple[float, ...]:
+    """The quantiles at which B is later than A by more than `percent`, shown and with the interval excluding less."""
+    from rtassay.analysis.many.compare.plain import regressions as find
+
+    return find(comparison, percent)

@@ -1,0 +1,365 @@
+"""What was the same and what was not: conditions of every recording by name, the factor, and what differs beyond it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from rtassay.analysis.checks.platform import claims_rt
+from rtassay.analysis.judge.judging import kernel_of, load_of
+from rtassay.model.comparison import Difference
+from rtassay.model.errors import UsageError
+from rtassay.model.manifest import Manifest
+from rtassay.model.recording import Recording
+from rtassay.model.units import format_cpu_list, format_time
+
+FACTOR = "factor"
+CONFOUND = "confound"
+VARIES = "varies"
+SAME = "same"
+UNKNOWN = "unknown"
+
+_BASE = re.compile(r"^\d+\.\d+(?:\.\d+)?")
+# What a boot loader writes into the command line to name the kernel itself.
+_OF_THE_LOADER = re.compile(r"^(BOOT_IMAGE|initrd)=")
+
+
+def _inventory(*path: str) -> Callable[[Recording], Any]:
+    def get(recording: Recording) -> Any:
+        value: Any = recording.manifest.inventory
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        return value
+
+    return get
+
+
+def _kernel_base(recording: Recording) -> str | None:
+    match = _BASE.match(kernel_of(recording.manifest) or "")
+    return match[0] if match else None
+
+
+def command_line(text: object) -> list[str] | None:
+    """Words of a kernel command line, without those that name the kernel file."""
+    return None if not isinstance(text, str) else [w for w in text.split() if not _OF_THE_LOADER.match(w)]
+
+
+def _cmdline(recording: Recording) -> str | None:
+    words = command_line(recording.manifest.inventory.get("cmdline"))
+    return None if words is None else " ".join(words)
+
+
+def _memory(recording: Recording) -> str | None:
+    """What is fitted, to an eighth of the next power of two: each kernel keeps another part of it for itself."""
+    total = _inventory("memory", "total_bytes")(recording)
+    if not isinstance(total, int) or total <= 0:
+        return None
+    step = max(1, 2 ** (total - 1).bit_length() // 8)
+    return f"{-(-total // step) * step / 2**20:.0f} MiB"
+
+
+def _governors(recording: Recording) -> str | None:
+    found = recording.manifest.inventory.get("governors")
+    if not isinstance(found, dict):
+        return None
+    return ", ".join(sorted({str(name) for name in found.values()})) or "no frequency scaling"
+
+
+def _lanes(pick: Callable[[Any], Any], planned: Callable[[Manifest], Any]) -> Callable[[Recording], Any]:
+    """What the lanes agree on, each value once; else what was planned."""
+
+    def get(recording: Recording) -> Any:
+        seen = [pick(lane.entry) for lane in recording.lanes]
+        if seen and None not in seen:
+            return ", ".join(sorted({str(value) for value in seen}))
+        return planned(recording.manifest)
+
+    return get
+
+
+def _obtained(name: str) -> Callable[[Any], Any]:
+    return lambda entry: getattr(entry.obtained_start, name) if entry.obtained_start is not None else None
+
+
+def _fact(name: str, planned: Callable[[Manifest], Any] = lambda _: None) -> Callable[[Recording], Any]:
+    def get(recording: Recording) -> Any:
+        facts = recording.manifest.facts
+        return facts[name] if name in facts else planned(recording.manifest)
+
+    return get
+
+
+def _dma_latency(recording: Recording) -> Any:
+    manifest = recording.manifest
+    if "dma_latency_us" in manifest.facts:
+        value = manifest.facts["dma_latency_us"]
+        return "not held" if value is None else f"{value} us"
+    return None if manifest.plan.dma_latency_us is None else f"{manifest.plan.dma_latency_us} us"
+
+
+def own_run(recording: Recording) -> bool:
+    """Run by rtassay itself, which knows what load it started; not an imported file."""
+    return bool(recording.manifest.plan.argv or recording.manifest.inventory or recording.telemetry)
+
+
+def _load(recording: Recording) -> str | None:
+    name = load_of(recording.manifest, own_run(recording))
+    return None if name == "unknown" else name
+
+
+def _load_commands(recording: Recording) -> str | None:
+    lines = [" ".join(load.argv) for load in recording.manifest.loads if load.argv]
+    return "; ".join(_without_paths(line) for line in lines) or None
+
+
+def _without_paths(line: str) -> str:
+    """Directories of programs differ between boards and mean nothing."""
+    return re.sub(r"(?:(?<=\s)|^)/\S*/", "", line)
+
+
+def _load_cpus(recording: Recording) -> str | None:
+    cpus = recording.manifest.plan.load_cpus
+    return None if cpus is None else format_cpu_list(cpus)
+
+
+def _load_tools(recording: Recording) -> str | None:
+    return ", ".join(sorted({load.tool_version for load in recording.manifest.loads if load.tool_version})) or None
+
+
+def _tool(recording: Recording) -> str | None:
+    source = recording.manifest.source
+    return " ".join(part for part in (source.tool, source.version) if part)
+
+
+def _cpus(recording: Recording) -> str | None:
+    cpus = [lane.entry.cpu for lane in recording.lanes]
+    return format_cpu_list([c for c in cpus if c is not None]) if cpus and None not in cpus else None
+
+
+def _interval(entry: Any) -> str | None:
+    return None if not entry.interval_ns else format_time(entry.interval_ns)
+
+
+def _planned_interval(manifest: Manifest) -> str | None:
+    return None if not manifest.plan.interval_ns else format_time(manifest.plan.interval_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One thing to be equal. `family`: what --factor calls it and its like; `core`: a comparison that does not know it is blind."""
+
+    key: str
+    name: str
+    family: str
+    get: Callable[[Recording], Any]
+    core: bool = False
+
+
+CONDITIONS: Final[tuple[Condition, ...]] = (
+    Condition("kernel.release", "kernel", "kernel", lambda r: kernel_of(r.manifest), core=True),
+    Condition("kernel.version", "kernel build", "kernel", _inventory("kernel", "version")),
+    Condition(
+        "kernel.config_sha256", "kernel configuration", "kernel", _inventory("kernel", "config_sha256"), core=True
+    ),
+    Condition("kernel.preempt_model", "preemption model", "kernel", _inventory("kernel", "preempt_model")),
+    Condition("kernel.preempt_dynamic", "preemption mode", "kernel", _inventory("kernel", "preempt_dynamic")),
+    Condition("kernel.base", "kernel base version", "kernel-base", _kernel_base),
+    Condition("cmdline", "kernel command line", "cmdline", _cmdline, core=True),
+    Condition("board", "board", "board", lambda r: None if r.manifest.board == "imported" else r.manifest.board),
+    Condition("model", "board model", "board", _inventory("model")),
+    Condition("cpu_model", "CPU model", "board", _inventory("cpu_model")),
+    Condition("hostname", "host name", "board", _inventory("hostname")),
+    Condition("firmware", "firmware", "firmware", _inventory("firmware")),
+    Condition("microcode", "microcode", "firmware", _inventory("microcode")),
+    Condition("os", "operating system", "os", _inventory("os")),
+    Condition("memory", "memory", "board", _memory),
+    Condition("cpus.online", "CPUs online", "cpus", _inventory("cpus", "online")),
+    Condition("cpus.isolated", "isolated CPUs", "cmdline", _inventory("cpus", "isolated")),
+    Condition("cpus.nohz_full", "nohz_full CPUs", "cmdline", _inventory("cpus", "nohz_full")),
+    Condition("cpus.smt", "SMT active", "firmware", _inventory("cpus", "smt_active")),
+    Condition("governor", "frequency governor", "governor", _governors),
+    Condition("clocksource", "clock source", "clocksource", _inventory("clocksource")),
+    Condition("rt_runtime_us", "sched_rt_runtime_us", "throttling", _inventory("rt_runtime_us")),
+    Condition("virtualisation", "virtualisation", "virtualisation", _inventory("virtualisation")),
+    Condition("desktop", "desktop", "desktop", _inventory("desktop")),
+    Condition("load", "load", "load", _load, core=True),
+    Condition("load.command", "load command", "load", _load_commands),
+    Condition("load.cpus", "load CPUs", "load", _load_cpus),
+    Condition("load.tool", "load tool", "load", _load_tools),
+    Condition("tool", "measuring tool", "tool", _tool, core=True),
+    Condition("late_policy", "after a late wake-up", "tool", lambda r: r.manifest.source.late_policy),
+    Condition("interval", "interval", "interval", _lanes(_interval, _planned_interval), core=True),
+    Condition("policy", "policy", "policy", _lanes(_obtained("policy"), lambda m: m.plan.policy)),
+    Condition("priority", "priority", "priority", _lanes(_obtained("priority"), lambda m: m.plan.priority)),
+    Condition("lanes", "number of lanes", "lanes", lambda r: len(r.lanes)),
+    Condition("cpus", "measured CPUs", "cpus", _cpus),
+    Condition("dma_latency", "cpu_dma_latency held", "dma-latency", _dma_latency),
+    Condition("mlock", "memory locked", "mlock", _fact("mlocked", lambda m: m.plan.mlock)),
+    Condition("aligned", "lanes aligned", "aligned", lambda r: r.manifest.plan.aligned),
+    Condition("timer_slack_ns", "timer slack (ns)", "timer-slack", _fact("timer_slack_ns")),
+    Condition(
+        "warm_up", "warm-up", "warm-up", lambda r: format_time(r.manifest.plan.warm_up_ns) if own_run(r) else None
+    ),
+)
+# How it was measured is meant to be equal: it is the factor only where a person says so.
+_OF_MEASURING = ("tool", "lanes", "warm-up", "mlock", "timer-slack", "aligned")
+# Labels that an experiment numbers its runs by: never what is meant to differ, also where a group is one run.
+_NUMBERING = ("cell", "order", "block", "repeat", "attempt")
+FAMILIES: Final = tuple(dict.fromkeys(condition.family for condition in CONDITIONS))
+
+
+def describe(value: Any) -> str | None:
+    """A value as one line; None stays None: not known."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        numbers = [item for item in value if isinstance(item, int)]
+        text = format_cpu_list(numbers) if len(numbers) == len(value) else ", ".join(str(item) for item in value)
+        return text or "none"
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={item}" for key, item in value.items()) or "none"
+    return " ".join(str(value).split())
+
+
+def look(
+    a: Sequence[Recording], b: Sequence[Recording], asked: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[Difference, ...]]:
+    """(the factor, every condition with what it is in both groups). Raises UsageError for a factor nobody knows."""
+    rows: list[Row] = [(c.key, c.name, c.family, _values(a, c.get), _values(b, c.get)) for c in CONDITIONS]
+    names = dict.fromkeys(key for recording in (*a, *b) for key in recording.manifest.labels if key not in _NUMBERING)
+    for name in names:
+        sides = [_values(group, lambda r, name=name: r.manifest.labels.get(name)) for group in (a, b)]  # type: ignore[misc]
+        if all(len(side) <= 1 for side in sides):  # a label that numbers the runs tells no groups apart
+            rows.append((f"label.{name}", f"label {name}", name, sides[0], sides[1]))
+    factor = _asked(asked, list(names)) if asked else _found(rows)
+    found = [_difference(row, factor) for row in rows]
+    return factor, tuple(_kernel_base_judged(found))
+
+
+def _kernel_base_judged(rows: list[Difference]) -> list[Difference]:
+    """Another base version confounds only a change of preemption: where the version itself is the factor, it is the factor."""
+    by_key = {row.key: row for row in rows}
+    base, release = by_key["kernel.base"], by_key["kernel.release"]
+    if base.kind != CONFOUND:
+        return rows
+    if release.kind == CONFOUND:  # said already, with more words
+        return [row for row in rows if row is not base]
+    told = [by_key[key] for key in ("kernel.preempt_model", "label.kernel") if key in by_key]
+    preemption = any(row.kind == FACTOR and _one_is_rt(row) for row in told)
+    return [row if row is not base or preemption else replace(row, kind=FACTOR) for row in rows]
+
+
+def _one_is_rt(row: Difference) -> bool:
+    return any(claims_rt(text) for text in row.a) != any(claims_rt(text) for text in row.b)
+
+
+def _values(group: Sequence[Recording], get: Callable[[Recording], Any]) -> tuple[str, ...]:
+    """The known values of a group, each once, in the order of its runs."""
+    return tuple(dict.fromkeys(text for r in group if (text := describe(get(r))) is not None))
+
+
+Row = tuple[str, str, str, tuple[str, ...], tuple[str, ...]]
+
+
+def _consistent(row: Row) -> bool:
+    """One value in one group and another in the other."""
+    return len(row[3]) == 1 and len(row[4]) == 1 and row[3] != row[4]
+
+
+def _found(rows: Sequence[Row]) -> tuple[str, ...]:
+    """What tells the groups apart: what a person labelled (kernel first), else the kernel, else the load, else the one thing that differs."""
+    differing = [row for row in rows if _consistent(row)]
+    labelled = [row[2] for row in differing if row[0].startswith("label.")]
+    families = list(dict.fromkeys(row[2] for row in differing if row[2] not in ("kernel-base", *_OF_MEASURING)))
+    for choice in (labelled, families if not labelled else []):
+        for preferred in ("kernel", "load"):
+            if preferred in choice:
+                return (preferred,)
+    if labelled:
+        return (labelled[0],)
+    return (families[0],) if len(families) == 1 else ()
+
+
+def _asked(asked: Sequence[str], labels: list[str]) -> tuple[str, ...]:
+    known = {*FAMILIES, *labels, *(condition.key for condition in CONDITIONS), *(f"label.{name}" for name in labels)}
+    for name in asked:
+        if name not in known:
+            raise UsageError(
+                f"there is no factor '{name}'",
+                "it is neither a condition nor a label of these recordings",
+                f"known: {', '.join((*FAMILIES, *(n for n in labels if n not in FAMILIES)))}",
+            )
+    return tuple(asked)
+
+
+def _difference(row: Row, factor: tuple[str, ...]) -> Difference:
+    key, name, family, a, b = row
+    belongs = key in factor or family in factor
+    detail = ""
+    if not a or not b:
+        kind = UNKNOWN
+    elif a == b and len(a) == 1:
+        kind = SAME
+    elif set(a) & set(b):
+        kind = VARIES
+    elif belongs and max(len(a), len(b)) > 1:
+        kind, detail = VARIES, "the factor itself varies inside a group"
+    else:
+        kind = FACTOR if belongs else CONFOUND
+        detail = _cmdline_detail(a, b) if key == "cmdline" else ""
+    return Difference(key, name, a, b, kind, detail)
+
+
+def _cmdline_detail(a: tuple[str, ...], b: tuple[str, ...]) -> str:
+    """Which words only one group's command lines have."""
+    words = [{word for line in side for word in line.split()} for side in (a, b)]
+    parts = [
+        f"only {name}: {' '.join(sorted(only))}"
+        for name, only in (("A", words[0] - words[1]), ("B", words[1] - words[0]))
+        if only
+    ]
+    return "; ".join(parts)
+
+
+def mean_temperature(recording: Recording) -> dict[str, float]:
+    """Mean of each thermal zone over the run, in degC."""
+    found = {}
+    for series in recording.telemetry:
+        if series.monitor == "temperature" and series.unit == "degC":
+            values = np.asarray(series.values, dtype=float)
+            values = values[np.isfinite(values)]
+            if values.size:
+                found[series.name] = float(values.mean())
+    return found
+
+
+def boot_of(manifest: Manifest) -> str | None:
+    """The boot the run was taken in; None where the source does not tell."""
+    for source in (manifest.inventory, manifest.facts):
+        boot = source.get("boot_id")
+        if isinstance(boot, str) and boot:
+            return boot
+    return None
+
+
+def title(name: str, factor: tuple[str, ...], conditions: Sequence[Difference]) -> str:
+    """What a group is called: the factor's value (its label before anything else), else its letter."""
+    side = 0 if name == "A" else 1
+    rows = [row for row in conditions if row.kind == FACTOR]
+    for row in sorted(rows, key=lambda row: not row.key.startswith("label.")):
+        values = row.a if side == 0 else row.b
+        if len(values) == 1 and len(values[0]) <= 40:
+            return values[0]
+    return name
+
+
+def core_unknown(conditions: Sequence[Difference]) -> list[str]:
+    """Names of the conditions one has to know, and that one group or both do not tell."""
+    core = {condition.key for condition in CONDITIONS if condition.core}
+    return [row.name for row in conditions if row.kind == UNKNOWN and row.key in core]

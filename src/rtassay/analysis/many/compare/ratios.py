@@ -1,0 +1,204 @@
+"""The ladder of quantiles: ratio B / A with an interval from the scatter of runs, or, with one run a group, from within the runs."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rtassay.analysis.lane.bounds import decimal
+from rtassay.analysis.lane.distribution import ints
+from rtassay.analysis.many.compare import inference
+from rtassay.analysis.many.compare.inference import Arm, Floats
+from rtassay.analysis.many.compare.sample import Limits, Sample
+from rtassay.model.comparison import A_BETTER, B_BETTER, RUNS_BOOTSTRAP, RUNS_T, WITHIN_RUN, QuantileRatio
+from rtassay.model.findings import LADDER
+
+ALPHA = 0.05
+BOOTSTRAP_FROM = 8
+_REDRAWS = 200
+_EVEN = 1 / math.sqrt(12)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The runs of one group: pooled samples, and the boot of each run (None where not known)."""
+
+    samples: tuple[Sample, ...]
+    boots: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A row before Holm, with the run-level p of the gap between the bins; None where only intervals within the runs are there."""
+
+    row: QuantileRatio
+    p: float | None
+
+
+def ladder(a: Side, b: Side, *, bootstrap: bool = True) -> list[Step]:
+    """All steps of LADDER, not yet corrected for being many (`corrected`). Empty if a run has no sample."""
+    if not all(sample.n for sample in (*a.samples, *b.samples)) or not a.samples or not b.samples:
+        return []
+    return [_step(a, b, q, bootstrap) for q in LADDER]
+
+
+def corrected(families: Sequence[tuple[Side, Side, list[Step]]]) -> list[tuple[QuantileRatio, ...]]:
+    """The rows of several ladders with Holm's correction over all their steps together."""
+    flat = [(a, b, step) for a, b, steps in families for step in steps]
+    tests = sum(step.row.method is not None for _, _, step in flat)
+    decided = inference.holm([step.p for _, _, step in flat], tests)
+    permuted = inference.holm([step.row.p_value for _, _, step in flat])
+    rows = [
+        replace(step.row, shown=_shown(a, b, step, p, tests), p_holm=p_permuted)
+        for (a, b, step), p, p_permuted in zip(flat, decided, permuted, strict=True)
+    ]
+    out, at = [], 0
+    for _, _, steps in families:
+        out.append(tuple(rows[at : at + len(steps)]))
+        at += len(steps)
+    return out
+
+
+def _shown(a: Side, b: Side, step: Step, p: float | None, tests: int) -> str | None:
+    """Which group is better at this step, if the 95 % interval and Holm's correction both leave no doubt."""
+    row = step.row
+    lo, hi = row.lo, row.hi
+    if row.method == WITHIN_RUN:
+        lo, hi = _within(a, b, row.q, ALPHA / max(tests, 1))
+    elif p is None or p > ALPHA:
+        return None
+    if lo is not None and lo > 1:
+        return A_BETTER
+    return B_BETTER if hi is not None and hi < 1 else None
+
+
+def _step(a: Side, b: Side, q: float, bootstrap: bool) -> Step:
+    limits_a, limits_b = (tuple(_limits(s, q) for s in side.samples) for side in (a, b))
+    exact = all(limit.exact for limit in (*limits_a, *limits_b))
+    row = QuantileRatio(q, _centre(limits_a), _centre(limits_b), None, None, None, "exact" if exact else "at_least")
+    logs = [_logs(side, limits) for side, limits in ((a, limits_a), (b, limits_b))] if exact else [None, None]
+    la, lb = logs
+    if la is None or lb is None:
+        lo, hi = _within(a, b, q, ALPHA)
+        known = lo is not None or hi is not None
+        return Step(replace(row, lo=lo, hi=hi, method=WITHIN_RUN if known else None), None)
+    ratio = math.exp(float(np.mean(lb.low) - np.mean(la.low)))
+    if la.low.size == lb.low.size == 1:
+        ratio = limits_b[0].value_ns / limits_a[0].value_ns
+    row = replace(row, ratio=ratio)
+    if min(la.low.size, lb.low.size) < 2:
+        lo, hi = _within(a, b, q, ALPHA)
+        row = replace(row, lo=lo, hi=hi, method=WITHIN_RUN, detectable=_detectable(ratio, lo, hi))
+        return Step(row, None)
+    effect = inference.a12(la.low, lb.low)
+    return _between(a, b, replace(row, a12=effect, cliffs_delta=2 * effect - 1), la, lb, bootstrap)
+
+
+def _between(a: Side, b: Side, row: QuantileRatio, la: Logs, lb: Logs, bootstrap: bool) -> Step:
+    """The interval from the scatter of runs. Bins widen it: the true values lie anywhere in theirs."""
+    test = inference.welch(la.low, lb.low, la.hidden, lb.hidden)
+    half = test.half_width(ALPHA)
+    low, high, method = test.difference - half, test.difference + half, RUNS_T
+    if bootstrap and min(la.low.size, lb.low.size) >= BOOTSTRAP_FROM:
+        found = inference.bootstrap_t(_arm(a, la, row.q), _arm(b, lb, row.q), ALPHA)
+        if found is not None:
+            low, high, method = *found, RUNS_BOOTSTRAP
+    lo, hi = math.exp(low - la.wide), math.exp(high + lb.wide)
+    gap = max(test.difference - la.wide, -test.difference - lb.wide, 0.0)
+    enough = inference.smallest_p(la.low.size, lb.low.size) <= inference.ENOUGH_P
+    p_value = inference.permutation_p(la.low, lb.low)[0] if enough else None
+    ratio = row.ratio or 1.0
+    row = replace(row, lo=lo, hi=hi, method=method, p_value=p_value, detectable=_detectable(ratio, lo, hi))
+    return Step(row, test.p_value(gap))
+
+
+def _limits(sample: Sample, q: float) -> Limits:
+    found = sample.quantile(q)
+    assert found is not None  # ladder() asks only runs with samples
+    return found
+
+
+def _centre(limits: tuple[Limits, ...]) -> int:
+    """Geometric mean of the runs' values; the plain mean where one is not above 0."""
+    values = [limit.value_ns for limit in limits]
+    if len(set(values)) == 1:
+        return values[0]
+    if min(values) <= 0:
+        return round(sum(values) / len(values))
+    return round(math.exp(math.fsum(math.log(value) for value in values) / len(values)))
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """ln of the runs' values; `wide`: mean ln of how much the upper bin edges lie above; `hidden`: sd that bins can hide."""
+
+    low: Floats
+    wide: float
+    hidden: float
+
+
+def _logs(side: Side, limits: tuple[Limits, ...]) -> Logs | None:
+    """None where a value is not above 0."""
+    low = np.array([limit.value_ns for limit in limits], dtype=np.float64)
+    if (low <= 0).any():
+        return None
+    steps = [s.resolution_ns(limit.value_ns) for s, limit in zip(side.samples, limits, strict=True)]
+    # a source of exact values hides nothing: its step of 1 ns is no bin
+    width = np.array([step if step > 1 else 0 for step in steps], dtype=np.float64)
+    wide = np.log1p(width / low)
+    return Logs(np.log(low), float(wide.mean()), float(wide.mean()) * _EVEN)
+
+
+def logs_of(side: Side, q: float) -> Logs | None:
+    """ln x_q of every run; None where a run's samples do not reach so far or a value is not above 0."""
+    limits = [sample.quantile(q) for sample in side.samples]
+    known = tuple(limit for limit in limits if limit is not None and limit.exact)
+    return _logs(side, known) if len(known) == len(limits) else None
+
+
+def _within(a: Side, b: Side, q: float, alpha: float) -> tuple[float | None, float | None]:
+    """Bounds of the ratio from the order-statistic intervals of every run: the extremes of both groups against each other."""
+    low_a, high_a = _extremes(a, q, alpha)
+    low_b, high_b = _extremes(b, q, alpha)
+    lo = low_b / high_a if high_a is not None and high_a > 0 and low_b > 0 else None
+    hi = high_b / low_a if high_b is not None and low_a > 0 else None
+    return lo, hi
+
+
+def _extremes(side: Side, q: float, alpha: float) -> tuple[int, int | None]:
+    """(smallest lower limit, largest upper bin edge of an upper limit or None) over the runs."""
+    lows: list[int] = []
+    highs: list[int | None] = []
+    for sample in side.samples:
+        limit = sample.quantile(q, alpha)
+        assert limit is not None
+        lows.append(limit.lo_ns)
+        step = 0 if limit.hi_ns is None else sample.resolution_ns(limit.hi_ns)
+        highs.append(None if limit.hi_ns is None else limit.hi_ns + (step if step > 1 else 0))
+    known = [high for high in highs if high is not None]
+    return min(lows), max(known) if len(known) == len(highs) else None
+
+
+def _detectable(ratio: float, lo: float | None, hi: float | None) -> float | None:
+    """The factor by which the interval is wide to its wider side: a ratio nearer to 1 would not have been told from it."""
+    if lo is None or hi is None or lo <= 0:
+        return None
+    return max(hi / ratio, ratio / lo)
+
+
+def _arm(side: Side, logs: Logs, q: float) -> Arm:
+    """Redraws of each run's quantile: the rank of a new sample of the same size is binomial."""
+    fail = float(1 - decimal(q))
+    seed = zlib.crc32(logs.low.tobytes())
+    random = np.random.Generator(np.random.PCG64([seed, round(1 / fail)]))
+    rows = []
+    for sample in side.samples:
+        ranks = np.maximum(1, sample.n - random.binomial(sample.n, fail, size=_REDRAWS))
+        rows.append(np.log(np.maximum(sample.at(ints(ranks)), 1).astype(np.float64)))
+    known = all(boot is not None for boot in side.boots)
+    boots = tuple(str(boot) if known else str(i) for i, boot in enumerate(side.boots))
+    return Arm(logs.low, np.array(rows), boots)

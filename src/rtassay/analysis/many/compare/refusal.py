@@ -1,0 +1,43 @@
+"""Why two groups cannot be compared at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rtassay.analysis.many.compare.run import Run, measures
+from rtassay.model.units import format_time
+
+
+def incomparable(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:
+    """Reasons in words; none where the numbers of both groups mean the same."""
+    return (*_measures(a, b), *_widths(a, b), *_policies(a, b))
+
+
+def _measures(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:
+    """Of lanes of several measures those in common were chosen (`comparing.compare`); here it is told if there are none."""
+    every = [measures(run.recording) for run in (*a, *b) if run.recording.lanes]
+    if not every or set.intersection(*(set(found) for found in every)):
+        return ()
+    sides = [", ".join(dict.fromkeys(m for run in side for m in measures(run.recording))) for side in (a, b)]
+    return (f"A holds {sides[0]}, B holds {sides[1]}",)
+
+
+def _widths(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:
+    sides = [sorted({run.recording.manifest.bin_width_ns for run in side}) for side in (a, b)]
+    if len({width for side in sides for width in side}) == 1:
+        return ()
+    words = [" and ".join(format_time(width) for width in side) for side in sides]
+    return (f"the bins of A are {words[0]} wide, those of B {words[1]}",)
+
+
+def _policies(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:
+    sides = [sorted({run.recording.manifest.source.late_policy for run in side}) for side in (a, b)]
+    late = [run.id for run in (*a, *b) if run.stalled]
+    if len({policy for side in sides for policy in side}) == 1 or not late:
+        return ()
+    words = [" and ".join(side) for side in sides]
+    return (
+        f"after a late wake-up A does '{words[0]}', B '{words[1]}', and latencies reach the interval ({late[0]}"
+        + (f" and {len(late) - 1} more" if len(late) > 1 else "")
+        + ")",
+    )

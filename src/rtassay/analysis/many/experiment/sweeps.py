@@ -1,0 +1,146 @@
+"""What combinations show that differ in one setting alone: the interval (E5), idle states or the governor (D4)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rtassay.analysis.lane.bounds import p_lower, p_upper
+from rtassay.analysis.lane.exceedance import exceedances, total
+from rtassay.analysis.many.experiment import effects
+from rtassay.analysis.many.experiment.cells import FACTORS, Design, Measured, by_lane
+from rtassay.model.experiment import Combination, KpiRow
+from rtassay.model.units import NS_PER_S, format_time
+
+Rows = list[KpiRow]
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """How a run was measured, as its recording tells. `idle`: us held in /dev/cpu_dma_latency, None for off, `not held` where the
+    board refused; `kernel`: the level, that is the boot entry; `rest`: everything else but the scenario's name."""
+
+    interval_ns: int | None
+    idle: int | str | None
+    governor: str | None
+    kernel: str | None
+    rest: tuple[Any, ...]
+
+
+def _setting(cell: Measured) -> _Setting:
+    manifest = cell.recording.manifest
+    plan = manifest.plan
+    governors = manifest.inventory.get("governors")
+    names = sorted(set(governors.values())) if isinstance(governors, dict) else []
+    lanes = tuple((lane.entry.name, lane.entry.cpu) for lane in cell.recording.lanes)
+    levels = tuple(cell.levels.get(name) for name in FACTORS if name not in ("scenario", "kernel"))
+    intervals = {lane.entry.interval_ns or plan.interval_ns for lane in cell.recording.lanes}
+    asked = (plan.load_cpus, plan.policy, plan.priority, plan.mlock, plan.aligned, plan.warm_up_ns, plan.break_above_ns)
+    return _Setting(
+        interval_ns=intervals.pop() if len(intervals) == 1 else None,
+        idle="not held" if manifest.facts.get("dma_latency_error") else plan.dma_latency_us,
+        governor=", ".join(str(name) for name in names) or None,
+        kernel=cell.levels.get("kernel"),
+        rest=(levels, lanes, asked, cell.findings.kernel),
+    )
+
+
+def _groups(
+    cells: Sequence[Measured], combinations: Sequence[Combination], *changing: str
+) -> list[list[tuple[_Setting, Combination]]]:
+    """Combinations alike but for the fields `changing` names. One whose own runs were measured differently belongs to none."""
+    blank: dict[str, Any] = dict.fromkeys(changing)
+    found: dict[_Setting, list[tuple[_Setting, Combination]]] = {}
+    for one in combinations:
+        settings = {_setting(cell) for cell in cells if cell.levels == one.levels}
+        if len(settings) == 1:
+            setting = settings.pop()
+            found.setdefault(replace(setting, **blank), []).append((setting, one))
+    return [group for group in found.values() if len(group) > 1]
+
+
+def capacity(
+    cells: Sequence[Measured], combinations: Sequence[Combination], design: Design, p: float | None
+) -> tuple[Rows, str]:
+    """E5: the highest rate at which at most `p` of the activations had not run when the next was due, at it and at every lower one."""
+    rows: Rows = []
+    for group in _groups(cells, combinations, "interval_ns"):
+        tried = {setting.interval_ns: one for setting, one in group if setting.interval_ns}
+        if len(tried) < 2 or p is None:
+            continue
+        falling = sorted(tried, reverse=True)
+        states = [
+            _kept_up([c for c in cells if c.levels == tried[ns].levels], ns, p, design.confidence) for ns in falling
+        ]
+        kept = len(list(itertools.takewhile(lambda state: state == _KEPT, states)))
+        others = [str(group[0][1].levels.get(name)) for name in design.varying if name != "scenario"]
+        beyond = f"{format_time(falling[kept])} {states[kept]}" if kept < len(states) else ""
+        if kept:
+            best = falling[kept - 1]
+            note = f"every {format_time(best)}, at p = {p:g}; {beyond or 'the shortest interval tried'}"
+            rows.append(KpiRow(", ".join(others), NS_PER_S / best, at_least=not beyond, note=note))
+        else:
+            rows.append(KpiRow(", ".join(others), words="none of those tried", note=f"at p = {p:g}: {beyond}"))
+    return rows, "no scenarios that differ in the interval alone (settings.interval of a scenario)"
+
+
+_KEPT, _MISSED, _OPEN = "is kept", "misses too often", "is not shown"
+
+
+def _kept_up(cells: Sequence[Measured], interval_ns: int, p: float, confidence: float) -> str:
+    """Whether the lanes over all runs miss at most `p` of their activations; every lane must."""
+    lanes = by_lane([cell.recording for cell in cells]).values()
+    seen = [total([exceedances(part, interval_ns) for part in parts]) for parts in lanes]
+    if any(p_lower(lane.certain, lane.due, confidence) > p for lane in seen):
+        return _MISSED
+    return _KEPT if seen and all(p_upper(lane.most, lane.due, confidence) <= p for lane in seen) else _OPEN
+
+
+def idle_and_governor(
+    cells: Sequence[Measured], combinations: Sequence[Combination], design: Design
+) -> tuple[Rows, str]:
+    """D4: D* with deeper idle states allowed, and with another governor, over D* without, everything else equal; run by run."""
+    rows: Rows = []
+    for group in _groups(cells, combinations, "idle"):
+        for (held, base), (allowed, other) in itertools.combinations(sorted(group, key=_by_depth), 2):
+            if held.idle != allowed.idle:
+                rows += _effect(
+                    base, other, design, f"cpu_dma_latency: {_idle_words(allowed.idle)} / {_idle_words(held.idle)}"
+                )
+    # Two boot entries of one kernel may set a governor each (cpufreq.default_governor).
+    for group in _groups(cells, combinations, "governor", "kernel"):
+        known = sorted((row for row in group if row[0].governor), key=_by_governor)
+        for (first, base), (second, other) in itertools.combinations(known, 2):
+            if first.governor != second.governor:
+                rows += _effect(base, other, design, f"governor: {second.governor} / {first.governor}")
+    return (
+        rows,
+        "no combinations that differ in idle states (settings.dma_latency of a scenario) or in the governor alone",
+    )
+
+
+def _by_depth(row: tuple[_Setting, Combination]) -> tuple[bool, int, str]:
+    """The least idle first."""
+    idle = row[0].idle
+    return not isinstance(idle, int), idle if isinstance(idle, int) else 0, str(idle)
+
+
+def _idle_words(idle: int | str | None) -> str:
+    if idle is None:
+        return "off"
+    return f"{idle} us" if isinstance(idle, int) else str(idle)
+
+
+def _by_governor(row: tuple[_Setting, Combination]) -> tuple[bool, str]:
+    """`performance` is what others are compared with."""
+    return row[0].governor != "performance", str(row[0].governor)
+
+
+def _effect(base: Combination, other: Combination, design: Design, note: str) -> Rows:
+    effect = effects.star_effect(base, other)
+    if effect is None:
+        return []
+    where = f"{design.title(other.levels)} / {design.title(base.levels)}"
+    return [KpiRow(where, effect.ratio, effect.lo, effect.hi, note=note)]
