@@ -31,8 +31,14 @@
 
 enum { OUTPUT_BLOCK = 65536 };
 static const int64_t ms_ns = 1000000;
-static const int64_t grace_ns = 2000000000;         /* between SIGTERM and SIGKILL */
-static const int64_t own_way_ns = 700000000;        /* of it, in which the command ends its children itself */
+/*
+ * Between SIGTERM and SIGKILL: stress-ng needed 2.4 s under load. Only time in which the guard itself runs counts, at most `step_ns` from
+ * one look to the next: while the machine stands still, the command cannot end either. `grace_limit_ns` bounds the grace in any case.
+ */
+static const int64_t grace_ns = 10000000000;
+static const int64_t grace_limit_ns = 20000000000;
+static const int64_t command_alone_ns = 4000000000; /* of the grace, in which the command may end its children itself */
+static const int64_t look_ns = 50000000, step_ns = 100000000;
 static const int64_t reap_patience_ns = 200000000;   /* after the command's end, before what is not reaped yet counts as left over */
 static const int64_t kill_patience_ns = 10000000000; /* then only processes stuck in the kernel can be left */
 
@@ -55,6 +61,7 @@ struct guard {
 	enum phase phase;
 	const char *why; /* what ended it: "child", "max", "owner", "signal" */
 	int64_t phase_until_ns;
+	int64_t looked_ns, grace_used_ns;
 	size_t stuck;
 };
 
@@ -310,7 +317,8 @@ static void begin_end(struct guard *g, const char *why)
 {
 	g->why = why;
 	g->phase = ASKED;
-	g->phase_until_ns = mono_ns() + grace_ns;
+	g->looked_ns = mono_ns();
+	g->phase_until_ns = g->looked_ns + grace_limit_ns;
 	family_ask(&g->family, !g->exited);
 }
 
@@ -331,17 +339,26 @@ static void decide(struct guard *g)
 	}
 }
 
+static bool grace_is_over(struct guard *g, int64_t now)
+{
+	int64_t since = now - g->looked_ns;
+
+	g->looked_ns = now;
+	g->grace_used_ns += since < step_ns ? since : step_ns;
+	return g->grace_used_ns >= grace_ns || now >= g->phase_until_ns;
+}
+
 static void go_on_ending(struct guard *g, int stops_before)
 {
 	int64_t now = mono_ns();
 
-	if (g->phase == ASKED && (now >= g->phase_until_ns || g->loop.stops > stops_before)) {
+	if (g->phase == ASKED && (grace_is_over(g, now) || g->loop.stops > stops_before)) {
 		g->phase = KILLING;
 		g->phase_until_ns = now + kill_patience_ns;
 	}
 	if (g->phase == ASKED) {
 		/* Programs with workers (stress-ng) end them in order, and call it an error when others do. */
-		family_ask(&g->family, !g->exited && now < g->phase_until_ns - grace_ns + own_way_ns);
+		family_ask(&g->family, !g->exited && g->grace_used_ns < command_alone_ns);
 	} else if (now < g->phase_until_ns) {
 		family_kill(&g->family);
 	} else {
@@ -355,7 +372,7 @@ static int64_t next_look_ns(const struct guard *g)
 {
 	if (g->phase == RUNNING)
 		return g->exited ? g->exited_ns + reap_patience_ns : INT64_MAX;
-	return mono_ns() + (g->phase == ASKED ? 20 : 2) * ms_ns;
+	return mono_ns() + (g->phase == ASKED ? look_ns : 2 * ms_ns);
 }
 
 static void wait_for_news(struct guard *g)
@@ -380,7 +397,7 @@ static void wait_for_news(struct guard *g)
 static void supervise(struct guard *g)
 {
 	int stops = 0;
-	int64_t look_ns = 0;
+	int64_t next_ns = 0;
 
 	while (g->phase != GONE) {
 		wait_for_news(g);
@@ -393,12 +410,12 @@ static void supervise(struct guard *g)
 			}
 			decide(g);
 			stops = g->loop.stops;
-			look_ns = next_look_ns(g);
+			next_ns = next_look_ns(g);
 		} else if (childless(g)) {
 			g->phase = GONE;
-		} else if (mono_ns() >= look_ns || g->loop.stops > stops) {
+		} else if (mono_ns() >= next_ns || g->loop.stops > stops) {
 			go_on_ending(g, stops);
-			look_ns = next_look_ns(g);
+			next_ns = next_look_ns(g);
 		}
 	}
 	send_killed(g);

@@ -21,8 +21,9 @@ _SMALL_FILE = 4 * 1024 * 1024
 # A wide pipe lets the probe go on while this process is starved by the very load it measures.
 _PIPE_SIZES = (1024 * 1024, 256 * 1024)
 _F_SETPIPE_SZ = 1031
-# An attached guard ends what it guards within 3 s of the end of its stdin.
-_LET_GO_S = 4.0
+# How long a guard may take to end its command in order, and then to end it at once.
+_IN_ORDER_S = 4.0
+_AT_ONCE_S = 4.0
 
 
 class LocalProcess:
@@ -62,11 +63,11 @@ class LocalProcess:
         return code if code >= 0 else 128 - code
 
     async def end(self) -> None:
-        """Let go, give a guard its time, then kill whatever is left of the session started here."""
+        """Close stdin, which ends an attached guard. Then SIGTERM, on which the guard gives no more time; then SIGKILL to the session started here."""
         await self.close_stdin()
-        if self._process.returncode is None:
-            with contextlib.suppress(TimeoutError):
-                await self.wait(_LET_GO_S)
+        if not await self._ends_within(_IN_ORDER_S):
+            await self.signal(signal.SIGTERM)
+            await self._ends_within(_AT_ONCE_S)
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
@@ -75,6 +76,11 @@ class LocalProcess:
         self._process._transport.close()  # type: ignore[attr-defined]
         self._errors.cancel()
         await asyncio.wait([self._errors])
+
+    async def _ends_within(self, timeout_s: float) -> bool:
+        with contextlib.suppress(TimeoutError):
+            await self.wait(timeout_s)
+        return self._process.returncode is not None
 
     async def _keep_errors(self) -> None:
         stderr = self._process.stderr

@@ -18,8 +18,8 @@ _CHUNK = 256 * 1024
 _STDERR_KEPT = 64 * 1024
 _NOISE_MAX = 1024 * 1024
 _START_S = 60.0
-# An attached guard ends what it guards within 3 s of the end of its stdin.
-_LET_GO_S = 4.0
+# How long a command may take to end after its stdin was closed.
+_ENDS_S = 4.0
 
 # $1 mark, $2 how to become root (words, or nothing), then the command. The outer shell lives on to tell the exit code: ssh itself
 # gives 255 both for a command that a signal ended and for a connection that was lost. Its own words ("Terminated") are nobody's.
@@ -134,16 +134,16 @@ class RemoteProcess:
         return code
 
     async def end(self) -> None:
-        """Let go, give a guard its time, then kill whatever is left."""
+        """Close stdin, wait a little, then kill what is left."""
         await self.close_stdin()
         with contextlib.suppress(TimeoutError, BoardError):
-            await self.wait(_LET_GO_S)
+            await self.wait(_ENDS_S)
         if self._client.returncode is None:
             if self._outer and self._link.alive:
                 with contextlib.suppress(BoardError):
                     await self._link.ask(_kill_script(self._become, self._outer, self.pid))
                 with contextlib.suppress(TimeoutError, BoardError):
-                    await self.wait(_LET_GO_S)
+                    await self.wait(_ENDS_S)
             if self._client.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
                     self._client.kill()

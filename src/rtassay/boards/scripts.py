@@ -9,19 +9,20 @@ from collections.abc import Sequence
 WHICH = """p=$1; case $p in */*) [ -x "$p" ] && echo "$p"; exit;; esac
 a=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; IFS=:; for d in $a; do
 if [ -f "$d/$p" ] && [ -x "$d/$p" ]; then echo "$d/$p"; exit; fi; done"""
-# Spoolers that still run are told to let go: first, and for up to 5 s, the one whose end is to end others, for what a probe measures after
-# its load has gone would be measured without. Then all have 8 s; what is left then loses its owner at once.
+# SIGTERM to a spooler ends its guard in order. The probe's spooler comes first and has 5 s, so that the probe ends under load. Then all have
+# 10 s. SIGTERM to a guard that is ending ($c) makes it kill at once: 5 s for that. A spooler that hangs even so is killed.
 _END_SPOOLS = """tell() {{ read -r p x <$1/pid && [ ! -f $1/exit ] && kill -TERM $p; }}
 wait_for() {{ i=0; while [ $i -lt $1 ]; do left=; for s in $2; do [ -d $s ] && [ ! -f $s/exit ] && left="$left $s"; done
 [ -n "$left" ] || break; if sleep 0.1; then i=$((i + 1)); else sleep 1; i=$((i + 10)); fi; done; }}
 first=; for s in {spools}; do [ -f $s/leads ] && tell $s && first="$first $s"; done; wait_for 50 "$first"
-for s in {spools}; do tell $s; done; wait_for 80 "{spools}"
-for s in $left; do read -r p x c x <$s/pid && kill -9 $p; done; true"""
+for s in {spools}; do tell $s; done; wait_for 100 "{spools}"
+for s in $left; do read -r p x c x <$s/pid && kill -TERM $c; done; wait_for 50 "$left"
+for s in $left; do read -r p x <$s/pid && kill -9 $p; done; true"""
 _END_FETCHERS = "for s in {spools}; do [ -f $s/fetcher ] && read -r p <$s/fetcher && kill -9 $p; done; true"
 
 
 def end_spools(spools: Sequence[str]) -> str:
-    """Ends what is launched in these directories, within some 15 seconds."""
+    """Ends what is launched in these directories, within some 20 seconds."""
     return _END_SPOOLS.format(spools=_words(spools))
 
 

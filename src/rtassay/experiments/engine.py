@@ -31,8 +31,8 @@ from rtassay.session.control import Interrupted, Progress, StopRequest
 from rtassay.session.run import run as run_session
 from rtassay.store import load_manifest
 
-# A killed host's probe and loads end by themselves within 3 s; telemetry was written within 2 s of the kill.
-_LEFTOVERS_END_S = 5.0
+# After a kill of the host, guards end probe and loads, and kill after 10 s what ignores SIGTERM; telemetry was written within 2 s of the kill.
+_LEFTOVERS_END_S = 13.0
 _RETRY_PAUSES_S = (2.0, 10.0, 30.0)
 
 # A `boards.base.Board`: here it is only handed on to the session.

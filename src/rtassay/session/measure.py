@@ -18,8 +18,8 @@ from rtassay.session.control import LaneProgress, LiveLanes
 from rtassay.session.prepare import GRACE_NS, Prepared
 from rtassay.wire.stream import StreamParser
 
-# An attached guard ends its command by then once it is told to, or let go.
-_GUARD_ENDS_S = 6.0
+# By then a guard has ended its command: 20 s of grace at most, then SIGKILL.
+_GUARD_ENDS_S = 25.0
 # What it is launched as.
 PROBE = "probe"
 _ROLLUPS = ("Facts", "Second", "Note", "End")

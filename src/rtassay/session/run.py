@@ -30,8 +30,8 @@ from rtassay.store import RecordingWriter, new_id
 T = TypeVar("T")
 
 _PROGRESS_S = 1.0
-# A guard ends its load within some 3 s; a board in the grip of that load may take longer to tell.
-_LOAD_ENDS_S = 20.0
+# By then a guard has ended its load: 20 s of grace at most, then SIGKILL. A busy board may take longer to tell.
+_LOAD_ENDS_S = 30.0
 _NS = 1_000_000_000
 
 

@@ -74,7 +74,8 @@ for number in range(2000):
         os.wait()
         alive -= 1
 """
-HARD = {"sleep": SLEEP, "double fork": DOUBLE_FORK, "deaf": DEAF, "stopped": STOPPED, "hydra": HYDRA}
+HEEDING = {"sleep": SLEEP, "double fork": DOUBLE_FORK, "stopped": STOPPED}
+HARD = {**HEEDING, "deaf": DEAF, "hydra": HYDRA}  # the last two take the guard's whole grace
 
 
 def wait_ready(process: subprocess.Popen[bytes]) -> None:
@@ -157,7 +158,7 @@ def test_the_guard_itself_is_real_time_where_it_may_be() -> None:
         assert facts["policy"] == "fifo"
 
 
-@pytest.mark.parametrize("name", sorted(HARD))
+@pytest.mark.parametrize("name", sorted(HEEDING))
 def test_sigterm_ends_all(name: str) -> None:
     with family() as members:
         process = members.start("guard", "--", *PYTHON, HARD[name])
@@ -189,7 +190,7 @@ def test_max_ends_all_and_says_so(name: str, tmp_path: Path) -> None:
     assert exited["exit_code"] is None
 
 
-@pytest.mark.parametrize("name", sorted(HARD))
+@pytest.mark.parametrize("name", sorted(HEEDING))
 def test_owner_gone(name: str) -> None:
     """The owner holds the guard's stdin; it is killed with SIGKILL, and everything ends."""
     holder = (
@@ -210,7 +211,65 @@ def test_owner_gone(name: str) -> None:
         owner.stdout.close()
 
 
-def test_owner_gone_within_three_seconds_by_the_guards_own_clock(tmp_path: Path) -> None:
+SLOW_END = """
+import os, signal, time
+def end(*_):
+    print('asked', flush=True)
+    %s
+    print('done', flush=True)
+    os.kill(worker, signal.SIGKILL)
+    os._exit(7)
+worker = os.fork()
+if worker == 0:
+    signal.signal(signal.SIGTERM, lambda *_: print('worker asked', flush=True))
+    while True:
+        time.sleep(1)
+signal.signal(signal.SIGTERM, end)
+print('ready', flush=True)
+while True:
+    time.sleep(1)
+"""
+
+
+def test_a_command_has_three_seconds_to_end_its_workers_itself(tmp_path: Path) -> None:
+    """As stress-ng does under load: it needed 2.4 s, and calls it an error when others end its workers."""
+    stream = tmp_path / "guard.rtw"
+    with family() as members:
+        process = members.start("guard", "-o", str(stream), "--", *PYTHON, SLOW_END % "time.sleep(3)")
+        wait_ready(process)
+        process.send_signal(signal.SIGTERM)
+        said, _ = finish(process)
+        assert (process.returncode, said) == (7, b"asked\ndone\n")
+    (killed,) = events(whole(stream.read_bytes(), "guard"), "child_killed")
+    assert killed["left"] == 0
+
+
+def test_a_machine_that_stands_still_takes_nothing_of_the_grace(tmp_path: Path) -> None:
+    """Guard and command are stopped for longer than the grace; both go on, and the command has its time."""
+    stream = tmp_path / "guard.rtw"
+    busy = "until = time.process_time() + 0.3\n    while time.process_time() < until: pass"
+    with family() as members:
+        process = members.start("guard", "-o", str(stream), "--", *PYTHON, SLOW_END % busy)
+        wait_ready(process)
+        (inner,) = children_of(process.pid)
+        (command,) = children_of(inner)
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout is not None and process.stdout.readline() == b"asked\n"
+        os.kill(inner, signal.SIGSTOP)
+        os.kill(command, signal.SIGSTOP)
+        time.sleep(11)
+        os.kill(inner, signal.SIGCONT)  # which continues the command
+        said, _ = finish(process)
+        assert (process.returncode, said) == (7, b"done\n")
+    (killed,) = events(whole(stream.read_bytes(), "guard"), "child_killed")
+    assert killed["left"] == 0
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_owner_gone_and_a_deaf_command_is_killed_after_the_grace(tmp_path: Path) -> None:
     stream = tmp_path / "guard.rtw"
     with family() as members:
         process = members.start("guard", "--attached", "-o", str(stream), "--", *PYTHON, DEAF, stdin=subprocess.PIPE)
@@ -227,8 +286,8 @@ def test_owner_gone_within_three_seconds_by_the_guards_own_clock(tmp_path: Path)
     assert frames[0].json["attached"] is True and frames[-1].json["reason"] == "owner"
     assert killed["why"] == "owner" and killed["left"] == 1
     assert gone["mono_ns"] >= gone_ns
-    # The grace is part of the contract, not a measurement: at least 2 s were given, and the rest of the 3 s is a bound.
-    assert killed["mono_ns"] - gone["mono_ns"] >= 2_000_000_000
+    # The grace is part of the contract, not a measurement.
+    assert killed["mono_ns"] - gone["mono_ns"] >= 10_000_000_000
 
 
 def test_attached_data_on_stdin_is_not_the_end() -> None:
@@ -270,20 +329,21 @@ def test_chain_of_forks_cannot_outrun_the_guard(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: SCHED_FIFO")
 def test_real_time_hogs_on_every_cpu_cannot_keep_the_guard_from_its_work(tmp_path: Path) -> None:
-    """Deaf FIFO 98 loops on all CPUs for 3 s and the grace; they also end by themselves after 9 s of CPU time."""
+    """FIFO 98 loops on all CPUs for 3 s, until the guard's SIGTERM; they also end by themselves after 9 s of CPU time."""
     stream = tmp_path / "guard.rtw"
+    cpus = sorted(os.sched_getaffinity(0))
     hogs = (
-        "trap '' TERM; ulimit -t 9\n"
-        f"for cpu in {' '.join(map(str, sorted(os.sched_getaffinity(0))))}; do\n"
-        "taskset -c $cpu chrt -f 98 sh -c 'trap \"\" TERM; while :; do :; done' &\n"
+        "ulimit -t 9\n"
+        f"for cpu in {' '.join(map(str, cpus))}; do\n"
+        "taskset -c $cpu chrt -f 98 sh -c 'trap \"echo asked; exit\" TERM; while :; do :; done' &\n"
         "done; wait"
     )
     with family() as members:
         process = members.start("guard", "--max", "3s", "-o", str(stream), "--", "sh", "-c", hogs)
-        finish(process)
+        said, _ = finish(process)
         assert members.alive() == []
     (killed,) = events(whole(stream.read_bytes(), "guard"), "child_killed")
-    assert killed["why"] == "max" and killed["left"] >= 2
+    assert killed["why"] == "max" and said == b"asked\n" * len(cpus)
 
 
 def test_second_signal_skips_the_grace(tmp_path: Path) -> None:
