@@ -7,6 +7,7 @@ A circle of imports or an arrow that points up is an error: nothing is drawn the
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import re
 import sys
@@ -56,7 +57,7 @@ WORDS = {
     "sources": "what no file tells",
     "run": "lane, ring, histogram, writer, end",
     "stream": "frames and facts",
-    "os": "clock, scheduling, /proc, options",
+    "os": "clock, scheduling, /proc, options: every floor includes it",
     "many": "several recordings",
     "judge": "one recording to a verdict",
     "checks": "validity checks",
@@ -94,6 +95,7 @@ def imported_modules(path: Path) -> set[str]:
     return {name.removeprefix("rtassay.") for name in found if name.startswith("rtassay.")}
 
 
+@functools.cache
 def package_graph() -> Graph:
     """The rooms of src/rtassay."""
     modules: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -108,12 +110,18 @@ def package_graph() -> Graph:
     return Graph(frozenset(modules), frozenset(soft), ("cli", "model"))
 
 
-def floor_graph(files: Iterable[Path], room_of: Callable[[Path], str], targets: Callable[[Path], set[str]]) -> Graph:
+def floor_graph(
+    files: Iterable[Path],
+    room_of: Callable[[Path], str],
+    targets: Callable[[Path], set[str]],
+    bars: tuple[str, ...] = (),
+) -> Graph:
     """The floors of one place, by folder."""
     edges = {(room_of(path), room) for path in files for room in targets(path)}
-    return Graph(frozenset((a, b) for a, b in edges if a != b))
+    return Graph(frozenset((a, b) for a, b in edges if a != b), bars=bars)
 
 
+@functools.cache
 def analysis_graph() -> Graph:
     """The floors of src/rtassay/analysis."""
     top = PACKAGE / "analysis"
@@ -127,6 +135,7 @@ def analysis_graph() -> Graph:
     return floor_graph(files, lambda path: path.relative_to(top).parts[0], targets)
 
 
+@functools.cache
 def probe_graph() -> Graph:
     """The floors of probe/src, by what each file includes."""
 
@@ -140,7 +149,7 @@ def probe_graph() -> Graph:
             found |= {room(place) for place in places if place.is_file() and place.is_relative_to(PROBE)}
         return found
 
-    return floor_graph([*PROBE.rglob("*.c"), *PROBE.rglob("*.h"), *PROBE.rglob("*.def")], room, targets)
+    return floor_graph([*PROBE.rglob("*.c"), *PROBE.rglob("*.h"), *PROBE.rglob("*.def")], room, targets, ("os",))
 
 
 GRAPHS: dict[str, Callable[[], Graph]] = {"rooms": package_graph, "analysis": analysis_graph, "probe": probe_graph}
@@ -268,22 +277,23 @@ def bar(graph: Graph, name: str, y: float, width: float) -> str:
 def drawn(name: str) -> str:
     """The picture of one graph. An edge is a path with `data-from` and `data-to`, or stands in the lists of a bar."""
     graph = GRAPHS[name]()
-    depths(graph)  # a circle is an error also where a bar is part of it
+    full = planned_depths(graph, FLOORS[name]) if name in FLOORS else depths(graph)
     edges = {(a, b) for a, b in graph.edges if a not in graph.bars and b not in graph.bars}
-    rest = Graph(frozenset(edges))
-    depth = planned_depths(rest, FLOORS[name]) if name in FLOORS else depths(rest)
-    depth |= {room: 0 for room in graph.rooms if room not in depth and room not in graph.bars}
+    rest = full if name in FLOORS else depths(Graph(frozenset(edges)))
+    depth = {room: rest.get(room, 0) for room in graph.rooms if room not in graph.bars}
+    least = min(depth.values())
+    depth = {room: d - least for room, d in depth.items()}
     rows = rows_of(edges, depth)
     at, width = places(rows)
-    top = MARGIN + (BOX_H + MARGIN if graph.bars else 0)
+    above = [room for room in graph.bars if all(room != b for _, b in graph.edges)]
+    top = MARGIN + (BOX_H + MARGIN) * len(above)
     at = {room: (x, y + top - MARGIN) for room, (x, y) in at.items()}
     body = [*arrows(edges, graph.soft, depth, at)]
     body += [box(room, *at[room], BOX_W) for row in rows for room in row if "|" not in room]
     height = top + len(rows) * (BOX_H + GAP_Y) - GAP_Y + MARGIN
-    if graph.bars:
-        first, last = graph.bars
-        body += [bar(graph, first, MARGIN, width), bar(graph, last, height, width)]
-        height += BOX_H + MARGIN
+    for room in graph.bars:
+        body.append(bar(graph, room, MARGIN if room in above else height, width))
+        height += 0 if room in above else BOX_H + MARGIN
     if graph.soft:
         words = "solid: imports; dashed: imports the Protocol in base.py only"
         body.append(f'<text class="m" x="{MARGIN}" y="{height:.0f}">{words}</text>')

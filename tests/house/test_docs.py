@@ -12,7 +12,7 @@ import pytest
 from rtassay.model import rooms
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs" / "extend").glob("*.md"))
+PAGES = sorted(page for page in (ROOT / "docs" / "extend").glob("*.md") if page.name != "README.md")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
@@ -36,6 +36,11 @@ def test_every_member_of_a_room_can_be_loaded_and_is_named_as_the_user_types_it(
         assert rooms.load(room, name).name == name
 
 
+def test_every_page_of_extend_stands_in_its_table() -> None:
+    index = (ROOT / "docs" / "extend" / "README.md").read_text()
+    assert all(f"({page.name})" in index for page in PAGES)
+
+
 def markdown_files() -> list[Path]:
     tracked = subprocess.run(
         ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
@@ -48,6 +53,24 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
         if not re.match(r"[a-z]+:", target):
             assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
+
+
+PLACES = re.compile(r"`((?:src|probe|tests|tools|wire|docs|presets|bench)/[^`\s<>*{}]*)`")
+
+
+def test_a_page_names_only_files_there_are() -> None:
+    """Decision notes tell of their day, so they are left out; NAME and VERB stand for what the reader will add."""
+    gone = []
+    for page in [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "wire").glob("*.md"),
+    ]:
+        for name in PLACES.findall(page.read_text()):
+            if page.parent.name != "decisions" and not re.search("NAME|VERB", name) and not (ROOT / name).exists():
+                gone.append(f"{page.relative_to(ROOT)} names {name}")
+    assert not gone, "\n".join(gone)
 
 
 def test_generated_reference_is_up_to_date() -> None:
