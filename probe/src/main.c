@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "commands/command.h"
-#include "methods/method.h"
+#include "commands/measure.h"
+#include "methods/methods.h"
 #include "os/plan.h"
 #include "os/say.h"
 #include "os/version.h"
@@ -54,33 +55,23 @@ static int print_help(const struct command *command)
 	return EXIT_DONE;
 }
 
-static void print_summaries(const struct command *const *list)
-{
-	for (; *list; list++)
-		printf("  %-9s %s\n", (*list)->name, (*list)->summary);
-}
-
 static int print_usage(void)
 {
 	printf("rtprobe " RTPROBE_VERSION ": measures wake-up latency on this board\n\nusage: rtprobe COMMAND [OPTIONS]\n\n");
-	print_summaries(methods);
-	print_summaries(commands);
+	for (int i = 0; methods[i]; i++)
+		printf("  %-9s %s\n", methods[i]->name, methods[i]->summary);
+	for (int i = 0; commands[i]; i++)
+		printf("  %-9s %s\n", commands[i]->name, commands[i]->summary);
 	printf("\nrtprobe COMMAND --help lists the options of a command.\n");
 	return EXIT_DONE;
 }
 
-static const struct command *find_in(const struct command *const *list, const char *name)
-{
-	while (*list && strcmp((*list)->name, name))
-		list++;
-	return *list;
-}
-
 static const struct command *find_command(const char *name)
 {
-	const struct command *method = find_in(methods, name);
-
-	return method ? method : find_in(commands, name);
+	for (int i = 0; commands[i]; i++)
+		if (!strcmp(commands[i]->name, name))
+			return commands[i];
+	return measure_command(name);
 }
 
 /* --help anywhere before `--` asks for help. */

@@ -1,12 +1,12 @@
 #include <stddef.h>
 
-#include "methods/method.h"
+#include "methods/methods.h"
 
-#define METHOD(name) extern const struct command method_##name;
+#define METHOD(name) extern const struct method method_##name;
 #include "methods/methods.def"
 #undef METHOD
 
-const struct command *const methods[] = {
+const struct method *const methods[] = {
 #define METHOD(name) &method_##name,
 #include "methods/methods.def"
 #undef METHOD

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "run/method.h"
 
 enum { STACK_BYTES = 256 * 1024, STACK_TOUCHED = 32 * 1024, LEAD_NS = 20000000 };
 
@@ -62,107 +63,6 @@ int64_t lane_closed_ns(const struct lane *lane, const struct lane_stats *stats)
 		return lane->first_due_ns + (int64_t)(stats->next_k - 1) * run->interval_ns;
 	return atomic_load_explicit(&run->stop, memory_order_acquire) ? run->close_ns : run->planned_end_ns;
 }
-
-/* --- the loop and its three rare cases --- */
-
-/* Was this activation due only after the run was told to stop (or the lane closed)? */
-static bool told_to_stop(const struct lane *lane, int64_t due_ns)
-{
-	return atomic_load_explicit(&lane->state, memory_order_relaxed) != LANE_RUNNING || due_ns > lane->run->close_ns;
-}
-
-/* Activations that were due while this one was late, as far as the run reaches. */
-static uint64_t count_missed(struct lane *lane, uint64_t k, int64_t late_ns, bool last)
-{
-	struct run *run = lane->run;
-	uint64_t missed = (uint64_t)late_ns / (uint64_t)run->interval_ns, most = lane->limit - 1 - k;
-
-	if (atomic_load_explicit(&run->stop, memory_order_acquire))
-		most = lane_due(lane, run->close_ns) - 1 - k;
-	if (last)
-		most = 0;
-	if (missed <= most)
-		return missed;
-	lane->clip_k = k;
-	lane->clip_latency_ns = late_ns;
-	lane->clip_missed = most;
-	atomic_store_explicit(&lane->clipped, 1, memory_order_release);
-	return most;
-}
-
-static void hit_break(struct lane *lane, uint64_t k, int64_t late_ns, int64_t now_ns)
-{
-	struct run *run = lane->run;
-	char mark[96];
-	int length;
-
-	if (atomic_load_explicit(&run->stop_claim, memory_order_relaxed) || atomic_exchange(&run->break_claim, 1))
-		return; /* one hit ends the run, and the mark in the trace is its own */
-	if (run->marker_fd >= 0) {
-		length = snprintf(mark, sizeof mark, "rtprobe: cpu %d late %lld ns\n", lane->cpu, (long long)late_ns);
-		if (write(run->marker_fd, mark, (size_t)length) < 0 || write(run->tracing_fd, "0", 1) < 0)
-			run->break_errno = errno;
-	}
-	if (!run_stop(run, STOP_BREAK, now_ns))
-		return;
-	run->break_k = k;
-	run->break_latency_ns = late_ns;
-	run->break_at_ns = now_ns;
-	run->break_lane = lane->index; /* read only when this lane has ended */
-}
-
-static void publish(struct lane *lane, const struct lane_stats *stats)
-{
-	uint32_t next = atomic_load_explicit(&lane->published, memory_order_relaxed) + 1;
-
-	lane->stats[next & 1] = *stats;
-	atomic_store_explicit(&lane->published, next, memory_order_release);
-}
-
-static void measure(struct lane *lane)
-{
-	struct run *run = lane->run;
-	const int64_t interval = run->interval_ns, deadline = run->deadline_ns ? run->deadline_ns : INT64_MAX;
-	const int64_t break_at = run->break_ns ? run->break_ns : INT64_MAX;
-	const uint64_t want = run->count ? run->count : UINT64_MAX;
-	struct lane_stats s = lane->stats[0];
-
-	while (s.next_k < lane->limit && s.count < want) {
-		const uint64_t k = s.next_k;
-		const int64_t due = lane->first_due_ns + (int64_t)k * interval;
-		const int error = rt_sleep_until(due);
-		const int64_t now = mono_ns(), late = now - due;
-
-		if (atomic_load_explicit(&run->stop, memory_order_acquire) && told_to_stop(lane, due))
-			break;
-		if (error && late < 0)
-			continue; /* woken by a signal, not by the timer */
-		if (late >= break_at)
-			hit_break(lane, k, late, now);
-		s.count++;
-		s.next_k = k + 1;
-		if (late >= interval) {
-			const uint64_t missed = count_missed(lane, k, late, s.count == want);
-
-			s.missed += missed;
-			s.next_k += missed;
-		}
-		s.last_ns = late;
-		s.sum_ns += late;
-		s.min_ns = late < s.min_ns ? late : s.min_ns;
-		s.max_ns = late > s.max_ns ? late : s.max_ns;
-		s.exceedances += late >= deadline;
-		if (ring_full(&lane->ring)) {
-			s.dropped++;
-			publish(lane, &s);
-			continue;
-		}
-		publish(lane, &s);
-		ring_put(&lane->ring, (uint32_t)k, (uint32_t)s.dropped, late);
-	}
-}
-
-/* --- the thread around it --- */
 
 static void wait_for(_Atomic int *word, int value)
 {
@@ -250,7 +150,7 @@ static void run_lane(struct lane *lane)
 	rendezvous(lane->run);
 	note_counts(lane);
 	atomic_store(&lane->state, LANE_RUNNING);
-	measure(lane);
+	lane->run->method->measure_lane(lane);
 	if (!atomic_compare_exchange_strong(&lane->state, &running, LANE_ENDED))
 		atomic_store(&lane->state, LANE_LEFT);
 	if (write(lane->run->wake_fd, &one, sizeof one) < 0)

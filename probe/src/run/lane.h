@@ -23,6 +23,7 @@ struct lane_stats {
 	int64_t min_ns, max_ns, sum_ns, last_ns;
 };
 
+struct method;
 struct run;
 
 struct lane {
@@ -52,6 +53,9 @@ struct lane {
 enum stop_reason { STOP_NONE, STOP_SIGNAL, STOP_BREAK, STOP_OWNER, STOP_ERROR, STOP_TIME };
 
 struct run {
+	const struct method *method;
+	const char *measure; /* as method->measure, or finer */
+
 	/* asked for */
 	int policy, priority;
 	int64_t interval_ns, duration_ns, deadline_ns, break_ns; /* 0: none */

@@ -1,4 +1,4 @@
-/* FACTS, EVENT and END of `rtprobe cyclic` (STREAM.md). */
+/* FACTS, EVENT and END of a measurement (wire/STREAM.md). */
 #include <stdio.h>
 #include <string.h>
 
@@ -44,6 +44,7 @@ static void lanes_facts(struct json *j, const struct session *s)
 		json_object(j, NULL);
 		json_int(j, "lane", lane->index);
 		json_int(j, "cpu", lane->cpu);
+		json_string(j, "measure", s->run.measure);
 		json_int(j, "tid", lane->tid);
 		json_int(j, "first_due_ns", lane->first_due_ns);
 		json_obtained(j, "obtained", &got);

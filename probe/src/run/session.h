@@ -1,4 +1,4 @@
-/* One `rtprobe cyclic` from start to end: what was asked, what was obtained, who runs. */
+/* One run from start to end: what was asked, what was obtained, and the threads. */
 #ifndef RTPROBE_SESSION_H
 #define RTPROBE_SESSION_H
 
@@ -41,6 +41,18 @@ struct session {
 	int64_t *moved_ns; /* a lane each: when it was moved, 0: never */
 	struct cpus *moved_to;
 };
+
+/* settings.c: what was asked. 0, or an exit code after having said why. */
+int settings_take(struct session *s);
+int settings_cpus(struct session *s);
+int settings_output(struct session *s);
+
+/* prepare.c: what can be had. 0, or an exit code after having said why. */
+int prepare_signals(struct session *s);
+int prepare_lanes(struct session *s); /* who measures where: their memory comes with prepare_memory */
+int prepare_memory(struct session *s);
+void hold_idle_states(struct session *s); /* /dev/cpu_dma_latency */
+void limit_spinning(const struct run *run);
 
 /* supervise.c: from the first due time to END; returns the exit code */
 int supervise(struct session *s);

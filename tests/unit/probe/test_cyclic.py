@@ -136,6 +136,7 @@ def test_every_due_activation_is_accounted_for(options: tuple[str, ...]) -> None
     stream = cyclic(*options)
     account(stream)
     assert [lane["cpu"] for lane in stream.facts["lanes"]] == CPUS
+    assert {lane["measure"] for lane in stream.facts["lanes"]} == {"wake-up"}
     assert all_came_to_their_end(stream) == []
 
 

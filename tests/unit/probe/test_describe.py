@@ -20,76 +20,101 @@ def described() -> dict[str, Any]:
     done = run("describe")
     assert done.returncode == 0 and done.stderr == b""
     found = json.loads(done.stdout)
-    assert isinstance(found, dict) and found["schema"] == "rtprobe/describe/1"
+    assert isinstance(found, dict) and found["schema"] == "rtprobe/describe/2"
     return found
 
 
-def attempt(kind: dict[str, Any], *bad: str) -> subprocess.CompletedProcess[bytes]:
+def commands() -> list[dict[str, Any]]:
+    """The ways to measure and all other commands."""
+    found = described()
+    return [*found["methods"], *found["commands"]]
+
+
+def attempt(command: dict[str, Any], *bad: str) -> subprocess.CompletedProcess[bytes]:
     """One command line that is right but for `bad`. The guarded command would leave a mark if it ran."""
-    argv = [kind["name"], *bad, *ARGUMENTS.get(kind["name"], [])]
-    return run(*argv, *(["--", "echo", "it ran"] if kind["takes_command"] else []), timeout=20)
+    argv = [command["name"], *bad, *ARGUMENTS.get(command["name"], [])]
+    return run(*argv, *(["--", "echo", "it ran"] if command.get("takes_command") else []), timeout=20)
 
 
-def typed(option: dict[str, Any], value: int) -> str:
-    return f"{value}ns" if option["type"] == "duration" else str(value)
+def typed(setting: dict[str, Any], value: int | str) -> str:
+    return f"{value}ns" if setting["type"] == "duration" else str(value)
 
 
 def test_every_command_is_there() -> None:
     found = described()
-    names = ["cyclic", "guard", "load", "repeat", "watch", "spool", "fetch", "describe", "selftest"]
-    assert [k["name"] for k in found["kinds"]] == names
+    names = ["guard", "load", "repeat", "watch", "spool", "fetch", "describe", "selftest"]
+    assert [c["name"] for c in found["commands"]] == names
+    assert [(m["name"], m["measure"]) for m in found["methods"]] == [("cyclic", "wake-up")]
     assert {s["name"] for s in found["sources"]} >= {"@kmsg", "@rt-threads", "@clock", "@msr", "@run"}
     assert all(s["summary"] for s in found["sources"])
-    assert [k["name"] for k in found["kinds"] if k["measures"]] == ["cyclic"]
     assert found["version"] in run("--version").stdout.decode()
 
 
-def test_every_option_is_documented_with_its_unit() -> None:
-    for kind in described()["kinds"]:
-        help_text = run(kind["name"], "--help").stdout.decode()
-        assert kind["summary"]
-        for option in kind["options"]:
-            assert option["help"] and not option["help"].endswith("."), option
-            assert f"--{option['name']}" in help_text
-            assert option["type"] != "duration" or option["unit"] == "ns"
-            assert option["type"] != "choice" or option["words"]
+def test_every_setting_is_documented_with_its_unit() -> None:
+    for command in commands():
+        help_text = run(command["name"], "--help").stdout.decode()
+        assert command["summary"]
+        for setting in command["settings"]:
+            assert setting["help"] and not setting["help"].endswith("."), setting
+            assert f"--{setting['name']}" in help_text
+            assert setting["type"] != "duration" or setting["unit"] == "ns"
+            assert setting["type"] != "choice" or setting["words"]
+
+
+def test_every_method_has_the_shared_settings_and_no_name_twice() -> None:
+    for method in described()["methods"]:
+        names = [setting["name"] for setting in method["settings"]]
+        assert len(set(names)) == len(names)
+        assert {"cpus", "policy", "priority", "interval", "duration", "count", "deadline", "output"} <= set(names)
+
+
+def test_what_a_setting_says() -> None:
+    (cyclic,) = described()["methods"]
+    settings = {setting["name"]: setting for setting in cyclic["settings"]}
+    interval = settings["interval"]
+    assert (interval["type"], interval["unit"], interval["default"]) == ("duration", "ns", 997_000)
+    assert (interval["min"], interval["max"]) == (10_000, 3_600_000_000_000)
+    assert (settings["priority"]["default"], settings["policy"]["default"]) == (90, "fifo")
+    assert settings["policy"]["words"] == ["fifo", "rr", "other"]
+    assert (settings["duration"]["default"], settings["aligned"]["default"]) == (None, None)
+    assert settings["dma-latency"]["words"] == ["off"] and settings["dma-latency"]["default"] == 0
 
 
 def ranges() -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    return [(k, o) for k in described()["kinds"] for o in k["options"] if o["min"] is not None]
+    return [(c, s) for c in commands() for s in c["settings"] if s["min"] is not None]
 
 
 def test_ranges_are_the_ones_that_are_parsed() -> None:
     found = ranges()
-    assert {"guard", "watch", "load"} <= {k["name"] for k, _ in found}
-    for kind, option in found:
-        for value in (option["min"] - 1, option["max"] + 1):
-            done = attempt(kind, f"--{option['name']}", typed(option, value))
-            assert done.returncode == 2 and done.stdout == b"", (kind["name"], option, value)
-            assert option["name"].encode() in done.stderr, (kind["name"], option, value)
+    assert {"cyclic", "guard", "watch", "load"} <= {c["name"] for c, _ in found}
+    for command, setting in found:
+        for value in (setting["min"] - 1, setting["max"] + 1):
+            done = attempt(command, f"--{setting['name']}", typed(setting, value))
+            assert done.returncode == 2 and done.stdout == b"", (command["name"], setting, value)
+            assert setting["name"].encode() in done.stderr, (command["name"], setting, value)
 
 
 def test_the_ends_of_the_ranges_are_inside() -> None:
-    """The limit itself is accepted: a second, unknown option is what is complained about."""
-    for kind, option in ranges():
-        for value in (option["min"], option["max"]):
-            done = attempt(kind, f"--{option['name']}", typed(option, value), "--no-such-option")
-            assert done.returncode == 2 and b"no-such-option" in done.stderr, (kind["name"], option, value, done.stderr)
+    """The limit itself is accepted: the error is about a second, unknown option."""
+    for command, setting in ranges():
+        for value in (setting["min"], setting["max"]):
+            done = attempt(command, f"--{setting['name']}", typed(setting, value), "--no-such-option")
+            assert done.returncode == 2 and b"no-such-option" in done.stderr, (command["name"], setting, done.stderr)
 
 
-def test_defaults_are_accepted_as_written() -> None:
-    for kind in described()["kinds"]:
-        for option in kind["options"]:
-            if option["default"] is not None:
-                done = attempt(kind, f"--{option['name']}", option["default"], "--no-such-option")
-                assert done.returncode == 2 and b"no-such-option" in done.stderr, (kind["name"], option)
+def test_defaults_are_accepted_as_described() -> None:
+    for command in commands():
+        for setting in command["settings"]:
+            if setting["default"] is not None:
+                done = attempt(command, f"--{setting['name']}", typed(setting, setting["default"]), "--no-such-option")
+                assert done.returncode == 2 and b"no-such-option" in done.stderr, (command["name"], setting)
 
 
 @pytest.mark.parametrize("bad", ["", "x", "1", "10", "-1s", "1e3s", "99999999999999999999s", "1 s", "0x10ms"])
 def test_durations_need_a_number_and_a_unit(bad: str) -> None:
     for name, option in (("guard", "--max"), ("watch", "--every"), ("load", "--duration")):
-        kind = next(k for k in described()["kinds"] if k["name"] == name)
-        done = attempt(kind, option, bad)
+        command = next(c for c in commands() if c["name"] == name)
+        done = attempt(command, option, bad)
         assert done.returncode == 2 and done.stdout == b"" and done.stderr, (name, bad)
 
 

@@ -1,0 +1,28 @@
+/* A way to measure: one file in methods/ that ends in one of these, plus one line in methods.def (docs/extend/methods.md).
+ * The threads, the grid of due times, the histogram, the stream, the end of the run and its shared settings are the same for all.
+ */
+#ifndef RTPROBE_METHOD_H
+#define RTPROBE_METHOD_H
+
+#include "os/plan.h"
+#include "run/lane.h"
+
+struct method {
+	const char *name;    /* as the user types it: rtprobe NAME */
+	const char *summary; /* one line, no full stop */
+	const char *measure; /* what its latency is the latency of: "wake-up" ... (wire/STREAM.md). `prepare` may set run->measure to a finer one */
+	const struct option_spec *settings; /* its own, beside the shared ones; ends with .name = NULL; NULL: none */
+	/* Once, before any lane starts: run->lanes have their CPUs, and signals are blocked. 0, or an exit code (os/say.h) after having
+	 * said why. NULL: there is nothing to prepare. */
+	int (*prepare)(const struct plan *plan, struct run *run);
+	/* In the thread of each lane, which has its CPU and its policy: the measuring loop (run/account.h). */
+	void (*measure_lane)(struct lane *lane);
+};
+
+/* The settings of every way to measure; ends with .name = NULL. */
+extern const struct option_spec shared_settings[];
+
+/* Measures as `plan` says; ends the process, and so its threads, with the exit code. */
+_Noreturn void measure(const struct method *method, const struct plan *plan);
+
+#endif
