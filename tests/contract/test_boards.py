@@ -1,4 +1,4 @@
-"""Every transport keeps the promises of boards.base, whatever it is made of."""
+"""Every board and every transport keeps the promises of boards.base, whatever it is made of."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))  # pytest's impor
 
 from sshd import Server, serving
 
+from rtassay.boards.base import AtClose, Transport
 from rtassay.boards.openssh import Target
 from rtassay.model import rooms
 from rtassay.model.errors import BoardError, UsageError
@@ -41,6 +42,12 @@ def make(name: str) -> Any:
         return member()
     server = _servers[name]
     return member("a board", Target(server.destination, None, server.options))
+
+
+def make_transport(name: str) -> Any:
+    """The transport below the board `name`."""
+    transport: Transport = make(name).transport
+    return transport
 
 
 def test_every_member_that_needs_no_machine_of_its_own_is_here() -> None:
@@ -72,6 +79,56 @@ def alive(pid: int) -> bool:
     except OSError:
         return False
     return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_transport_runs_copies_and_reads(name: str, tmp_path: Path) -> None:
+    """All that a Linux board is built of, without the board."""
+    source, target = tmp_path / "source", tmp_path / "with a space"
+    source.write_bytes(b"#!/bin/sh\necho ran $1\n")
+
+    async def main() -> None:
+        transport = make_transport(name)
+        await transport.open()
+        try:
+            assert transport.connected
+            assert await transport.run("echo $((6 * 7)); echo no >&2; exit 3") == b"42\n"
+            assert await transport.run("cat; false") == b""
+            assert await transport.run("read -r x; printf 'a\\nb'") == b"a\nb"
+            assert await transport.put(source, str(target)) == b""
+            assert await transport.put(source, str(target), f"'{target}' twice; false") == b"ran twice\n"
+            assert await transport.read(str(target)) == source.read_bytes()
+            assert await transport.read(str(tmp_path / "missing")) is None
+            process = await transport.start(["sh", "-c", "head -c 3; exit 9"])
+            await process.write(b"abcdef")
+            assert await output_of(process) == b"abc"
+            assert await process.wait(PATIENCE_S) == 9
+            await process.write(b"nobody reads this")
+            await process.end()
+            stubborn = await transport.start(["sh", "-c", "trap '' TERM HUP; while :; do sleep 0.1; done"])
+            await stubborn.end()
+            assert not alive(stubborn.pid)
+        finally:
+            await transport.close()
+            await transport.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_transport_does_not_wait_forever_for_a_script(name: str) -> None:
+    async def main() -> None:
+        transport = make_transport(name)
+        await transport.open()
+        try:
+            with pytest.raises(BoardError):
+                await transport.run("sleep 60", 0.5)
+        finally:
+            await transport.close()
+
+    begun = time.monotonic()
+    asyncio.run(main())
+    assert time.monotonic() - begun < 55
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -307,11 +364,45 @@ def test_close_ends_a_probe_before_its_loads(name: str, tmp_path: Path) -> None:
 def test_a_board_tells_whether_anything_outlives_us(name: str) -> None:
     async def work(board: Any) -> None:
         assert board.connected and board.offline_s == 0
-        assert (board.memory is not None) is board.detaches
-        if board.memory is None:
-            with pytest.raises(UsageError):
-                board.recall({})
-        else:
-            assert json.loads(json.dumps(dict(board.memory))) == dict(board.memory)
+        assert (board.resume_data is not None) is board.detaches
+        if board.resume_data is not None:
+            assert json.loads(json.dumps(dict(board.resume_data))) == dict(board.resume_data)
 
     on_board(name, work)
+
+
+def test_nothing_is_left_of_a_run_that_ends_with_its_host() -> None:
+    async def main() -> None:
+        board = make("local")
+        with pytest.raises(UsageError):
+            board.resume({})
+        with pytest.raises(UsageError):
+            await board.reattach("probe", 0)
+        with pytest.raises(UsageError):
+            await board.clean(force=True)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "local"])
+def test_what_was_left_running_is_still_known_after_a_second_close(name: str) -> None:
+    """A run closes its board twice when it fails; the second time must not forget what goes on there."""
+
+    async def main() -> None:
+        board = make(name)
+        await board.open()
+        guard = [await board.probe(), "guard", "--attached", "--max", "60s", "--"]
+        process = await board.launch([*guard, "sleep", "50"], "probe")
+        board.at_close = AtClose.LEAVE_RUNNING
+        await board.close()
+        await board.close()
+        left = board.resume_data
+        assert left is not None and alive(process.pid)
+        again = make(name)
+        again.resume(left)
+        await again.open()
+        assert (await again.reattach("probe", 0)).pid == process.pid
+        await again.close()
+        assert again.resume_data is None and not alive(process.pid)
+
+    asyncio.run(main())

@@ -10,9 +10,9 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-from rtassay.boards.base import NeverAway
-from rtassay.boards.local import LocalBoard, LocalProcess
+from rtassay.boards.local import LocalBoard, LocalProcess, LocalTransport
 from rtassay.model.errors import BoardError
 
 Fault = Callable[[AsyncIterator[bytes]], AsyncIterator[bytes]]
@@ -96,49 +96,43 @@ class FaultyProcess:
         return await self._process.wait(timeout_s)
 
 
-class FaultyBoard(NeverAway):
-    """The local board, with faults by word and programs replaced or hidden (`{"cyclictest": None}`: not installed)."""
+class FaultyTransport(LocalTransport):
+    """The local transport, with faults by word."""
 
     name = "faulty"
 
-    def __init__(self, faults: dict[str, Fault] | None = None, programs: dict[str, Path | None] | None = None) -> None:
+    def __init__(self, faults: dict[str, Fault]) -> None:
         super().__init__()
-        self._board = LocalBoard()
-        self._faults = faults or {}
-        self._programs = programs or {}
+        self._faults = faults
         self.started: list[list[str]] = []
 
-    async def open(self) -> None:
-        await self._board.open()
-
-    async def probe(self) -> str:
-        return await self._board.probe()
-
-    async def start(self, argv: Sequence[str]) -> LocalProcess | FaultyProcess:
+    async def start(self, argv: Sequence[str]) -> Any:
         self.started.append(list(argv))
-        process = await self._board.start(argv)
+        process = await super().start(argv)
         for word, fault in self._faults.items():
             if word in argv:
                 return FaultyProcess(process, fault)
         return process
 
-    async def launch(self, argv: Sequence[str], name: str, *, ends: Sequence[str] = ()) -> LocalProcess | FaultyProcess:
-        return await self.start(argv)
 
-    async def put(self, source: Path, target: str) -> None:
-        await self._board.put(source, target)
+class FaultyBoard(LocalBoard):
+    """The local board, with faults by word and programs replaced or hidden (`{"cyclictest": None}`: not installed)."""
 
-    async def read(self, path: str) -> bytes | None:
-        return await self._board.read(path)
+    transport: FaultyTransport
+
+    def __init__(self, faults: dict[str, Fault] | None = None, programs: dict[str, Path | None] | None = None) -> None:
+        super().__init__(FaultyTransport(faults or {}))
+        self._programs = programs or {}
+
+    @property
+    def started(self) -> list[list[str]]:
+        return self.transport.started
 
     async def which(self, program: str) -> str | None:
         if program in self._programs:
             replaced = self._programs[program]
             return None if replaced is None else str(replaced)
-        return await self._board.which(program)
-
-    async def close(self) -> None:
-        await self._board.close()
+        return await super().which(program)
 
 
 def kill(pid: int) -> None:

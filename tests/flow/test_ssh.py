@@ -215,7 +215,7 @@ def test_a_lease_of_another_boot_is_nobodys(host: Any, server: Server, tmp_path:
     server.run(
         "sh",
         "-c",
-        f"mkdir -p /run/rtassay-0/run-x; echo '{json.dumps(lease)}' >/run/rtassay-0/lease; cat /proc/uptime >/run/rtassay-0/beat",
+        f"mkdir -p /run/rtassay-0/run-x; echo '{json.dumps(lease)}' >/run/rtassay-0/lease; cat /proc/uptime >/run/rtassay-0/heartbeat",
     )
     finish(host("board", "inventory", "far"))
     assert left_on_board(server) == []

@@ -148,7 +148,7 @@ def test_a_full_disk_here_leaves_the_rest_there_and_attach_fetches_it(
         assert "disk is full" in errors.lower() or "no space left" in errors.lower(), errors
         assert "run --attach" in errors
         kept = board_files(server)
-        assert any("/probe/0" in name for name in kept) and not any(name in ("./lease", "./beat") for name in kept)
+        assert any("/probe/0" in name for name in kept) and not any(name in ("./lease", "./heartbeat") for name in kept)
         # The board is nobody's meanwhile, and what lies there is named.
         told = finish(rtassay(server, tmp_path, "board", "inventory", server.destination), 0)
         assert "nobody fetched" in told
@@ -219,7 +219,7 @@ def test_few_commands_go_over_the_link_before_a_run_begins(
             before.append((len(asked), len(started)))
         return await launch(self, argv, name, **rest)
 
-    monkeypatch.setattr(lease, "BEAT_S", 3600.0)  # on a slow machine one would fall among them
+    monkeypatch.setattr(lease, "HEARTBEAT_S", 3600.0)  # on a slow machine one would fall among them
     monkeypatch.setattr(Link, "ask", count_ask)
     monkeypatch.setattr(RemoteProcess, "start", classmethod(count_start))
     monkeypatch.setattr(SshBoard, "launch", count_launch)

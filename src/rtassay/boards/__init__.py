@@ -1,4 +1,4 @@
-"""Transports: ways to reach a board."""
+"""Boards, by the way to reach them."""
 
 from typing import Final
 

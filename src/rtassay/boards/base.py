@@ -1,13 +1,28 @@
-"""How to reach a board. To add a transport: a file here, a line in `__init__.py`, a page in docs/extend."""
+"""Boards and how to reach them. To add a transport: a file here, a line in `__init__.py`, a page in docs/extend.
+
+A `Transport` runs commands on a machine and copies files there. A `LinuxBoard` is what a run needs: it puts the probe on the machine
+and keeps processes alive there; linux.py makes one out of any transport. A `Board` is what is common to all of them, so that a board
+with a console and nothing else can stand beside a Linux board.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from enum import Enum, auto
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from rtassay.model.errors import UsageError
+from rtassay.model.errors import BoardError, UsageError
+
+if TYPE_CHECKING:
+    from rtassay.boards.places import Contact
+
+# How long a board may take to answer a short script.
+ANSWER_S = 30.0
+
+
+class LinkLost(BoardError):
+    """The connection to the board is lost. The board itself may go on."""
 
 
 class BoardProcess(Protocol):
@@ -16,15 +31,15 @@ class BoardProcess(Protocol):
     pid: int
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """stdout as it comes, until it ends. To be called once."""
+        """stdout as it arrives, until it ends. Call it once."""
         ...
 
     async def errors(self) -> bytes:
-        """All of stderr (the last 64 KiB of it), once it has ended."""
+        """The last 64 KiB of stderr, once it has ended."""
         ...
 
     async def close_stdin(self) -> None:
-        """Let go: an attached guard takes the end of stdin as the end of its owner."""
+        """Close stdin. An attached guard takes that as the end of its owner, and ends what it guards."""
         ...
 
     async def signal(self, number: int) -> None:
@@ -36,68 +51,153 @@ class BoardProcess(Protocol):
         ...
 
 
-class Parting(Enum):
-    """What `close` does with what still runs on a board that detaches, and with what of its output has not arrived here."""
+class AttachedProcess(BoardProcess, Protocol):
+    """A command that ends with its connection."""
 
-    REMOVE = auto()  # end it, remove it
-    KEEP = auto()  # end it, wait for the rest; what does not arrive stays on the board, for `recall`
-    LEAVE = auto()  # let it go on, for `recall`
+    async def write(self, data: bytes) -> None:
+        """Write to stdin. What the command does not read any more is lost, as in a pipe."""
+        ...
+
+    async def end(self) -> None:
+        """Close stdin, give a guard its time, then kill the command. Releases pipes and tasks."""
+        ...
 
 
-class Board(Protocol):
-    """One way to reach a board. Commands are lists, never strings: no shell is needed on the board.
+class Transport(Protocol):
+    """A way to a machine that runs Linux: run, copy, read. Commands are lists, never strings, and need no shell.
 
-    Every method raises BoardError when the board or the way to it fails.
-
-    `detaches`: what was launched goes on without a connection. `notice` is told sentences for people while things go on. `synced` is
-    awaited before the board may forget what has arrived here: set it to what makes that safe on disk. `parting`: set it to what `close`
-    shall do.
+    Every method raises BoardError when the machine or the way to it fails.
     """
 
-    name: str
-    detaches: bool
-    notice: Callable[[str], None]
-    synced: Callable[[], Awaitable[None]]
-    parting: Parting
-
     @property
-    def connected(self) -> bool: ...
-
-    @property
-    def offline_s(self) -> float:
-        """Seconds without a connection since `open`: whatever is bounded in time may take that much longer."""
+    def name(self) -> str:
+        """The name of the board in messages."""
         ...
 
     @property
-    def memory(self) -> Mapping[str, Any] | None:
-        """Once open: what `recall` needs, as JSON, after this process has died; None where nothing outlives it."""
-        ...
-
-    def recall(self, memory: Mapping[str, Any]) -> None:
-        """Before `open`: take over the run of a host that died. Raises UsageError where nothing can be left of it."""
-        ...
-
-    async def reattach(self, name: str, offset: int) -> BoardProcess:
-        """After `recall` and `open`: what was launched as `name`, with its stream from byte `offset` on."""
+    def connected(self) -> bool:
+        """False while a connection is lost."""
         ...
 
     async def open(self) -> None:
-        """Get into contact. Raises BoardError with the next step if that cannot be."""
+        """Connect. Raises BoardError with the next step if that fails."""
         ...
 
-    async def probe(self) -> str:
-        """Path of an rtprobe that runs on the board, put there if need be."""
+    async def run(self, script: str, timeout_s: float = ANSWER_S) -> bytes:
+        """stdout of a short shell script, which must not read stdin; its exit code and stderr are dropped."""
         ...
 
-    async def start(self, argv: Sequence[str]) -> BoardProcess:
+    async def start(self, argv: Sequence[str]) -> AttachedProcess:
         """Start a command with pipes on stdin, stdout and stderr."""
         ...
 
-    async def launch(self, argv: Sequence[str], name: str, *, ends: Sequence[str] = ()) -> BoardProcess:
-        """Start what must outlive a lost connection: a guard with `--attached`, whose owner then lives on the board itself.
+    async def put(self, source: Path, target: str, then: str = "") -> bytes:
+        """Copy a local file there, executable. Returns the stdout of `then`, a short shell script that runs after the copy."""
+        ...
 
-        `name` is unique among what was launched since `open`. Where the board detaches, the command and its output go on without
-        us; `chunks` is one unbroken stream all the same. When it has ended, those named by `ends` are let go, host or no host.
+    async def read(self, path: str) -> bytes | None:
+        """The first 4 MiB of a file; None if it is not there or not readable."""
+        ...
+
+    async def close(self) -> None:
+        """End what was started and disconnect. Harmless when not open."""
+        ...
+
+
+class RemoteTransport(Transport, Protocol):
+    """A transport whose connection can be lost while the machine goes on.
+
+    Methods raise LinkLost when the connection is lost; `reach` then connects again. `notice` is called with sentences for people.
+    `verify` is awaited on every new connection: set it to what checks that this is still the same board and still ours.
+    """
+
+    notice: Callable[[str], None]
+    verify: Callable[[], Awaitable[None]]
+
+    @property
+    def alive(self) -> bool:
+        """Whether a command can be sent at this moment."""
+        ...
+
+    @property
+    def offline_s(self) -> float:
+        """Seconds without a connection since the first `open`."""
+        ...
+
+    @property
+    def contact(self) -> Contact:
+        """What the machine told about itself in `open`."""
+        ...
+
+    @property
+    def uid(self) -> int:
+        """The user id that commands run with."""
+        ...
+
+    async def reach(self) -> None:
+        """Return when connected. Raises BoardError when the connection did not come back in the time allowed for it."""
+        ...
+
+
+class AtClose(Enum):
+    """What `close` does with processes that still run on a board, and with their output that has not arrived."""
+
+    END = auto()  # end them and remove their output
+    FETCH_REST = auto()  # end them and wait for the rest; what does not arrive stays on the board, for `resume`
+    LEAVE_RUNNING = auto()  # for `resume`
+
+
+class Board(Protocol):
+    """What every board has. `notice` is called with sentences for people while a run goes on."""
+
+    notice: Callable[[str], None]
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def connected(self) -> bool:
+        """False while a connection is lost."""
+        ...
+
+    @property
+    def offline_s(self) -> float:
+        """Seconds without a connection since `open`: add them to every time limit."""
+        ...
+
+    async def open(self) -> None:
+        """Connect and get the right to use the board. Raises BoardError with the next step if that fails."""
+        ...
+
+    async def close(self) -> None:
+        """Release the board; everything started there has ended, as `LinuxBoard.at_close` says. Harmless when not open."""
+        ...
+
+
+class LinuxBoard(Board, Protocol):
+    """A board that runs commands. Every method raises BoardError when the board or the way to it fails.
+
+    `detaches`: what was launched goes on without a connection. `synced` is awaited before the board may forget output that has
+    arrived here: set it to what makes that output safe on disk. `at_close`: set it to what `close` shall do.
+    """
+
+    detaches: bool
+    synced: Callable[[], Awaitable[None]]
+    at_close: AtClose
+
+    async def probe(self) -> str:
+        """Path of an rtprobe that runs on the board; it is copied there if necessary."""
+        ...
+
+    async def start(self, argv: Sequence[str]) -> BoardProcess:
+        """Start a command that is short, or may end with the connection."""
+        ...
+
+    async def launch(self, argv: Sequence[str], name: str, *, ends: Sequence[str] = ()) -> BoardProcess:
+        """Start what must outlive a lost connection: a guard with `--attached`, whose owner is then on the board itself.
+
+        `name` is unique among what was launched since `open`. Where the board detaches, the command goes on without us, and `chunks`
+        is still one unbroken stream. When the command has ended, the stdin of those named in `ends` is closed, with or without us.
         """
         ...
 
@@ -106,15 +206,31 @@ class Board(Protocol):
         ...
 
     async def read(self, path: str) -> bytes | None:
-        """A small file of the board, None if it is not there or not readable."""
+        """The first 4 MiB of a file; None if it is not there or not readable."""
         ...
 
     async def which(self, program: str) -> str | None:
         """Absolute path of a program on the board's PATH."""
         ...
 
-    async def close(self) -> None:
-        """Let go of the board; everything started through it has ended."""
+    async def clean(self, *, force: bool = False) -> list[str]:
+        """Not open: remove all of rtassay from the board and return lines that say what was removed.
+
+        Raises UsageError where nothing can be left, BoardError while somebody uses the board, unless forced.
+        """
+        ...
+
+    @property
+    def resume_data(self) -> Mapping[str, Any] | None:
+        """What `resume` needs, as JSON, after this process has died. None where nothing outlives it."""
+        ...
+
+    def resume(self, data: Mapping[str, Any]) -> None:
+        """Before `open`: take over the run of a host that died. Raises UsageError where nothing can be left of it."""
+        ...
+
+    async def reattach(self, name: str, offset: int) -> BoardProcess:
+        """After `resume` and `open`: what was launched as `name`, with its output from byte `offset` on. Raises RunLost."""
         ...
 
 
@@ -122,20 +238,23 @@ async def nothing_to_sync() -> None:
     return
 
 
-class NeverAway:
-    """Part of a transport whose commands live and die with us: there is no connection to lose, and nothing to find again."""
+class EndsWithHost:
+    """Part of a LinuxBoard whose commands end with this process: no connection can be lost, and nothing can be left."""
 
     detaches = False
     connected = True
     offline_s = 0.0
-    memory: Mapping[str, Any] | None = None
+    resume_data: Mapping[str, Any] | None = None
 
     def __init__(self) -> None:
         self.notice: Callable[[str], None] = lambda sentence: None
         self.synced: Callable[[], Awaitable[None]] = nothing_to_sync
-        self.parting = Parting.REMOVE
+        self.at_close = AtClose.END
 
-    def recall(self, memory: Mapping[str, Any]) -> None:
+    async def clean(self, *, force: bool = False) -> list[str]:
+        raise UsageError("there is nothing to clean", "what runs on this machine ends with rtassay")
+
+    def resume(self, data: Mapping[str, Any]) -> None:
         raise UsageError(
             "there is nothing to attach to", "a run on this machine ends with its host", "rtassay seal finishes it"
         )

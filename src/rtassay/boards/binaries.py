@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 from pathlib import Path
 
+from rtassay.boards.places import Contact
 from rtassay.model.errors import BoardError
 
 PROBE_VARIABLE = "RTASSAY_PROBE"
@@ -66,6 +68,20 @@ def probe_path(arch: str | None = None) -> Path:
         "looked for " + " and ".join(str(path) for path in candidates),
         f"{hint}, or name one with {PROBE_VARIABLE}",
     )
+
+
+def installed_probe(contact: Contact) -> str | None:
+    """Path of the board's own rtprobe, if it is the same file that would be copied there."""
+    if contact.installed is None:
+        return None
+    path, sha256 = contact.installed
+    return path if sha256 == sha256_of(probe_path(contact.machine)) else None
+
+
+def sha256_of(path: Path) -> str:
+    """Hash of a local file, as hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _executable(path: Path) -> bool:

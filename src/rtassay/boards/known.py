@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rtassay.boards.base import Board
+from rtassay.boards.base import LinuxBoard
 from rtassay.model import rooms
 from rtassay.model.errors import BoardError, InputFileError, UsageError
 
@@ -100,7 +100,7 @@ def check_name(name: str) -> None:
         raise UsageError(f"'{name}' is the name of a transport", hint="choose another name")
 
 
-def resolve(word: str) -> Board:
+def resolve(word: str) -> LinuxBoard:
     """The board a person means: one they named, `local`, `lab:NAME`, or user@host. Raises UsageError that lists what there is."""
     boards = known_boards()
     if word in boards:
@@ -122,8 +122,8 @@ def resolve(word: str) -> Board:
     )
 
 
-def _made(board: Any) -> Board:
-    made: Board = board
+def _made(board: Any) -> LinuxBoard:
+    made: LinuxBoard = board
     return made
 
 

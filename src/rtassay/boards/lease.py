@@ -17,9 +17,10 @@ from typing import Any
 from rtassay.model.errors import BoardError
 
 # The holder is heard of this often; silent for SILENT_S on the board's own uptime, and with nothing of it running, it is gone.
-BEAT_S = 10.0
+HEARTBEAT_S = 10.0
 SILENT_S = 45.0
 LEASE = "lease"
+HEARTBEAT = "heartbeat"
 _NAME = re.compile(r"[0-9A-Za-z-]{1,64}")
 
 
@@ -51,7 +52,7 @@ class Spool:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Occupancy:
     """What is in rtassay's directory of a board."""
 
     lease: Lease | None
@@ -91,16 +92,16 @@ def adopting(lease: Lease, run: str, token: str) -> Lease:
     return replace(lease, run=run, token=token)
 
 
-def standing_script(directory: str) -> str:
-    """Prints what `standing_of` reads."""
-    return f"cd {shlex.quote(directory)} 2>/dev/null || {{ echo none=1; exit 0; }}\n{STANDING_HERE}"
+def occupancy_script(directory: str) -> str:
+    """Prints what `occupancy_of` reads."""
+    return f"cd {shlex.quote(directory)} 2>/dev/null || {{ echo none=1; exit 0; }}\n{OCCUPANCY_HERE}"
 
 
 # `kill -0` by root or by the owner: the spoolers are of the user that looks.
-STANDING_HERE = f"""
+OCCUPANCY_HERE = f"""
 echo "boot_id=$(cat /proc/sys/kernel/random/boot_id)"
 read -r up x </proc/uptime; echo "uptime=$up"
-[ -f beat ] && echo "beat=$(cat beat)"
+[ -f {HEARTBEAT} ] && echo "heartbeat=$(cat {HEARTBEAT})"
 [ -f {LEASE} ] && echo "lease=$(cat {LEASE})"
 for f in *; do [ -e "$f" ] && echo "file=$f"; done
 for s in run-*/*/; do
@@ -117,7 +118,7 @@ done
 """
 
 
-def standing_of(answer: bytes) -> Standing:
+def occupancy_of(answer: bytes) -> Occupancy:
     """Raises nothing: what cannot be read is not there."""
     lease: Lease | None = None
     values: dict[str, str] = {}
@@ -133,7 +134,7 @@ def standing_of(answer: bytes) -> Standing:
             lease = lease_of(value)
         else:
             values[key] = value
-    return Standing(lease, _heard(values), values.get("boot_id", ""), tuple(spools), tuple(files))
+    return Occupancy(lease, _heard(values), values.get("boot_id", ""), tuple(spools), tuple(files))
 
 
 def take_script(directory: str, lease: Lease, stale: Lease | None) -> str:
@@ -144,24 +145,24 @@ def take_script(directory: str, lease: Lease, stale: Lease | None) -> str:
 cd {shlex.quote(directory)} || exit 1
 umask 022
 [ -f lease ] && {{ {away if stale is not None else "true"}; }}
-(set -C; echo {text} >lease) && cat /proc/uptime >beat && mkdir -p -m 700 {lease.run} && grep -q {lease.token} lease && echo taken
+(set -C; echo {text} >lease) && cat /proc/uptime >{HEARTBEAT} && mkdir -p -m 700 {lease.run} && grep -q {lease.token} lease && echo taken
 """
 
 
-def beat_script(directory: str, lease: Lease) -> str:
+def heartbeat_script(directory: str, lease: Lease) -> str:
     """Prints `ours` while nobody took the board from us."""
     place = shlex.quote(directory)
     return (
-        f"read -r u x </proc/uptime; echo $u >{place}/beat; "
+        f"read -r u x </proc/uptime; echo $u >{place}/{HEARTBEAT}; "
         f"read -r l <{place}/{LEASE}; case $l in *{lease.token}*) echo ours;; esac"
     )
 
 
-def busy(board: str, standing: Standing) -> BoardError:
+def busy(board: str, occupancy: Occupancy) -> BoardError:
     """The second one is told who holds it."""
-    who = "by " + standing.lease.words() if standing.lease is not None else "by nobody who left a name"
-    running = ", ".join(spool.name for spool in standing.running)
-    heard = "" if standing.heard_s is None else f"; last heard of {standing.heard_s:.0f} s ago"
+    who = "by " + occupancy.lease.words() if occupancy.lease is not None else "by nobody who left a name"
+    running = ", ".join(spool.name for spool in occupancy.running)
+    heard = "" if occupancy.heard_s is None else f"; last heard of {occupancy.heard_s:.0f} s ago"
     return BoardError(
         f"board '{board}' is in use",
         who + (f", running {running}" if running else "") + heard,
@@ -179,7 +180,7 @@ def _user() -> str:
 
 def _heard(values: Mapping[str, str]) -> float | None:
     try:
-        return max(0.0, float(values["uptime"]) - float(values["beat"].split()[0]))
+        return max(0.0, float(values["uptime"]) - float(values["heartbeat"].split()[0]))
     except (KeyError, ValueError, IndexError):
         return None
 

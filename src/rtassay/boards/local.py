@@ -11,8 +11,9 @@ import signal
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from rtassay.boards.base import NeverAway
+from rtassay.boards.base import ANSWER_S, Transport
 from rtassay.boards.binaries import probe_path
+from rtassay.boards.linux import AttachedBoard
 from rtassay.model.errors import BoardError
 
 _CHUNK = 256 * 1024
@@ -44,6 +45,14 @@ class LocalProcess:
     async def errors(self) -> bytes:
         await asyncio.wait([self._errors])
         return self._kept
+
+    async def write(self, data: bytes) -> None:
+        """To the command's stdin. What a command that has ended does not read any more is lost, as in a pipe."""
+        stdin = self._process.stdin
+        assert stdin is not None
+        with contextlib.suppress(OSError):
+            stdin.write(data)
+            await stdin.drain()
 
     async def close_stdin(self) -> None:
         stdin = self._process.stdin
@@ -89,21 +98,29 @@ class LocalProcess:
             self._kept = (self._kept + chunk)[-_STDERR_KEPT:]
 
 
-class LocalBoard(NeverAway):
-    """This machine. Nothing is copied: the native rtprobe is started where it lies."""
+class LocalTransport:
+    """This machine."""
 
     name = "local"
+    connected = True
 
     def __init__(self) -> None:
-        super().__init__()
         self._processes: list[LocalProcess] = []
 
     async def open(self) -> None:
-        """Nothing to reach. The binary is looked for now, so that its absence shows before anything starts."""
-        probe_path()
+        """Nothing to connect to."""
 
-    async def probe(self) -> str:
-        return str(probe_path())
+    async def run(self, script: str, timeout_s: float = ANSWER_S) -> bytes:
+        process = await self.start(["sh", "-c", script])
+        try:
+            await process.close_stdin()
+            async with asyncio.timeout(timeout_s):
+                return b"".join([chunk async for chunk in process.chunks()])
+        except TimeoutError as error:
+            raise BoardError("this machine does not answer", f"no answer within {timeout_s:.0f} s") from error
+        finally:
+            self._processes.remove(process)
+            await process.end()
 
     async def start(self, argv: Sequence[str]) -> LocalProcess:
         try:
@@ -123,16 +140,13 @@ class LocalBoard(NeverAway):
         self._processes.append(started)
         return started
 
-    async def launch(self, argv: Sequence[str], name: str, *, ends: Sequence[str] = ()) -> LocalProcess:
-        """Here nothing can come between: the command lives as long as we do, and those it ends are let go by the session."""
-        return await self.start(argv)
-
-    async def put(self, source: Path, target: str) -> None:
+    async def put(self, source: Path, target: str, then: str = "") -> bytes:
         try:
             shutil.copyfile(source, target)
             Path(target).chmod(0o755)
         except OSError as error:
             raise BoardError(f"cannot copy {source} to {target}", error.strerror) from error
+        return await self.run(then) if then else b""
 
     async def read(self, path: str) -> bytes | None:
         try:
@@ -141,13 +155,30 @@ class LocalBoard(NeverAway):
         except OSError:
             return None
 
-    async def which(self, program: str) -> str | None:
-        found = shutil.which(program)
-        return None if found is None else str(Path(found).absolute())
-
     async def close(self) -> None:
         processes, self._processes = self._processes, []
         await asyncio.gather(*(process.end() for process in processes))
+
+
+class LocalBoard(AttachedBoard):
+    """This machine. Nothing is copied: the native rtprobe is started where it lies."""
+
+    name = "local"
+
+    def __init__(self, transport: Transport | None = None) -> None:
+        super().__init__(transport or LocalTransport())
+
+    async def open(self) -> None:
+        """The binary is looked for now, so that its absence shows before anything starts."""
+        probe_path()
+        await super().open()
+
+    async def probe(self) -> str:
+        return str(probe_path())
+
+    async def which(self, program: str) -> str | None:
+        found = shutil.which(program)
+        return None if found is None else str(Path(found).absolute())
 
 
 def _widen(process: asyncio.subprocess.Process) -> None:

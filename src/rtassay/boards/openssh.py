@@ -19,12 +19,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rtassay.boards.base import ANSWER_S, LinkLost
 from rtassay.model.errors import BoardError, UsageError
 
 SSH_VARIABLE = "RTASSAY_SSH"
 # A jump host, a slow board and its key exchange under load: all of it within this time.
 CONNECT_S = 60.0
-_ANSWER_S = 30.0
 _STDERR_KEPT = 64 * 1024
 _LINE_MAX = 4 * 1024 * 1024
 _OPTIONS = (
@@ -41,10 +41,6 @@ _OPTIONS = (
     ("PermitLocalCommand", "no"),
 )
 _counter = itertools.count()
-
-
-class LinkLost(BoardError):
-    """The connection to the board is gone; the board may well go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +109,11 @@ class Link:
         self._errors = asyncio.create_task(self._keep_errors(self._master))
         try:
             return await self.ask(first, CONNECT_S)
-        except BaseException:  # who gives up waiting leaves no ssh behind either
+        except BaseException:  # also when cancelled: no ssh is left behind
             await self.close()
             raise
 
-    async def ask(self, script: str, timeout_s: float = _ANSWER_S) -> bytes:
+    async def ask(self, script: str, timeout_s: float = ANSWER_S) -> bytes:
         """What a small shell script writes to stdout, run by the shell that holds the connection; for short answers only.
 
         It must not read stdin. Raises BoardError when the connection is lost.
@@ -214,11 +210,12 @@ def _socket_path() -> Path:
 
 
 def _remove_left(directory: Path) -> None:
-    """Our directories of processes that are no more."""
+    """Remove our directories of processes that have ended. Another rtassay may remove them at the same time."""
     for left in directory.glob("rtassay-ssh-*"):
         pid = left.name.split("-")[2]
-        if pid.isdigit() and left.stat().st_uid == os.getuid() and not Path(f"/proc/{pid}").exists():
-            shutil.rmtree(left, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            if pid.isdigit() and left.stat().st_uid == os.getuid() and not Path(f"/proc/{pid}").exists():
+                shutil.rmtree(left, ignore_errors=True)
 
 
 # What ssh says -> what that means and what to do. {by_hand} is the line to try, {host} the board, {said} the words of ssh that matched.

@@ -32,8 +32,8 @@ class QemuBoard(SshBoard):
         return await super().clean(force=force)
 
     def _find(self) -> None:
-        if self._target is None:
+        if self.transport.target is None:
             found = machine.find(self._wanted)
             assert found is not None
-            self.name = f"{PREFIX}{found.name}"
-            self._target = Target(f"{self._user}@{found.name}", None, found.ssh_options)
+            self.name = self.transport.name = f"{PREFIX}{found.name}"
+            self.transport.target = Target(f"{self._user}@{found.name}", None, found.ssh_options)

@@ -1,7 +1,7 @@
 """A command on a board, attached to a client of OpenSSH.
 
-The wrapper around it says its pid before it starts and its exit code after it ended, between marks no program writes: so what start-up
-files print is told from what the command prints, and a lost connection from a command that failed.
+The wrapper around it prints its pid before it starts and its exit code after it ended, with a random mark. So the output of start-up
+files is told from the output of the command, and a lost connection from a command that failed.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import shlex
 from collections.abc import AsyncIterator, Sequence
 
-from rtassay.boards.openssh import Link, LinkLost
+from rtassay.boards.base import LinkLost
+from rtassay.boards.openssh import Link
 from rtassay.model.errors import BoardError
 
 _CHUNK = 256 * 1024
@@ -22,7 +24,7 @@ _START_S = 60.0
 _ENDS_S = 4.0
 
 # $1 mark, $2 how to become root (words, or nothing), then the command. The outer shell lives on to tell the exit code: ssh itself
-# gives 255 both for a command that a signal ended and for a connection that was lost. Its own words ("Terminated") are nobody's.
+# gives 255 both for a command that a signal ended and for a connection that was lost. The messages of the outer shell ("Terminated") are dropped.
 _WRAP = "; ".join(
     [
         'm=$1 b=$2; shift 2; echo "$m outer $$"; echo "$m" >&2; exec 3>&2 2>/dev/null',
@@ -178,7 +180,7 @@ class RemoteProcess:
         text = self._words_and_code()[0] or self._errors_raw or seen
         lines = [line.strip() for line in text.decode(errors="replace").splitlines() if line.strip()]
         why = lines[-1] if lines else "the connection ended"
-        # Without a word of our wrapper the connection failed; with it, what stands between (sudo) did.
+        # If our wrapper printed nothing, the connection failed; else what stands between (sudo) did.
         kind = BoardError if self._outer else LinkLost
         return kind(f"cannot start {self._argv[0]} on {self._link.target}", why)
 
@@ -205,6 +207,4 @@ class RemoteProcess:
 
 
 def _kill_script(become: Sequence[str], outer: int, pid: int) -> str:
-    import shlex
-
     return shlex.join([*become, "sh", "-c", _KILL, "sh", str(outer), str(pid or outer)])

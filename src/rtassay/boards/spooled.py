@@ -5,44 +5,36 @@ from __future__ import annotations
 import asyncio
 import shlex
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable
 
-from rtassay.boards.openssh import LinkLost
-from rtassay.boards.remote_process import RemoteProcess
+from rtassay.boards.base import AttachedProcess, LinkLost, RemoteTransport
 from rtassay.model.errors import BoardError, RunLost
 
 _ACK_EVERY_S = 2.0
 _ENDS_S = 30.0
 
 
-class Way(Protocol):
-    """What a spooled process needs of its board. Every method raises LinkLost when the connection is gone."""
-
-    synced: Callable[[], Awaitable[None]]
-
-    @property
-    def rtprobe(self) -> str: ...
-
-    async def attached(self, argv: Sequence[str]) -> RemoteProcess: ...
-
-    async def shell(self, script: str) -> bytes: ...
-
-    async def reach(self) -> None:
-        """Connected again when this returns. Raises BoardError when patience is at its end."""
-        ...
-
-
 class SpooledProcess:
     """`pid` is the command's on the board."""
 
-    def __init__(self, way: Way, name: str, directory: str, pid: int, offset: int = 0) -> None:
-        self._way = way
+    def __init__(
+        self,
+        transport: RemoteTransport,
+        rtprobe: str,
+        synced: Callable[[], Awaitable[None]],
+        name: str,
+        directory: str,
+        pid: int,
+        offset: int = 0,
+    ) -> None:
+        self._transport = transport
+        self._rtprobe = rtprobe
+        self._synced = synced
         self._offset = offset
         self._consumed = offset
         self._acknowledged = offset
         self._last_ack_s = time.monotonic()
-        self._fetcher: RemoteProcess | None = None
+        self._fetcher: AttachedProcess | None = None
         self._signals: list[int] = []
         # The board passes on what has a higher number than the one before, which may have come from a host that is gone.
         self._first_signal = time.time_ns()
@@ -83,10 +75,10 @@ class SpooledProcess:
     async def _connection(self) -> AsyncIterator[bytes]:
         """What one connection brings; returns when it is lost and there is a new one, or when the command has ended."""
         try:
-            argv = [self._way.rtprobe, "fetch", self.directory, "--from", str(self._offset)]
-            fetcher = self._fetcher = await self._way.attached(argv)
+            argv = [self._rtprobe, "fetch", self.directory, "--from", str(self._offset)]
+            fetcher = self._fetcher = await self._transport.start(argv)
             try:
-                await self._repeat_wishes(fetcher)
+                await self._repeat_requests(fetcher)
                 async for chunk in fetcher.chunks():
                     self._offset += len(chunk)
                     yield chunk
@@ -99,7 +91,7 @@ class SpooledProcess:
                 raise RunLost("the board lost a part of the run", _last(words))
             await self._take_end()
         except (LinkLost, TimeoutError):
-            await self._way.reach()
+            await self._transport.reach()
 
     async def errors(self) -> bytes:
         return self._words
@@ -121,7 +113,7 @@ class SpooledProcess:
         if self._fetcher is not None and not self._ended.done():
             await self._fetcher.write(f"{line}\n".encode())
 
-    async def _repeat_wishes(self, fetcher: RemoteProcess) -> None:
+    async def _repeat_requests(self, fetcher: AttachedProcess) -> None:
         """Numbered, so that the board does nothing twice."""
         for number, signal in enumerate(self._signals, self._first_signal):
             await fetcher.write(f"signal {number} {signal}\n".encode())
@@ -134,13 +126,13 @@ class SpooledProcess:
             return
         self._last_ack_s = now
         upto = self._consumed
-        await self._way.synced()
+        await self._synced()
         self._acknowledged = upto
         await self._say(f"ack {upto}")
 
     async def _take_end(self) -> None:
         place = shlex.quote(self.directory)
-        answer, _, errors = (await self._way.shell(f"cat {place}/exit && cat {place}/errors")).partition(b"\n")
+        answer, _, errors = (await self._transport.run(f"cat {place}/exit && cat {place}/errors")).partition(b"\n")
         words = answer.split()
         if len(words) != 3:
             raise BoardError("the board does not tell how the run ended", f"{self.directory}/exit cannot be read")

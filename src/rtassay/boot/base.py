@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from rtassay.boards.base import Board
+from rtassay.boards.base import LinuxBoard
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,30 +35,30 @@ class BootLoader(Protocol):
 
     def __init__(self, root: str = "") -> None: ...
 
-    async def fits(self, board: Board) -> bool:
+    async def fits(self, board: LinuxBoard) -> bool:
         """Whether this is how the board boots. Reads only."""
         ...
 
-    async def kernels(self, board: Board) -> list[Kernel]:
+    async def kernels(self, board: LinuxBoard) -> list[Kernel]:
         """What can be booted, in the order of the loader's menu. Reads only."""
         ...
 
-    async def use_once(self, board: Board, kernel: Kernel) -> None:
+    async def use_once(self, board: LinuxBoard, kernel: Kernel) -> None:
         """Arm the next boot, and that one only; read back that it is armed. The default stays as it is."""
         ...
 
-    async def take_back(self, board: Board) -> None:
+    async def take_back(self, board: LinuxBoard) -> None:
         """Undo `use_once` where it is still armed; no error where it is not."""
         ...
 
-    async def use_by_default(self, board: Board, kernel: Kernel) -> None:
+    async def use_by_default(self, board: LinuxBoard, kernel: Kernel) -> None:
         """Every plain reboot boots it from now on. Raises UsageError where `keeps_default` is False."""
         ...
 
-    async def reboot(self, board: Board) -> None:
+    async def reboot(self, board: LinuxBoard) -> None:
         """Ask for the boot that `use_once` armed. Returns when the board was asked; that the connection is lost is no error."""
         ...
 
-    async def add(self, board: Board, release: str) -> None:
+    async def add(self, board: LinuxBoard, release: str) -> None:
         """Make a kernel whose files lie in /boot and /lib/modules bootable under its release, the default untouched."""
         ...

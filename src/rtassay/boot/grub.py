@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rtassay.boards.base import Board
+from rtassay.boards.base import LinuxBoard
 from rtassay.boot import grub_menu
 from rtassay.boot.base import Kernel
 from rtassay.boot.shell import go_down, must, output, rt_by_release, write
@@ -21,10 +21,10 @@ class Grub:
     def __init__(self, root: str = "") -> None:
         self._root = root
 
-    async def fits(self, board: Board) -> bool:
+    async def fits(self, board: LinuxBoard) -> bool:
         return await self._place(board) is not None and await self._editenv(board) is not None
 
-    async def kernels(self, board: Board) -> list[Kernel]:
+    async def kernels(self, board: LinuxBoard) -> list[Kernel]:
         place, cfg = await self._menu(board)
         default = grub_menu.default_of(cfg, await self._environment(board, place))
         real_time = await rt_by_release(board, self._root)
@@ -42,7 +42,7 @@ class Grub:
             raise BoardError(f"GRUB on board '{board.name}' has no Linux in its menu", f"{place}/grub.cfg")
         return found
 
-    async def use_once(self, board: Board, kernel: Kernel) -> None:
+    async def use_once(self, board: LinuxBoard, kernel: Kernel) -> None:
         place, cfg = await self._menu(board)
         if "next_entry" not in cfg:
             raise BoardError(
@@ -54,14 +54,14 @@ class Grub:
         if (await self._environment(board, place)).get("next_entry") != kernel.id:
             raise BoardError(f"GRUB on board '{board.name}' did not take the entry", f"{place}/grubenv is as before")
 
-    async def take_back(self, board: Board) -> None:
+    async def take_back(self, board: LinuxBoard) -> None:
         place, _ = await self._menu(board)
         if (await self._environment(board, place)).get("next_entry"):
             await must(
                 board, [*await self._tool(board, place), "unset", "next_entry"], "take back GRUB's choice for one boot"
             )
 
-    async def use_by_default(self, board: Board, kernel: Kernel) -> None:
+    async def use_by_default(self, board: LinuxBoard, kernel: Kernel) -> None:
         place, cfg = await self._menu(board)
         if "saved_entry" not in cfg:
             raise UsageError(
@@ -71,10 +71,10 @@ class Grub:
             )
         await self._set(board, place, f"saved_entry={kernel.id}")
 
-    async def reboot(self, board: Board) -> None:
+    async def reboot(self, board: LinuxBoard) -> None:
         await go_down(board)
 
-    async def add(self, board: Board, release: str) -> None:
+    async def add(self, board: LinuxBoard, release: str) -> None:
         """An entry of its own in custom.cfg, behind all others, booted as the default is."""
         place, cfg = await self._menu(board, custom=False)
         if _CUSTOM not in cfg:
@@ -97,7 +97,7 @@ class Grub:
         text = old + grub_menu.beside(model, release, initrd)
         await write(board, f"{place}/{_CUSTOM}", text, "add an entry to GRUB's menu")
 
-    async def _set(self, board: Board, place: str, assignment: str) -> None:
+    async def _set(self, board: LinuxBoard, place: str, assignment: str) -> None:
         await must(
             board,
             [*await self._tool(board, place), "set", assignment],
@@ -106,7 +106,7 @@ class Grub:
         )
         await output(board, ["sync"])
 
-    async def _menu(self, board: Board, custom: bool = True) -> tuple[str, str]:
+    async def _menu(self, board: LinuxBoard, custom: bool = True) -> tuple[str, str]:
         place = await self._place(board)
         if place is None:
             raise BoardError(f"board '{board.name}' has no readable grub.cfg", hint="log in as root, or with sudo")
@@ -115,24 +115,24 @@ class Grub:
             cfg += "\n" + await self._read(board, f"{place}/{_CUSTOM}")
         return place, cfg
 
-    async def _place(self, board: Board) -> str | None:
+    async def _place(self, board: LinuxBoard) -> str | None:
         for place in _PLACES:
             if await board.read(f"{self._root}{place}/grub.cfg"):
                 return f"{self._root}{place}"
         return None
 
-    async def _read(self, board: Board, path: str) -> str:
+    async def _read(self, board: LinuxBoard, path: str) -> str:
         return (await board.read(path) or b"").decode(errors="replace")
 
-    async def _editenv(self, board: Board) -> str | None:
+    async def _editenv(self, board: LinuxBoard) -> str | None:
         return await board.which("grub-editenv") or await board.which("grub2-editenv")
 
-    async def _tool(self, board: Board, place: str) -> list[str]:
+    async def _tool(self, board: LinuxBoard, place: str) -> list[str]:
         tool = await self._editenv(board)
         if tool is None:
             raise BoardError(f"board '{board.name}' has no grub-editenv", hint="install grub-common there")
         return [tool, f"{place}/grubenv"]
 
-    async def _environment(self, board: Board, place: str) -> dict[str, str]:
+    async def _environment(self, board: LinuxBoard, place: str) -> dict[str, str]:
         text, _, _ = await output(board, [*await self._tool(board, place), "list"])
         return {key: value for key, found, value in (line.partition("=") for line in text.splitlines()) if found}

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from rtassay.boards.base import Board
+from rtassay.boards.base import LinuxBoard
 from rtassay.boot.shell import must, output
 from rtassay.boot.switch import loader_of
 from rtassay.model.errors import BoardError, InputFileError
@@ -22,7 +22,7 @@ _WANTED = ("boot/", "lib/modules/", "usr/lib/modules/", "usr/lib/linux-image-")
 _UNPACK_S, _INITRD_S = 900.0, 900.0
 
 
-async def install_kernel(board: Board, source: Path, tell: Callable[[str], None] = lambda words: None) -> str:
+async def install_kernel(board: LinuxBoard, source: Path, tell: Callable[[str], None] = lambda words: None) -> str:
     """The release that was put on an open board, out of a .deb or a directory. Raises InputFileError for anything else,
     BoardError when the board refuses or its default would change.
 
@@ -59,7 +59,7 @@ async def install_kernel(board: Board, source: Path, tell: Callable[[str], None]
     return release
 
 
-async def _room(board: Board, archive: Path) -> None:
+async def _room(board: LinuxBoard, archive: Path) -> None:
     """Raises BoardError where it certainly does not fit: the archive itself, and three times that unpacked."""
     text, code, _ = await output(board, ["df", "-Pk", "/boot", "/"])
     rows = [line.split() for line in text.splitlines()[1:]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rtassay.boards.base import Board
+from rtassay.boards.base import LinuxBoard
 from rtassay.boot.base import Kernel
 from rtassay.boot.shell import go_down, must, output, rt_by_release, sh
 from rtassay.model.errors import BoardError, UsageError
@@ -24,18 +24,18 @@ class Kexec:
     def __init__(self, root: str = "") -> None:
         self._root = root
 
-    async def fits(self, board: Board) -> bool:
+    async def fits(self, board: LinuxBoard) -> bool:
         if await board.which("kexec") is None:
             return False
         refused = (await board.read(f"{self._root}/proc/sys/kernel/kexec_load_disabled") or b"1").strip()
         return refused == b"0" and bool(await self._files(board))
 
-    async def kernels(self, board: Board) -> list[Kernel]:
+    async def kernels(self, board: LinuxBoard) -> list[Kernel]:
         real_time = await rt_by_release(board, self._root)
         found = [(path.rpartition("/")[2].partition("-")[2], path) for path in await self._files(board)]
         return [Kernel(release, path, release, real_time.get(release)) for release, path in found]
 
-    async def use_once(self, board: Board, kernel: Kernel) -> None:
+    async def use_once(self, board: LinuxBoard, kernel: Kernel) -> None:
         paths = {known.id: known.title for known in await self.kernels(board)}
         release = kernel.id
         argv = ["kexec", "-l", paths[release], f"--command-line={await self._command_line(board)}"]
@@ -51,31 +51,31 @@ class Kexec:
         if (await board.read(f"{self._root}/sys/kernel/kexec_loaded") or b"").strip() != b"1":
             raise BoardError(f"board '{board.name}' did not keep the kernel that kexec loaded")
 
-    async def take_back(self, board: Board) -> None:
+    async def take_back(self, board: LinuxBoard) -> None:
         if (await board.read(f"{self._root}/sys/kernel/kexec_loaded") or b"").strip() == b"1":
             await must(board, ["kexec", "-u"], "unload the kernel that kexec had loaded")
 
-    async def use_by_default(self, board: Board, kernel: Kernel) -> None:
+    async def use_by_default(self, board: LinuxBoard, kernel: Kernel) -> None:
         raise UsageError(
             f"board '{board.name}' keeps no default for kexec",
             "kexec goes past the boot loader, which alone knows a default",
             "use --once",
         )
 
-    async def reboot(self, board: Board) -> None:
+    async def reboot(self, board: LinuxBoard) -> None:
         await go_down(board, _DOWN)
 
-    async def add(self, board: Board, release: str) -> None:
+    async def add(self, board: LinuxBoard, release: str) -> None:
         """Its files in /boot are all that kexec needs."""
 
-    async def _command_line(self, board: Board) -> str:
+    async def _command_line(self, board: LinuxBoard) -> str:
         """That of the running kernel, less what its boot loader called it. kexec's own --reuse-cmdline is missing on 32-bit ARM."""
         words = await board.read(f"{self._root}/proc/cmdline")
         if words is None:
             raise BoardError(f"board '{board.name}' does not tell its kernel's command line", "/proc/cmdline")
         return _BOOT_IMAGE.sub("", words.decode(errors="replace").strip()).strip()
 
-    async def _arm_options(self, board: Board, path: str) -> list[str]:
+    async def _arm_options(self, board: LinuxBoard, path: str) -> list[str]:
         """On 32-bit ARM kexec puts the initrd right behind the place it thinks the kernel unpacks itself into; kernels built for many
         platforms do so up to 3 MiB higher, over the initrd, and panic. With room for eight times the file it lies well clear."""
         if not (await sh(board, "uname -m")).startswith("arm"):
@@ -83,5 +83,5 @@ class Kexec:
         size = (await sh(board, 'wc -c < "$1"', path)).strip()
         return [f"--image-size={8 * int(size)}"] if size.isdigit() else []
 
-    async def _files(self, board: Board) -> list[str]:
+    async def _files(self, board: LinuxBoard) -> list[str]:
         return (await sh(board, _LIST, self._root)).split()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from rtassay.boards.base import Board
+from rtassay.boards.base import LinuxBoard
 from rtassay.boot.base import Kernel
 from rtassay.boot.shell import go_down, must, output, sh, write
 from rtassay.model.errors import BoardError, UsageError
@@ -37,10 +37,10 @@ class Raspberry:
     def __init__(self, root: str = "") -> None:
         self._root = root
 
-    async def fits(self, board: Board) -> bool:
+    async def fits(self, board: LinuxBoard) -> bool:
         return await self._place(board) is not None
 
-    async def kernels(self, board: Board) -> list[Kernel]:
+    async def kernels(self, board: LinuxBoard) -> list[Kernel]:
         place = await self._found(board)
         default = chosen(await self._config(board, place)) or await self._firmware_default(board)
         files = (await sh(board, _FILES, place)).split()
@@ -49,7 +49,7 @@ class Raspberry:
             raise BoardError(f"there is no kernel beside {place}/config.txt on board '{board.name}'")
         return found
 
-    async def use_once(self, board: Board, kernel: Kernel) -> None:
+    async def use_once(self, board: LinuxBoard, kernel: Kernel) -> None:
         place = await self._found(board)
         await self.take_back(board)
         config = await self._config(board, place)
@@ -66,24 +66,24 @@ class Raspberry:
         )
         await write(board, f"{place}/config.txt", choosing(config, kernel.id), "change config.txt")
 
-    async def take_back(self, board: Board) -> None:
+    async def take_back(self, board: LinuxBoard) -> None:
         place = await self._found(board)
         await must(board, ["sh", "-c", self._restoring(place), "sh"], "put config.txt back")
 
-    async def use_by_default(self, board: Board, kernel: Kernel) -> None:
+    async def use_by_default(self, board: LinuxBoard, kernel: Kernel) -> None:
         place = await self._found(board)
         await self.take_back(board)
         config = await self._config(board, place)
         await write(board, f"{place}/config.txt", choosing(config, kernel.id), "change config.txt")
 
-    async def reboot(self, board: Board) -> None:
+    async def reboot(self, board: LinuxBoard) -> None:
         place = await self._found(board)
         if await board.read(f"{place}/tryboot.txt") is not None:
             await go_down(board, _TRYBOOT)
         else:
             await go_down(board)
 
-    async def add(self, board: Board, release: str) -> None:
+    async def add(self, board: LinuxBoard, release: str) -> None:
         """The kernel goes beside config.txt as `kernel-RELEASE.img`, where the firmware can find it."""
         place = await self._found(board)
         source = f"{self._root}/boot/vmlinuz-{release}"
@@ -105,7 +105,7 @@ class Raspberry:
             f'rm -f "{place}/tryboot.txt" "{wants}" "{unit}" "{init}"; sync'
         )
 
-    async def _install_guard(self, board: Board, place: str) -> None:
+    async def _install_guard(self, board: LinuxBoard, place: str) -> None:
         script = self._restoring(place)
         if (await output(board, ["test", "-d", f"{self._root}/etc/systemd/system"]))[1] == 0:
             text = (
@@ -125,12 +125,12 @@ class Raspberry:
                 "choose the kernel by hand in config.txt",
             )
 
-    async def _has_tryboot(self, board: Board) -> bool:
+    async def _has_tryboot(self, board: LinuxBoard) -> bool:
         """A bootloader that says its version in the device tree knows tryboot if it is of 2021 or later."""
         raw = await board.read(f"{self._root}/proc/device-tree/chosen/bootloader/build-timestamp") or b""
         return len(raw) == 4 and int.from_bytes(raw, "big") >= 1609459200
 
-    async def _firmware_default(self, board: Board) -> str:
+    async def _firmware_default(self, board: LinuxBoard) -> str:
         """What is booted when config.txt names none, by the model."""
         model = (await board.read(f"{self._root}/proc/device-tree/model") or b"").decode(errors="replace")
         machine, _, _ = await output(board, ["uname", "-m"])
@@ -142,16 +142,16 @@ class Raspberry:
             return "kernel7l.img"
         return "kernel.img" if machine.strip() == "armv6l" else "kernel7.img"
 
-    async def _config(self, board: Board, place: str) -> str:
+    async def _config(self, board: LinuxBoard, place: str) -> str:
         return (await board.read(f"{place}/config.txt") or b"").decode(errors="surrogateescape")
 
-    async def _found(self, board: Board) -> str:
+    async def _found(self, board: LinuxBoard) -> str:
         place = await self._place(board)
         if place is None:
             raise BoardError(f"board '{board.name}' has no config.txt")
         return place
 
-    async def _place(self, board: Board) -> str | None:
+    async def _place(self, board: LinuxBoard) -> str | None:
         for place in _PLACES:
             path = f"{self._root}{place}/config.txt"
             words = await board.read(path)

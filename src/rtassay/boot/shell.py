@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 
-from rtassay.boards.base import Board
+from rtassay.boards.base import LinuxBoard
 from rtassay.model.errors import BoardError
 
 _SHORT_S = 60.0
@@ -19,7 +19,7 @@ _REBOOT = (
 )
 
 
-async def output(board: Board, argv: Sequence[str], timeout_s: float = _SHORT_S) -> tuple[str, int, str]:
+async def output(board: LinuxBoard, argv: Sequence[str], timeout_s: float = _SHORT_S) -> tuple[str, int, str]:
     """(stdout, exit code, last line of stderr) of a command. Raises BoardError when it does not end."""
     try:
         # Starting is bounded too: over a link that is lost just now it would wait as long as a measurement does.
@@ -35,7 +35,7 @@ async def output(board: Board, argv: Sequence[str], timeout_s: float = _SHORT_S)
 
 
 async def must(
-    board: Board, argv: Sequence[str], what: str, hint: str | None = None, timeout_s: float = _SHORT_S
+    board: LinuxBoard, argv: Sequence[str], what: str, hint: str | None = None, timeout_s: float = _SHORT_S
 ) -> str:
     """stdout of a command that has to succeed. Raises BoardError that says `what` could not be done."""
     text, code, words = await output(board, argv, timeout_s)
@@ -44,25 +44,25 @@ async def must(
     return text
 
 
-async def sh(board: Board, script: str, *arguments: str) -> str:
+async def sh(board: LinuxBoard, script: str, *arguments: str) -> str:
     """stdout of a shell script of reading commands; its exit code does not count."""
     text, _, _ = await output(board, ["sh", "-c", script, "sh", *arguments])
     return text
 
 
-async def go_down(board: Board, command: str = _REBOOT) -> None:
+async def go_down(board: LinuxBoard, command: str = _REBOOT) -> None:
     """Start `command`, which ends this boot, a second from now. A connection that is lost over it is as it should be."""
     with contextlib.suppress(BoardError):
         await output(board, ["sh", "-c", _LATER, "sh", command], 20.0)
 
 
-async def write(board: Board, path: str, text: str, what: str) -> None:
+async def write(board: LinuxBoard, path: str, text: str, what: str) -> None:
     """Replace a file of the board, whole or not at all."""
     script = 'printf %s "$2" > "$1.rtassay-new" && sync && mv "$1.rtassay-new" "$1" && sync'
     await must(board, ["sh", "-c", script, "sh", path, text], what)
 
 
-async def rt_by_release(board: Board, root: str) -> dict[str, bool]:
+async def rt_by_release(board: LinuxBoard, root: str) -> dict[str, bool]:
     """release -> PREEMPT_RT, out of the configurations in /boot."""
     script = """for f in "$1"/boot/config-*; do [ -f "$f" ] || continue
 if grep -q '^CONFIG_PREEMPT_RT=y' "$f"; then echo "1 ${f##*/config-}"; else echo "0 ${f##*/config-}"; fi; done"""

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rtassay.boards.base import Board
+from rtassay.boards.base import LinuxBoard
 from rtassay.boot.base import BootLoader, Kernel
 from rtassay.boot.shell import must, sh
 from rtassay.model import rooms
@@ -43,7 +43,7 @@ class Running:
     rt: bool
 
 
-async def running(board: Board) -> Running:
+async def running(board: LinuxBoard) -> Running:
     """Of an open board. Raises BoardError if it does not say."""
     lines = (await must(board, ["sh", "-c", _FACTS], "see what kernel runs")).splitlines()
     if len(lines) < 3 or not lines[0]:
@@ -53,7 +53,7 @@ async def running(board: Board) -> Running:
     return Running(lines[0], lines[1], version, rt)
 
 
-async def loader_of(board: Board) -> BootLoader:
+async def loader_of(board: LinuxBoard) -> BootLoader:
     """The first boot loader that fits an open board. Raises BoardError when none does."""
     for name in rooms.table("boot"):
         loader: BootLoader = rooms.load("boot", name)()
@@ -90,7 +90,7 @@ def resolve(kernels: list[Kernel], name: str) -> Kernel:
 
 
 async def switch_kernel(
-    board: Board,
+    board: LinuxBoard,
     name: str,
     *,
     default: bool = False,
@@ -143,7 +143,7 @@ def _is(kernel: Kernel, now: Running) -> bool:
     return kernel.rt is None or kernel.rt == now.rt
 
 
-async def _back(board: Board, loader: BootLoader, kernel: Kernel, before: Running, within_s: float) -> Running:
+async def _back(board: LinuxBoard, loader: BootLoader, kernel: Kernel, before: Running, within_s: float) -> Running:
     """Until the board answers with another boot_id."""
     begun = time.monotonic()
     last: RtassayError | None = None
@@ -187,7 +187,7 @@ def _way_out(loader: BootLoader) -> str:
     )
 
 
-async def _close(board: Board) -> None:
+async def _close(board: LinuxBoard) -> None:
     with contextlib.suppress(BoardError, OSError):
         await board.close()
 
@@ -196,7 +196,7 @@ def _names(kernels: list[Kernel]) -> str:
     return ", ".join(dict.fromkeys(kernel.id for kernel in kernels))
 
 
-async def facts_of_install(board: Board, release: str, root: str = "") -> dict[str, bool]:
+async def facts_of_install(board: LinuxBoard, release: str, root: str = "") -> dict[str, bool]:
     """What of a kernel lies on a board: `kernel`, `modules`, `initrd`."""
     script = """[ -f "$1/boot/vmlinuz-$2" ] && echo kernel; [ -d "$1/lib/modules/$2" ] && echo modules
 [ -f "$1/boot/initrd.img-$2" ] && echo initrd; true"""
@@ -204,7 +204,7 @@ async def facts_of_install(board: Board, release: str, root: str = "") -> dict[s
     return {part: part in words for part in ("kernel", "modules", "initrd")}
 
 
-async def switch_and_leave(board: Board, name: str, tell: Tell = lambda words: None) -> Running:
+async def switch_and_leave(board: LinuxBoard, name: str, tell: Tell = lambda words: None) -> Running:
     """`switch_kernel` for once, with the contact given up afterwards, whatever happened."""
     try:
         return await switch_kernel(board, name, tell=tell)
@@ -212,7 +212,7 @@ async def switch_and_leave(board: Board, name: str, tell: Tell = lambda words: N
         await _close(board)
 
 
-async def check_names(board: Board, names: Sequence[str]) -> None:
+async def check_names(board: LinuxBoard, names: Sequence[str]) -> None:
     """Whether a board has a kernel of every name; it is opened and closed here. Raises UsageError that lists what there is."""
     await board.open()
     try:

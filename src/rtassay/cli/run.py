@@ -31,7 +31,7 @@ from rtassay.model.manifest import Plan
 from rtassay.model.recording import Recording
 
 if TYPE_CHECKING:
-    from rtassay.boards.base import Board
+    from rtassay.boards.base import LinuxBoard
     from rtassay.session.control import RunResult, StopRequest
 
 
@@ -192,7 +192,7 @@ def command(**options: Any) -> int:
     return _exit_code(findings, recording, stopped_by)
 
 
-def _run(board: Board, plan: Plan, home: Path, labels: dict[str, str], options: dict[str, Any]) -> Work:
+def _run(board: LinuxBoard, plan: Plan, home: Path, labels: dict[str, str], options: dict[str, Any]) -> Work:
     """A run from its beginning."""
 
     async def work(view: ProgressView, stop: StopRequest) -> RunResult:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtassay.boards.base import Board, Parting
+from rtassay.boards.base import AtClose, LinuxBoard
 from rtassay.model import warnings
 from rtassay.model.errors import BoardError, CorruptRecording, RunLost, UsageError
 from rtassay.model.events import End, Facts, Second
@@ -38,11 +38,11 @@ _PROGRESS_S = 1.0
 _REST_S = 30.0
 
 
-def remember(path: Path, board: Board) -> None:
+def remember(path: Path, board: LinuxBoard) -> None:
     """Write down how to find the run again. Nothing, where a run ends with its host."""
-    if board.memory is None:
+    if board.resume_data is None:
         return
-    text = json.dumps({"schema": _SCHEMA, "board": board.name, "memory": dict(board.memory)}, indent=1) + "\n"
+    text = json.dumps({"schema": _SCHEMA, "board": board.name, "resume": dict(board.resume_data)}, indent=1) + "\n"
     aside = path / f".{FILE}"
     try:
         aside.write_text(text, "utf-8")
@@ -68,7 +68,7 @@ def board_of(path: Path) -> str:
 
 
 async def attach(
-    board: Board,
+    board: LinuxBoard,
     path: Path,
     *,
     parser_for: ParserFor,
@@ -84,10 +84,10 @@ async def attach(
     writer = RecordingWriter.resume(path)
     attached = _Attached(board, writer, on_event, stop or StopRequest())
     try:
-        board.recall(known["memory"])
+        board.resume(known["resume"])
         result = await attached.all(parser_for)
     except RunLost:
-        board.parting = Parting.KEEP  # what can still be had of it
+        board.at_close = AtClose.FETCH_REST  # what can still be had of it
         raise
     finally:
         await attached.end_everything()
@@ -105,14 +105,14 @@ def _memory(path: Path) -> dict[str, Any]:
         ) from error
     except (OSError, ValueError) as error:
         raise CorruptRecording(f"{path / FILE} cannot be read", str(error)) from error
-    if not isinstance(data, dict) or data.get("schema") != _SCHEMA or not isinstance(data.get("memory"), dict):
+    if not isinstance(data, dict) or data.get("schema") != _SCHEMA or not isinstance(data.get("resume"), dict):
         raise CorruptRecording(f"{path / FILE} is not what it should be", f"expected schema {_SCHEMA}")
     return data
 
 
 class _Attached:
     def __init__(
-        self, board: Board, writer: RecordingWriter, on_event: Callable[[Progress], None], stop: StopRequest
+        self, board: LinuxBoard, writer: RecordingWriter, on_event: Callable[[Progress], None], stop: StopRequest
     ) -> None:
         self._board = board
         self._writer = writer
@@ -128,7 +128,7 @@ class _Attached:
         self._tell("inventory")
         self._board.synced = self._sync
         # Until all of it is here, whatever goes wrong here leaves it there.
-        self._board.parting = Parting.LEAVE
+        self._board.at_close = AtClose.LEAVE_RUNNING
         self._look_at_what_is_here()
         await self._board.open()
         rtprobe = await self._board.probe()
@@ -144,7 +144,7 @@ class _Attached:
             raise BoardError("what ran beside the probe does not end", "it was let go", "rtassay board clean ends it")
         for task in self._tasks:
             await task
-        self._board.parting = Parting.REMOVE
+        self._board.at_close = AtClose.END
         await self._end_of_board(rtprobe, probe)
         return await self._seal(parser_for)
 

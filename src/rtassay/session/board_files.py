@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from rtassay.boards.base import Board
+from rtassay.boards.base import LinuxBoard
 from rtassay.model.errors import BoardError
 from rtassay.model.events import FileContent
 from rtassay.wire.stream import StreamParser
@@ -15,7 +15,7 @@ _TIMEOUT_S = 20.0
 _MAX_BYTES = 1_000_000
 
 
-async def read_files(board: Board, rtprobe: str, paths: Sequence[str]) -> dict[str, bytes]:
+async def read_files(board: LinuxBoard, rtprobe: str, paths: Sequence[str]) -> dict[str, bytes]:
     """Contents of what exists and can be read; globs are expanded on the board. Raises BoardError if the board cannot be read."""
     argv = [rtprobe, "watch", "--count", "1", "--max-bytes", str(_MAX_BYTES), *paths]
     process = await board.start(argv)
@@ -39,7 +39,7 @@ async def read_files(board: Board, rtprobe: str, paths: Sequence[str]) -> dict[s
     return files
 
 
-async def take_file(board: Board, path: str, tee: Callable[[bytes], None]) -> None:
+async def take_file(board: LinuxBoard, path: str, tee: Callable[[bytes], None]) -> None:
     """Move a file that the probe left on the board, of any size, to `tee`. Raises BoardError if it cannot be read."""
     try:
         async with asyncio.timeout(_TIMEOUT_S):

@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rtassay.boards.base import Board, BoardProcess
+from rtassay.boards.base import BoardProcess, LinuxBoard
 from rtassay.loads.base import Load, LoadCommand, LoadResult
 from rtassay.model.errors import BoardError
 from rtassay.model.events import End, Event, Note, Output
@@ -175,7 +175,7 @@ class GuardedLoad:
 
     @classmethod
     async def start(
-        cls, board: Board, rtprobe: str, planned: PlannedLoad, max_ns: int, tee: Callable[[bytes], None], name: str
+        cls, board: LinuxBoard, rtprobe: str, planned: PlannedLoad, max_ns: int, tee: Callable[[bytes], None], name: str
     ) -> GuardedLoad:
         """`name`: what it is launched as."""
         options = ["--attached", "--wrap", "--usage", "--max", f"{max_ns}ns"]

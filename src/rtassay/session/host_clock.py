@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 
-from rtassay.boards.base import Board
+from rtassay.boards.base import LinuxBoard
 from rtassay.model.errors import BoardError
 from rtassay.model.events import Facts
 from rtassay.wire.stream import StreamParser
@@ -15,7 +15,7 @@ _TIMEOUT_S = 20.0
 
 
 async def compare(
-    board: Board, rtprobe: str, since: Mapping[str, int | float | None] | None = None
+    board: LinuxBoard, rtprobe: str, since: Mapping[str, int | float | None] | None = None
 ) -> dict[str, int | float | None]:
     """`offset_ns`: the board's calendar minus ours, known to `round_trip_ns`; `board_mono_ns` and `host_mono_ns` at that moment.
 

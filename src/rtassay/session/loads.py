@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rtassay.boards.base import Board
+from rtassay.boards.base import LinuxBoard
 from rtassay.model import rooms
 from rtassay.model.errors import RtassayError
 from rtassay.model.manifest import LoadEntry, Manifest
@@ -35,7 +35,7 @@ class Loads:
 
     async def start(
         self,
-        board: Board,
+        board: LinuxBoard,
         rtprobe: str,
         planned: Sequence[PlannedLoad],
         max_ns: int,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from rtassay.boards.base import Board, BoardProcess
+from rtassay.boards.base import BoardProcess, LinuxBoard
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.events import End, Event, Facts, Note, Second
 from rtassay.probes.base import Parser
@@ -46,7 +46,7 @@ class Measurement:
 
     @classmethod
     async def start(
-        cls, board: Board, prepared: Prepared, tee: Callable[[bytes], None], ends: Sequence[str] = ()
+        cls, board: LinuxBoard, prepared: Prepared, tee: Callable[[bytes], None], ends: Sequence[str] = ()
     ) -> Measurement:
         """`ends`: what was launched on the board and is let go there as soon as the probe has ended."""
         guard_ns = prepared.planned_ns + GRACE_NS

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rtassay.boards.base import Board
+from rtassay.boards.base import LinuxBoard
 from rtassay.loads.base import Asked, Load, LoadSpec, parse_asked
 from rtassay.model import rooms
 from rtassay.model.cyclictest import equivalent
@@ -61,7 +61,7 @@ def planned_ns(plan: Plan) -> int:
     return min(lengths)
 
 
-async def prepare(board: Board, asked: Plan, *, isolated: bool, lanes: int | None) -> Prepared:
+async def prepare(board: LinuxBoard, asked: Plan, *, isolated: bool, lanes: int | None) -> Prepared:
     """Decide everything. Raises UsageError for what cannot be done, BoardError for what the board lacks."""
     probe: Probe = rooms.load("probes", asked.probe)()
     probe.check(asked)
@@ -177,7 +177,7 @@ def _subset(option: str, wanted: tuple[int, ...] | None, allowed: tuple[int, ...
     return tuple(sorted(set(wanted)))
 
 
-async def _resolved(board: Board, load: Asked) -> Asked:
+async def _resolved(board: LinuxBoard, load: Asked) -> Asked:
     """`auto` by its name here: stress-ng where the board has it, else what rtprobe brings along."""
     if load.name != "auto":
         return load
@@ -189,7 +189,7 @@ def _share(available_bytes: int | None, loads: int) -> int | None:
     return None if available_bytes is None else available_bytes // max(1, loads)
 
 
-async def _planned(board: Board, asked: Asked, spec: LoadSpec, versions: dict[str, str]) -> list[PlannedLoad]:
+async def _planned(board: LinuxBoard, asked: Asked, spec: LoadSpec, versions: dict[str, str]) -> list[PlannedLoad]:
     """The processes of one load; the version of its program goes into `versions`, by the load's name."""
     load: Load = rooms.load("loads", asked.name)()
     program = load.needs(asked.argument)
@@ -202,7 +202,7 @@ async def _planned(board: Board, asked: Asked, spec: LoadSpec, versions: dict[st
     return [PlannedLoad(load, str(asked), spec.cpus, command, versions.get(asked.name)) for command in commands]
 
 
-async def _needed(board: Board, program: str) -> str:
+async def _needed(board: LinuxBoard, program: str) -> str:
     path = await board.which(program)
     if path is None:
         package = _PACKAGES.get(program, program)
@@ -210,7 +210,7 @@ async def _needed(board: Board, program: str) -> str:
     return path
 
 
-async def _version(board: Board, program: str) -> str | None:
+async def _version(board: LinuxBoard, program: str) -> str | None:
     """What `PROGRAM --version` says first that looks like a version; some tools say it with an error, which is no matter."""
     process = await board.start([program, "--version"])
     await process.close_stdin()
@@ -221,13 +221,13 @@ async def _version(board: Board, program: str) -> str | None:
     return None if found is None else found[0]
 
 
-async def read_inventory(board: Board, rtprobe: str) -> dict[str, Any]:
+async def read_inventory(board: LinuxBoard, rtprobe: str) -> dict[str, Any]:
     """What a board is and how it is set up now (`session.inventory`). Raises BoardError."""
     files = await read_files(board, rtprobe, inventory.PATHS)
     return inventory.describe(files, await _boot_config(board, rtprobe, files))
 
 
-async def _boot_config(board: Board, rtprobe: str, files: dict[str, bytes]) -> bytes | None:
+async def _boot_config(board: LinuxBoard, rtprobe: str, files: dict[str, bytes]) -> bytes | None:
     release = files.get("/proc/sys/kernel/osrelease", b"").decode(errors="replace").strip()
     if "/proc/config.gz" in files or not release:
         return None

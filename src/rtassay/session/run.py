@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rtassay import __version__
-from rtassay.boards.base import Board, Parting
+from rtassay.boards.base import AtClose, LinuxBoard
 from rtassay.model import warnings
 from rtassay.model.errors import BoardError, RtassayError, RunLost
 from rtassay.model.manifest import Manifest, Plan, RunWarning
@@ -36,7 +36,7 @@ _NS = 1_000_000_000
 
 
 async def run(
-    board: Board,
+    board: LinuxBoard,
     plan: Plan,
     *,
     home: Path,
@@ -68,7 +68,7 @@ async def run(
 class _Run:
     def __init__(
         self,
-        board: Board,
+        board: LinuxBoard,
         asked: Plan,
         home: Path,
         labels: Mapping[str, str],
@@ -148,7 +148,7 @@ class _Run:
         """Until the probe has ended by itself, on request, or because it must have by now."""
         self._tell("measure", 0, prepared.planned_ns)
         assert self._writer is not None
-        self._board.parting = Parting.KEEP
+        self._board.at_close = AtClose.FETCH_REST
         measurement = self._measurement = await Measurement.start(
             self._board, prepared, self._writer.append, ends=self._loads.ended_by_probe
         )
@@ -193,10 +193,10 @@ class _Run:
         What the board still has comes first.
         """
         await self.end_everything()
-        on_board = self._board.memory is not None
+        on_board = self._board.resume_data is not None
         if writer.stream_bytes == 0 and not on_board:
             shutil.rmtree(writer.path, ignore_errors=True)
-        elif on_board and self._board.parting is Parting.KEEP and isinstance(error, RtassayError):
+        elif on_board and self._board.at_close is AtClose.FETCH_REST and isinstance(error, RtassayError):
             kept = f"what was measured until then is in {writer.path}, and on the board: `rtassay run --attach` fetches the rest"
             error.hint = kept if error.hint is None or "--attach" in error.hint else f"{error.hint}; {kept}"
         elif isinstance(error, RunLost) or (isinstance(error, RtassayError) and error.hint is None):
@@ -269,7 +269,7 @@ class _Run:
         assert writer is not None
         writer.close()
         attach.forget(writer.path)
-        self._board.parting = Parting.REMOVE
+        self._board.at_close = AtClose.END
         probe = prepared.probe
         # Sealing reads and compresses the whole stream: off this thread, so that signals are still heard.
         manifest = await asyncio.to_thread(
@@ -285,7 +285,7 @@ class _Run:
         """Nothing we started is left on the board when this returns. Harmless when all has ended."""
         with contextlib.suppress(RtassayError, OSError):
             await self._board.close()
-            if self._writer is not None and self._board.memory is None:
+            if self._writer is not None and self._board.resume_data is None:
                 attach.forget(self._writer.path)
         readers = self._loads.readers
         readers += [part.reader for part in (self._telemetry, self._measurement) if part is not None]

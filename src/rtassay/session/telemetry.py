@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rtassay.boards.base import Board, BoardProcess
+from rtassay.boards.base import BoardProcess, LinuxBoard
 from rtassay.model import recording, rooms
 from rtassay.model.errors import BoardError
 from rtassay.model.events import Event, FileContent
@@ -161,7 +161,7 @@ class Telemetry:
     @classmethod
     async def start(
         cls,
-        board: Board,
+        board: LinuxBoard,
         rtprobe: str,
         monitors: Sequence[Monitor],
         max_ns: int,

@@ -105,22 +105,22 @@ def test_one_lease_one_holder(tmp_path: Path) -> None:
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     first, second = lease.new_lease(boot), lease.new_lease(boot)
     assert run(lease.take_script(place, first, None)).strip() == b"taken"
-    standing = lease.standing_of(run(lease.standing_script(place)))
-    assert standing.lease == first and standing.held and standing.boot_id == boot
-    assert standing.heard_s is not None and standing.heard_s < 10
-    assert run(lease.beat_script(place, first)).strip() == b"ours"
+    occupancy = lease.occupancy_of(run(lease.occupancy_script(place)))
+    assert occupancy.lease == first and occupancy.held and occupancy.boot_id == boot
+    assert occupancy.heard_s is not None and occupancy.heard_s < 10
+    assert run(lease.heartbeat_script(place, first)).strip() == b"ours"
     # Somebody who believes it free does not get it; nor somebody who judged another lease stale.
     assert b"taken" not in run(lease.take_script(place, second, None))
     assert b"taken" not in run(lease.take_script(place, second, replace(first, token="another")))
-    assert lease.standing_of(run(lease.standing_script(place))).lease == first
+    assert lease.occupancy_of(run(lease.occupancy_script(place))).lease == first
     assert run(lease.take_script(place, second, first)).strip() == b"taken"
-    assert run(lease.beat_script(place, first)) == b""
-    assert "run-" in str(lease.busy("far", standing).hint) or "clean" in str(lease.busy("far", standing).hint)
+    assert run(lease.heartbeat_script(place, first)) == b""
+    assert "run-" in str(lease.busy("far", occupancy).hint) or "clean" in str(lease.busy("far", occupancy).hint)
 
 
 def test_who_is_silent_has_gone_unless_something_runs() -> None:
     one = lease.new_lease("boot")
-    quiet = lease.Standing(one, 1000.0, "boot", (), ())
+    quiet = lease.Occupancy(one, 1000.0, "boot", (), ())
     assert not quiet.held
     assert not replace(quiet, heard_s=1.0, boot_id="later").held
     assert replace(quiet, heard_s=1.0).held
@@ -132,10 +132,10 @@ def test_who_is_silent_has_gone_unless_something_runs() -> None:
 
 @given(st.binary(max_size=300))
 def test_whatever_a_board_answers_is_no_error(answer: bytes) -> None:
-    lease.standing_of(answer)
-    lease.standing_of(b"lease=" + answer + b"\nspool=" + answer)
+    lease.occupancy_of(answer)
+    lease.occupancy_of(b"lease=" + answer + b"\nspool=" + answer)
 
 
 def test_a_lease_survives_json() -> None:
     one = lease.new_lease("boot")
-    assert lease.standing_of(b"lease=" + json.dumps(asdict(one)).encode()).lease == one
+    assert lease.occupancy_of(b"lease=" + json.dumps(asdict(one)).encode()).lease == one

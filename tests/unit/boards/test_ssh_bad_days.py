@@ -20,9 +20,12 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "support"))  # pytest's impor
 
 from sshd import Server, serving
 
+from rtassay.boards.base import ANSWER_S
+from rtassay.boards.linux import DetachedBoard
 from rtassay.boards.openssh import Target
 from rtassay.boards.places import contact_of
-from rtassay.boards.ssh import SshBoard
+from rtassay.boards.ssh import SshBoard, SshTransport
+from rtassay.boards.tenancy import Tenancy
 from rtassay.model.errors import EXIT_BOARD, BoardError, UsageError
 
 pytestmark = pytest.mark.root
@@ -49,7 +52,7 @@ def board(server: Server, *words: str, **fields: Any) -> SshBoard:
     return SshBoard("far", Target(server.destination, None, (*words, *server.options)), **fields)
 
 
-async def opened(made: SshBoard, work: Callable[[SshBoard], Awaitable[Any]]) -> Any:
+async def opened(made: Any, work: Callable[[Any], Awaitable[Any]]) -> Any:
     await made.open()
     try:
         return await work(made)
@@ -57,10 +60,10 @@ async def opened(made: SshBoard, work: Callable[[SshBoard], Awaitable[Any]]) -> 
         await made.close()
 
 
-def use(made: SshBoard) -> str:
+def use(made: DetachedBoard) -> str:
     """Put the probe there and run it; what it says."""
 
-    async def work(board: SshBoard) -> str:
+    async def work(board: Any) -> str:
         process = await board.start([await board.probe(), "--version"])
         output = b"".join([chunk async for chunk in process.chunks()])
         assert await process.wait(60) == 0
@@ -159,12 +162,12 @@ def test_sudo_that_asks_for_a_password() -> None:
 
 
 def test_sudo_without_a_password_measures_as_root() -> None:
-    async def who(board: SshBoard) -> tuple[bytes, int]:
-        return await board.output(["id", "-u"])
+    async def who(board: SshBoard) -> bytes:
+        return await board.transport.run("id -u")
 
     with serving(user="tester", world=SUDO % "NOPASSWD: ") as server:
-        assert asyncio.run(opened(board(server), who)) == (b"0\n", 0)
-        assert asyncio.run(opened(board(server, sudo="never"), who)) == (b"4242\n", 0)
+        assert asyncio.run(opened(board(server), who)) == b"0\n"
+        assert asyncio.run(opened(board(server, sudo="never"), who)) == b"4242\n"
         assert use(board(server)).startswith("rtprobe ")
         assert server.run("sh", "-c", "ls -d /run/rtassay-* /tmp/rtassay-* 2>/dev/null; true") == ""
 
@@ -299,9 +302,9 @@ def test_the_board_runs_out_while_it_is_in_use(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_contact_cut_off_while_it_took_the_board_does_not_keep_the_next_one_out() -> None:
-    class CutOff(SshBoard):
-        async def shell(self, script: str) -> bytes:
-            answer = await super().shell(script)
+    class CutOff(SshTransport):
+        async def run(self, script: str, timeout_s: float = ANSWER_S) -> bytes:
+            answer = await super().run(script, timeout_s)
             if b"taken" in answer:
                 raise BoardError("the link is lost")
             return answer
@@ -309,11 +312,11 @@ def test_a_contact_cut_off_while_it_took_the_board_does_not_keep_the_next_one_ou
     with serving(world=mounted_everywhere("mode=755")) as server:
         target = Target(server.destination, None, server.options)
         with pytest.raises(BoardError, match="the link is lost"):
-            use(CutOff("far", target))
+            use(DetachedBoard(CutOff("far", target)))
         assert use(board(server)).startswith("rtprobe")
         # Of another process the same words are a reason to stay away.
         with pytest.raises(BoardError, match="the link is lost"):
-            use(CutOff("far", target))
-        SshBoard._let_go.clear()
+            use(DetachedBoard(CutOff("far", target)))
+        Tenancy._unconfirmed.clear()
         with pytest.raises(BoardError, match="is in use"):
             use(board(server))

@@ -175,10 +175,10 @@ def test_a_run_whose_host_is_silent_still_holds_the_board_and_only_root_ends_it(
         await alice.open()
         guard = [await alice.probe(), "guard", "--attached", "--max", "60s", "--"]
         await alice.launch([*guard, "sleep", "50"], "probe")
-        memory = dict(alice.memory or {})
-        assert alice._link is not None and alice._beating is not None
-        alice._beating.cancel()
-        await alice._link.close()
+        memory = dict(alice.resume_data or {})
+        assert alice._heartbeat is not None
+        alice._heartbeat.cancel()
+        await alice.transport.close()
         return memory
 
     memory = asyncio.run(begin())
@@ -204,10 +204,10 @@ def test_a_claim_goes_on_being_said_without_a_moment_in_between(server: Server) 
     alice = board(server, "alice")
 
     async def work() -> None:
-        assert alice._directory is not None and alice._lease is not None
+        assert alice._tenancy is not None
         first = server.run("ls", "/run/lock")
         for _ in range(3):
-            assert b"ours" in await alice.shell(alice._beat_script(alice._directory, alice._lease))
+            assert await alice._tenancy.renew()
         assert len(server.run("ls", "/run/lock").split()) == 1 and server.run("ls", "/run/lock") != first
 
     together(alice, work)

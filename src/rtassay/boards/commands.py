@@ -1,0 +1,138 @@
+"""What we start on a detached board: commands that end with the connection, and spooled ones that outlive it."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+from rtassay.boards import scripts
+from rtassay.boards.base import AttachedProcess, LinkLost, RemoteTransport
+from rtassay.boards.spooled import SpooledProcess
+from rtassay.boards.tenancy import Tenancy
+from rtassay.model.errors import BoardError, RunLost
+
+# Starting waits for a board that may be under full load.
+_LAUNCH_S = 60.0
+_MIB = 1024 * 1024
+# What has not arrived when a run ends badly is waited for as long as it comes, and no longer than this in all.
+_REST_S = 30.0
+_STALLED_S = 5.0
+
+
+class Commands:
+    """Processes of one stay. `synced` is awaited before the board may forget output that has arrived."""
+
+    def __init__(self, transport: RemoteTransport, tenancy: Tenancy, synced: Callable[[], Awaitable[None]]) -> None:
+        self._transport = transport
+        self._tenancy = tenancy
+        self._synced = synced
+        self._attached: list[AttachedProcess] = []
+        self._spooled: dict[str, SpooledProcess] = {}
+        self._spools: list[str] = []
+
+    @property
+    def all_over(self) -> bool:
+        """Whether nothing more can arrive."""
+        return all(process.over for process in self._spooled.values())
+
+    async def start(self, argv: Sequence[str]) -> AttachedProcess:
+        try:
+            process = await self._transport.start(argv)
+        except LinkLost:
+            await self._transport.reach()
+            process = await self._transport.start(argv)
+        self._attached.append(process)
+        return process
+
+    async def launch(self, rtprobe: str, argv: Sequence[str], name: str, ends: Sequence[str]) -> SpooledProcess:
+        spool = self._tenancy.spool(name)
+        followers = [self._tenancy.spool(other) for other in ends]
+        words = [rtprobe, "spool", "--budget", str(self._budget(name)), spool, *followers, "--", *argv]
+        self._spools.append(spool)
+        try:
+            pid = await self._launched(words, argv, spool)
+        except LinkLost:
+            await self._transport.reach()
+            # It may have begun before the link was lost.
+            known = await self._pid_of(spool)
+            pid = await self._launched(words, argv, spool) if known is None else known
+        return self._follow(rtprobe, name, pid)
+
+    async def reattach(self, rtprobe: str, name: str, offset: int) -> SpooledProcess:
+        spool = self._tenancy.spool(name)
+        pid = await self._pid_of(spool)
+        if pid is None:
+            raise RunLost(
+                f"board '{self._transport.name}' has nothing of '{name}' any more",
+                f"{spool} is gone",
+                "it was restarted or cleared since; rtassay seal finishes what had arrived",
+            )
+        self._spools.append(spool)
+        return self._follow(rtprobe, name, pid, offset)
+
+    async def end_attached(self) -> None:
+        processes, self._attached = self._attached, []
+        await asyncio.gather(*(process.end() for process in processes))
+
+    async def end_spooled(self, on_board: Sequence[str], *, fetch_rest: bool) -> bool:
+        """End what still runs in our spools and in those found `on_board`, which a host that died may have launched.
+
+        With `fetch_rest` wait for the rest of the output. Returns False if some of it did not arrive.
+        """
+        spools = [spool for spool in dict.fromkeys([*self._spools, *on_board]) if not self._is_over(spool)]
+        if not spools:
+            return True
+        await self._transport.run(scripts.end_spools(spools))
+        arrived = not fetch_rest or await self._rest_arrived()
+        await self._transport.run(scripts.end_fetchers(spools))
+        return arrived
+
+    def _follow(self, rtprobe: str, name: str, pid: int, offset: int = 0) -> SpooledProcess:
+        spool = self._tenancy.spool(name)
+        process = SpooledProcess(self._transport, rtprobe, self._synced, name, spool, pid, offset)
+        self._spooled[name] = process
+        return process
+
+    async def _pid_of(self, spool: str) -> int | None:
+        words = (await self._transport.run(f"cat {shlex.quote(f'{spool}/pid')}")).split()
+        return int(words[2]) if len(words) >= 3 else None
+
+    async def _launched(self, words: Sequence[str], argv: Sequence[str], spool: str) -> int:
+        line = f"started {shlex.join(argv)}, spooled in {spool}"
+        note = scripts.journal(self._tenancy.directory, line, " as process $p:")
+        script = f'o=$({shlex.join(words)} 2>&1); c=$?; p=${{o#pid }}; echo "$c"; echo "$o"; [ $c = 0 ] && {note}'
+        answer = await self._transport.run(script, _LAUNCH_S)
+        code, _, said = answer.decode(errors="replace").strip().partition("\n")
+        told = said.split()
+        if code != "0" or len(told) != 2 or not told[1].isdigit():
+            why = said.strip().splitlines()
+            raise BoardError(
+                f"cannot start {argv[0]} on board '{self._transport.name}'", why[-1] if why else f"exit code {code}"
+            )
+        return int(told[1])
+
+    def _budget(self, name: str) -> int:
+        """Bytes that may lie on the board unfetched: never so many that a small board runs out of memory."""
+        free = self._tenancy.free_bytes if self._tenancy.free_bytes is not None else 64 * _MIB
+        memory = self._transport.contact.memory_bytes
+        room = min(free // 2, free if memory is None else memory // 4)
+        most, share = (256 * _MIB, 1) if name == "probe" else (16 * _MIB, 8)
+        return max(_MIB, min(most, room // share))
+
+    def _is_over(self, spool: str) -> bool:
+        return any(process.over for process in self._spooled.values() if process.directory == spool)
+
+    async def _rest_arrived(self) -> bool:
+        """Wait while it comes; the readers of the streams fetch it. False if they do not, or if it takes too long."""
+        begun = moved = time.monotonic()
+        seen = -1
+        while not self.all_over:
+            now, came = time.monotonic(), sum(process.offset for process in self._spooled.values())
+            if came != seen:
+                seen, moved = came, now
+            if now - moved > _STALLED_S or now - begun > _REST_S:
+                return False
+            await asyncio.sleep(0.05)
+        return True
