@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rtassay.analysis.checks import CHECKS, Check
-from rtassay.analysis.checks.base import FIRED, PROOFS
-from rtassay.analysis.many.compare.checks import PAIR_CHECKS, PairCheck
+from rtassay.analysis.checks import CHECKS
+from rtassay.analysis.checks.base import FIRED, PROOFS, Check
+from rtassay.analysis.checks.context import Context
+from rtassay.analysis.many.compare.checks import PAIR_CHECKS
+from rtassay.analysis.many.compare.checks.pair import Pair
 
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"
@@ -70,13 +72,13 @@ PROVEN = proofs(of_pairs=False)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
-def test_the_table_says_of_every_check_how_it_was_proven(check: Check) -> None:
+def test_the_table_says_of_every_check_how_it_was_proven(check: Check[Context]) -> None:
     assert check.id in PROVEN, f"no test shows {check.id} firing"
     assert check.proof == next(how for how in PROOFS if how in PROVEN[check.id])
 
 
 @pytest.mark.parametrize("check", PAIR_CHECKS, ids=lambda check: check.id)
-def test_the_table_of_comparisons_does_too(check: PairCheck) -> None:
+def test_the_table_of_comparisons_does_too(check: Check[Pair]) -> None:
     found = proofs(of_pairs=True).get(check.id, set())
     assert found, f"no test shows {check.id} firing"
     assert check.proof == next(how for how in PROOFS if how in found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +12,9 @@ from rtassay.cli.options import json_option, print_json
 from rtassay.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from rtassay.analysis.checks import Check
+    from collections.abc import Sequence
+
+    from rtassay.analysis.checks.base import Check
 
 _PROOF = {
     "live": "proven live: a test provokes it on a running system",
@@ -28,9 +30,7 @@ def command(check_id: str | None, as_json: bool) -> int:
     """The validity checks that run on every recording; with an ID (also of a check of `compare`), what it means and what to do."""
     from rtassay.analysis.checks import CHECKS
 
-    chosen = (
-        list(CHECKS) if check_id is None else [c for c in CHECKS if c.id == check_id.upper()] or _of_pairs(check_id)
-    )
+    chosen = CHECKS if check_id is None else _called(check_id)
     if as_json:
         rows = [
             {
@@ -60,15 +60,15 @@ def command(check_id: str | None, as_json: bool) -> int:
     return 0
 
 
-def _of_pairs(check_id: str) -> list[Check]:
-    """A check of `compare`. Raises UsageError with the nearest name for one that is none either."""
+def _called(check_id: str) -> Sequence[Check[Any]]:
+    """The check of that id: of a recording, else of a comparison. Raises UsageError with the nearest name if there is none."""
     from rtassay.analysis.checks import CHECKS
     from rtassay.analysis.many.compare.checks import PAIR_CHECKS
 
-    found = [c.as_check() for c in PAIR_CHECKS if c.id == check_id.upper()]
+    every: list[Check[Any]] = [*CHECKS, *PAIR_CHECKS]
+    found = [c for c in every if c.id == check_id.upper()]
     if not found:
-        known = [*(c.id for c in CHECKS), *(c.id for c in PAIR_CHECKS)]
-        close = difflib.get_close_matches(check_id.upper(), known, n=1, cutoff=0.5)
+        close = difflib.get_close_matches(check_id.upper(), [c.id for c in every], n=1, cutoff=0.5)
         hint = f"did you mean {close[0]}? " if close else ""
         raise UsageError(f"there is no check '{check_id}'", hint=f"{hint}rtassay checks lists them")
-    return found
+    return found[:1]

@@ -1,23 +1,12 @@
-"""A validity check: a row of the table and a small pure function. To add one: a function, and a row in `table/`.
-
-The table can be read (`rtassay checks`, docs/reference) without numpy: functions are imported when they first run.
-"""
+"""What a check is: its row and its function, for any subject (a recording, a comparison). docs/extend/checks.md is the how-to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, Generic, TypeVar
 
-from rtassay.analysis.lane.measures import imported
-from rtassay.model.findings import CheckResult, LaneFindings, lane_words
-from rtassay.model.manifest import Manifest
-from rtassay.model.recording import Recording
-from rtassay.model.units import NS_PER_S
-
-if TYPE_CHECKING:
-    from rtassay.analysis.lane.account import Account
+from rtassay.model.findings import CheckResult
 
 PASS = "pass"
 UNKNOWN = "unknown"
@@ -35,57 +24,14 @@ RECORDED = "recorded"
 SYNTHETIC = "synthetic"
 PROOFS: Final = (LIVE, RECORDED, SYNTHETIC)
 """How the firing of a check was proven, best first: a test provoked the condition on a running system; a recording or file of a
-real system shows it; a recording was made up for it. tests/house holds the table to the tests."""
+real system shows it; a recording was made up for it. tests/house holds every row to the tests."""
 
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What a check may look at: the recording, its lanes and what was computed of them, and the requirement (or None)."""
-
-    recording: Recording
-    accounts: tuple[Account, ...]
-    lanes: tuple[LaneFindings, ...]
-    deadline_ns: int | None
-    p_target: float
-    confidence: float
-
-    @property
-    def manifest(self) -> Manifest:
-        return self.recording.manifest
-
-    @property
-    def window_ns(self) -> tuple[int, int] | None:
-        """Begin and end of the measurement on the probe's clock: the run's, else from first due time to last closing."""
-        manifest = self.manifest
-        if manifest.started_ns is not None and manifest.ended_ns is not None:
-            return manifest.started_ns, manifest.ended_ns
-        starts = [lane.entry.first_due_ns for lane in self.accounts if lane.entry.first_due_ns is not None]
-        ends = [lane.entry.closed_ns for lane in self.accounts if lane.entry.closed_ns is not None]
-        return (min(starts), max(ends)) if starts and ends else None
-
-    @property
-    def duration_s(self) -> float | None:
-        """Length of the measurement; None where the source cannot tell."""
-        window = self.window_ns
-        return (window[1] - window[0]) / NS_PER_S if window is not None and window[1] >= window[0] else None
-
-    @property
-    def measured_cpus(self) -> tuple[int, ...]:
-        """CPUs with a lane, sorted."""
-        return tuple(sorted({lane.entry.cpu for lane in self.accounts if lane.entry.cpu is not None}))
-
-    @property
-    def own_run(self) -> bool:
-        """Run by rtassay itself, which knows what load it started; not an imported file."""
-        manifest = self.manifest
-        known = manifest.plan.argv or manifest.inventory or self.recording.telemetry
-        about = imported(manifest)
-        return bool(known) and (not about or bool(about.get("live")))  # a foreign file may name its kernel, too
+C = TypeVar("C")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a check found. `kind` only where it differs from the table's. The message is one line of plain English."""
+    """What a check found. `kind` only where it differs from the row's. The message is one line of plain English."""
 
     severity: str
     message: str
@@ -94,40 +40,55 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """One row of the table. `severity` is the one it fires with by default; `required`: unknown caps at NOT DEMONSTRATED.
+class Check(Generic[C]):
+    """A row and its function. `C` is what the function may look at: `checks.context.Context` of a recording,
+    `many.compare.checks.pair.Pair` of a comparison.
 
-    `proof`: see PROOFS. `unwaivable`: why `--waive` is refused for this check; empty where it may be waived.
+    `severity` is the one it fires with by default. `required`: unknown caps a verdict at NOT DEMONSTRATED. `proof`: see PROOFS.
+    `unwaivable`: why `--waive` is refused for this check; empty where it may be waived.
     """
 
     id: str
     condition: str
     kind: str
     severity: str
-    required: bool
     explanation: str
     remedy: str
-    function: Callable[[Context], Outcome]
     proof: str
-    unwaivable: str = ""
+    required: bool
+    unwaivable: str
+    function: Callable[[C], Outcome]
 
-    def run(self, context: Context) -> CheckResult:
-        """The result, always: what could not be looked at is unknown, never a pass."""
+    def run(self, context: C) -> CheckResult:
+        """Look at the context. There is always a result: what could not be looked at is unknown, never a pass."""
         found = self.function(context)
         message = " ".join(found.message.split())
         return CheckResult(self.id, found.severity, found.kind or self.kind, message, found.facts)
 
 
-def lazy(where: str) -> Callable[[Context], Outcome]:
-    """The function `module:name` of this package, imported when it is first called."""
-    module, _, name = where.partition(":")
+def check(
+    *,
+    id: str,
+    condition: str,
+    kind: str,
+    severity: str,
+    explanation: str,
+    remedy: str,
+    proof: str,
+    required: bool = False,
+    unwaivable: str = "",
+) -> Callable[[Callable[[C], Outcome]], Check[C]]:
+    """Decorator that makes a Check of a function: the row stands on top of what it describes. The fields are those of Check."""
 
-    def run(context: Context) -> Outcome:
-        function = getattr(import_module(f"rtassay.analysis.checks.{module}"), name)
-        return cast("Outcome", function(context))
+    def of(function: Callable[[C], Outcome]) -> Check[C]:
+        return Check(id, condition, kind, severity, explanation, remedy, proof, required, unwaivable, function)
 
-    run.__name__ = where
-    return run
+    return of
+
+
+def run_checks(checks: Iterable[Check[C]], context: C) -> tuple[CheckResult, ...]:
+    """The result of every check, in the order of the table."""
+    return tuple(check.run(context) for check in checks)
 
 
 def passed(message: str, **facts: Any) -> Outcome:
@@ -140,7 +101,20 @@ def unknown(message: str, **facts: Any) -> Outcome:
     return Outcome(UNKNOWN, message, facts)
 
 
-def named(lanes: list[Account]) -> str:
-    """`CPU0, CPU3` for a message; at most four names."""
-    names = [lane_words(lane.entry.name, lane.entry.cpu) for lane in lanes]
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+def reference_page(head: str, checks: Sequence[Check[C]], columns: Sequence[str]) -> str:
+    """A page of docs/reference: `head`, a table of all checks with these `columns` (names of fields), and a section for each."""
+    titles = ("check", *columns, "fires when")
+    rows = [f"| {' | '.join(titles)} |", f"|{' --- |' * len(titles)}"]
+    for row in checks:
+        cells = (f"[{row.id}](#{row.id.lower()})", *(_cell(getattr(row, name)) for name in columns), row.condition)
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join([head, "\n".join(rows) + "\n", *(_section(row) for row in checks)])
+
+
+def _cell(value: str | bool) -> str:
+    return value if isinstance(value, str) else "yes" if value else "no"
+
+
+def _section(row: Check[C]) -> str:
+    never = f"\n\nIt cannot be waived: {row.unwaivable}." if row.unwaivable else ""
+    return f"## {row.id}\n\n{row.explanation}\n\nFires when {row.condition}.\n\nWhat to do: {row.remedy}{never}\n"

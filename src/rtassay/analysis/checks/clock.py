@@ -9,7 +9,19 @@ from typing import Any
 import numpy as np
 
 from rtassay.analysis.checks import series
-from rtassay.analysis.checks.base import INVALID, NOTE, WARNING, Context, Outcome, passed, unknown
+from rtassay.analysis.checks.base import (
+    INTEGRITY,
+    INVALID,
+    LIVE,
+    NOTE,
+    SYNTHETIC,
+    WARNING,
+    Outcome,
+    check,
+    passed,
+    unknown,
+)
+from rtassay.analysis.checks.context import Context
 from rtassay.model.units import NS_PER_MS, NS_PER_US, format_time
 
 READ_COST_SHARE = 0.1
@@ -19,6 +31,16 @@ GOOD_CLOCKS = re.compile(
 BAD_CLOCKS = re.compile(r"hpet|acpi_pm|refined-jiffies|jiffies|pit", re.I)
 
 
+@check(
+    id="CLOCK-RES",
+    condition="clock_getres or the observed step is above 1 us, the clock source changed or is a slow one, or the wall clock was stepped",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="A coarse clock or one that changes measures itself. Invalid if the clock source changed during the run or the clock "
+    "only moves in steps above 1 us with a resolution as coarse; a note for a step of the wall clock, which the measurement does not use.",
+    remedy="Use a kernel with high-resolution timers and the CPU's own counter (tsc, arch_sys_counter).",
+    proof=LIVE,
+)
 def clock_res(context: Context) -> Outcome:
     """The clock that measured, whether it stayed the same, and whether the wall clock was stepped meanwhile."""
     outcome, jump, slept = _measuring_clock(context), wall_jump_ns(context), _suspended_ns(context)
@@ -51,6 +73,15 @@ def _suspended_ns(context: Context) -> int | None:
     return int(found.since) if found is not None and found.since > 10 * NS_PER_MS else None
 
 
+@check(
+    id="CLOCK-READ-COST",
+    condition="one reading of the clock takes more than a tenth of a lane's median latency",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="Every latency holds the time it takes to read the clock. Where that is a good part of the median, the median says more of the clock than of the board.",
+    remedy="Use the CPU's own counter as clock source (tsc, arch_sys_counter); take the cost as the floor of what can be told.",
+    proof=SYNTHETIC,
+)
 def clock_read_cost(context: Context) -> Outcome:
     """Reading the clock takes a good part of what is measured."""
     clock = context.manifest.facts.get("clock")

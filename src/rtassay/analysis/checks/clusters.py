@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaincc
 
-from rtassay.analysis.checks.base import WARNING, Context, Outcome, passed, unknown
+from rtassay.analysis.checks.base import INTEGRITY, SYNTHETIC, WARNING, Outcome, check, passed, unknown
+from rtassay.analysis.checks.context import Context
 from rtassay.analysis.checks.patterns import Floats, Outliers, outliers
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.distribution import Ints
@@ -24,6 +24,15 @@ SURE_P = 0.01
 TOO_NARROW = 1.1
 
 
+@check(
+    id="CLUSTERED",
+    condition="late wake-ups whose moments are known (50 or more in a lane) come in bursts: the extremal index is below 0.8, and beyond chance; or being late is autocorrelated: Ljung and Box's test over 10 lags (p < 0.01, Holm over the lanes), and by as much as makes an interval 10 % too narrow",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="Ten late wake-ups of one stall are one event. Bounds that count samples are then too narrow; the verdict holds only where the bound on events does, too. The test looks at activations one by one, or at so many in a row that 10 pairs a lag are expected by chance: with fewer a single coincidence would pass for dependence.",
+    remedy="Read events per hour; look for what causes the bursts.",
+    proof=SYNTHETIC,
+)
 def clustered(context: Context) -> Outcome:
     """Late wake-ups that are not independent of each other: by the extremal index, or by Ljung and Box's test."""
     rows = [(lane, found) for lane in context.accounts if (found := outliers(lane)) is not None]
@@ -143,6 +152,8 @@ def ljung_box(rho: Floats, n: int) -> tuple[float, float]:
 
     G. M. Ljung and G. E. P. Box, On a measure of lack of fit in time series models, Biometrika 65, 1978, pages 297 to 303.
     """
+    from scipy.special import gammaincc
+
     lag = np.arange(1, rho.size + 1)
     statistic = float(n * (n + 2) * (rho**2 / (n - lag)).sum())
     return statistic, float(gammaincc(rho.size / 2, statistic / 2))

@@ -7,7 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtassay.analysis.checks import series
-from rtassay.analysis.checks.base import NOTE, OPTIMISM, WARNING, Context, Outcome, passed, unknown
+from rtassay.analysis.checks.base import (
+    INTEGRITY,
+    LIVE,
+    NOTE,
+    OPTIMISM,
+    SYNTHETIC,
+    WARNING,
+    Outcome,
+    check,
+    passed,
+    unknown,
+)
+from rtassay.analysis.checks.context import Context
 from rtassay.model.own import is_guard
 from rtassay.model.units import NS_PER_S, format_cpu_list
 
@@ -87,6 +99,15 @@ def _busy(context: Context) -> dict[int, float]:
     return {int(match["tid"]): row.per_s for row, match in rows if match is not None and match["what"] == "busy"}
 
 
+@check(
+    id="PRIO-TIE",
+    condition="another thread of the lanes' real-time priority or above runs, or may run, on a measured CPU (the kernel's migration threads and our guards apart)",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="A lane does not preempt a thread of its own priority: the latency then holds the time that thread ran. All such threads are listed, those that slept all along, too: they may wake up in the next run.",
+    remedy="Measure at a priority above them (--priority), as the application will run; or move or lower them.",
+    proof=LIVE,
+)
 def prio_tie(context: Context) -> Outcome:
     """Other threads that a lane does not preempt, on its own CPU."""
     others = _others(context)
@@ -121,6 +142,15 @@ def _use(busy: float | None) -> str:
     return "" if busy is None else " (slept all along)" if busy == 0 else f" ({busy:.1%} busy)"
 
 
+@check(
+    id="IRQ-ON-MEASURED",
+    condition="devices interrupted a measured CPU that is isolated; a note below one interrupt a second",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="Isolation does not move interrupts: a device that interrupts an isolated CPU delays what runs there.",
+    remedy="Move them (irqaffinity=, /proc/irq/N/smp_affinity, irqbalance off).",
+    proof=SYNTHETIC,
+)
 def irq_on_measured(context: Context) -> Outcome:
     """Device interrupts on CPUs that are isolated from the rest of the system."""
     isolated = series.isolated_cpus(context)
@@ -147,6 +177,15 @@ def irq_on_measured(context: Context) -> Outcome:
     return Outcome(WARNING if ranked[0][1] >= OFTEN_PER_S else NOTE, text, {"per_s": dict(ranked[:20])})
 
 
+@check(
+    id="ISOL-NOT-EFFECTIVE",
+    condition="a measured CPU is isolated (isolcpus, nohz_full), and it ticked all the same, or something else than the lanes and the load used more than 5 % of it",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="A CPU that is isolated in name only is measured as the exception it is not.",
+    remedy="Look at what runs there (kworkers, RCU callbacks: rcu_nocbs=, workqueue cpumask); a busy FIFO thread keeps the tick alive.",
+    proof=SYNTHETIC,
+)
 def isol_not_effective(context: Context) -> Outcome:
     """isolcpus or nohz_full are set, and something ran there all the same."""
     isolated = series.isolated_cpus(context)
@@ -202,6 +241,15 @@ def _load_cpus(context: Context) -> set[int]:
     )
 
 
+@check(
+    id="ISOLATED-NOT-STRESSED",
+    condition="nothing but the probe ran on isolated CPUs that were measured, and no load of shared caches or memory ran elsewhere",
+    kind=OPTIMISM,
+    severity=WARNING,
+    explanation="Isolation moves the load away: an improvement may be the absence of load. CPUs share caches, memory and interconnect, which must be loaded to show what isolation is worth.",
+    remedy="Add a load of caches and memory (stress-ng's cache, vm or memory classes), or load the isolated CPU itself (--load-cpus).",
+    proof=SYNTHETIC,
+)
 def isolated_not_stressed(context: Context) -> Outcome:
     """Isolated CPUs that nothing loaded, and no load of what all CPUs share: the gain may be the absence of load."""
     isolated = series.isolated_cpus(context)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from rtassay.analysis.checks import series
-from rtassay.analysis.checks.base import INVALID, WARNING, Context, Outcome, passed, unknown
+from rtassay.analysis.checks.base import INTEGRITY, INVALID, SYNTHETIC, WARNING, Outcome, check, passed, unknown
+from rtassay.analysis.checks.context import Context
 from rtassay.model.units import NS_PER_S
 
 # Bits of the Raspberry Pi firmware's `get_throttled`: now, and 16 higher the same since power-on.
@@ -33,6 +34,15 @@ LEAST_RISE_C = 1.0
 _OF_CPU = re.compile(r"cpu|soc|pkg|core|package|tctl|tdie|cluster|acpitz|gpu", re.IGNORECASE)
 
 
+@check(
+    id="THERMAL-THROTTLE",
+    condition="the processor was slowed down during the run: a cooling device above 0, a falling frequency limit, the firmware's throttle bits, the kernel's log. A warning for a limit that was constant, the soft temperature limit, and what happened before the run",
+    kind=INTEGRITY,
+    severity=INVALID,
+    explanation="A throttled processor is another processor. The kernel's own frequency readings do not show it where firmware decides (Raspberry Pi): its throttle bits do.",
+    remedy="Cool the board, or measure at the frequency it can keep; if heat is the condition to be tested, waive the check and say so.",
+    proof=SYNTHETIC,
+)
 def thermal_throttle(context: Context) -> Outcome:
     """The processor was slowed down because of heat (or lack of power)."""
     now: list[str] = []
@@ -87,6 +97,15 @@ def _firmware(bits: series.Floats) -> tuple[list[str], list[str]]:
     return [f"firmware: {word}" for word in now], besides
 
 
+@check(
+    id="UNDERVOLTAGE",
+    condition="the firmware or the kernel reported under-voltage during the run or, by the firmware's sticky bits, at any time since power-on",
+    kind=INTEGRITY,
+    severity=INVALID,
+    explanation="A weak supply makes the firmware slow the processor down without a word to the kernel.",
+    remedy="Use the supply and the cable the board is meant for; power-cycle it to clear the sticky bits.",
+    proof=SYNTHETIC,
+)
 def undervoltage(context: Context) -> Outcome:
     """The supply was too weak: the firmware then slows everything down, whatever the kernel believes."""
     bits, alarm = (series.held_of(context, "raspberry", name) for name in ("throttled", "undervoltage"))
@@ -121,6 +140,15 @@ def _fresh(bits: series.Floats) -> int:
     return _or_of(bits) & ~int(bits[0])
 
 
+@check(
+    id="TEMP-DRIFT",
+    condition="the processor's temperature ranged over more than 5 degC, or rose or fell by more than 0.2 degC a minute over a run of a minute or more",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="Latency depends on temperature, by frequency and by throttling: a run that warms up mixes conditions, and two runs at different temperatures do not compare.",
+    remedy="Warm the board up under the load first (--warm-up), until its temperature keeps still.",
+    proof=SYNTHETIC,
+)
 def temp_drift(context: Context) -> Outcome:
     """The board warmed up or cooled down while it was measured."""
     chosen = processor_zones(context)
@@ -159,6 +187,15 @@ def _slope_c_per_min(found: series.Inside) -> float | None:
     return slope if abs(slope) * span_s / 60.0 >= LEAST_RISE_C else 0.0
 
 
+@check(
+    id="OOM-SWAP",
+    condition="the kernel killed a process for want of memory, pages were read back from swap, or all tasks waited for memory (PSI full)",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="A board without memory delays everything by reclaiming it, and a killed process may have been the load.",
+    remedy="Give the load less memory; look for a leak.",
+    proof=SYNTHETIC,
+)
 def oom_swap(context: Context) -> Outcome:
     """Memory ran out, or almost."""
     memory = {found.name: found for found in series.of(context, "memory")}
@@ -185,6 +222,15 @@ def oom_swap(context: Context) -> Outcome:
     return passed("no process was killed for memory, nothing was swapped in")
 
 
+@check(
+    id="DISK-FULL",
+    condition="the kernel's log holds errors of a disk, card or file system from the time of the measurement",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="A failing or full card blocks whatever writes, and its driver retries for seconds.",
+    remedy="Replace the card; free space; look at the kernel's log in the recording.",
+    proof=SYNTHETIC,
+)
 def disk_full(context: Context) -> Outcome:
     """The disk or card gave errors, or was full."""
     return _log_check(context, _DISK_LOG, "storage gave errors", "the kernel reported no error of a disk or card")

@@ -7,7 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from rtassay.analysis.checks.base import INVALID, NOTE, WARNING, Context, Outcome, named, passed, unknown
+from rtassay.analysis.checks.base import (
+    INTEGRITY,
+    INVALID,
+    NOTE,
+    RECORDED,
+    SYNTHETIC,
+    WARNING,
+    Outcome,
+    check,
+    passed,
+    unknown,
+)
+from rtassay.analysis.checks.context import Context, named
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.measures import imported
 from rtassay.analysis.lane.summary import moments, weighted_sum
@@ -18,6 +30,15 @@ FEW_BINS = 5
 ENOUGH_SAMPLES = 100
 
 
+@check(
+    id="INTERVAL-SPREAD",
+    condition="lanes sampled at different intervals",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="cyclictest -t without -S, -h or -d0 makes each thread 500 us slower than the one before it. Pooled percentiles are then mostly those of the fastest thread.",
+    remedy="Read lane by lane; measure with -S, or with -d0.",
+    proof=RECORDED,
+)
 def interval_spread(context: Context) -> Outcome:
     """Threads that sampled at different rates."""
     if not context.accounts:
@@ -36,6 +57,15 @@ def interval_spread(context: Context) -> Outcome:
     return passed("one interval for all lanes" if len(intervals) > 1 else "one lane")
 
 
+@check(
+    id="LOOPS-FIRST-WINS",
+    condition="cyclictest ended by -l (or by nobody knows what) with lanes of sample counts that differ by more than 0.1 %",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="With -l the thread that is done first stops all others, so that -l1000000 -t16 gives 4.9 million samples and not 16. The slow threads have the fewest.",
+    remedy="Count the samples of each lane; end the run by time (-D).",
+    proof=RECORDED,
+)
 def loops_first_wins(context: Context) -> Outcome:
     """cyclictest -l: the first thread that is done ends all others."""
     manifest = context.manifest
@@ -59,6 +89,15 @@ def loops_first_wins(context: Context) -> Outcome:
     return Outcome(WARNING, f"{text}: one thread may have stopped the others (-l), or their intervals differ", facts)
 
 
+@check(
+    id="VERBOSE-RING",
+    condition="cycle numbers of a stream repeat, run backwards or leave gaps, only the largest of several samples was printed, or the summary's maximum is not in the stream",
+    kind=INTEGRITY,
+    severity=INVALID,
+    explanation="cyclictest -v passes samples through a ring of 16384 entries that an ordinary thread empties: under load old samples are overwritten without a word, with the right number of lines. A warning where there is no summary to compare with, or where samples were still in the ring at the end.",
+    remedy="Use -h instead of -v, or rtprobe, which counts what it drops.",
+    proof=RECORDED,
+)
 def verbose_ring(context: Context) -> Outcome:
     """A stream of samples that passed through a ring which may be overwritten without a word."""
     if not context.accounts:
@@ -104,6 +143,15 @@ def _stream_broken(row: dict[str, Any], about: dict[str, Any]) -> str | None:
     return None
 
 
+@check(
+    id="TOOL-VERSION-UNKNOWN",
+    condition="the file does not tell the version of its tool, or whether its values are us or ns",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="cyclictest before 0.92 runs late activations one after the other, later ones skip them without a count: the same stall gives other percentiles. A note where every version does the same.",
+    remedy="Say it with --tool-version (and --unit) on import.",
+    proof=RECORDED,
+)
 def tool_version_unknown(context: Context) -> Outcome:
     """What a tool does after a late wake-up depends on its version, and what its numbers are on its options."""
     source, about = context.manifest.source, imported(context.manifest)
@@ -124,6 +172,15 @@ def tool_version_unknown(context: Context) -> Outcome:
     return passed(f"{source.tool} {source.version}", late_policy=source.late_policy)
 
 
+@check(
+    id="QUANTISED",
+    condition="a lane of 100 samples or more fills fewer than 5 bins, or its deviation is below one bin",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="Whole microseconds hide everything below them: a maximum of 3 us means up to 4 us, and means or deviations of such lanes say little.",
+    remedy="Measure in nanoseconds (rtprobe, cyclictest -N).",
+    proof=RECORDED,
+)
 def quantised(context: Context) -> Outcome:
     """Bins so wide that they are most of what was measured."""
     lanes = [lane for lane in context.accounts if lane.entry.n >= ENOUGH_SAMPLES]
@@ -150,6 +207,15 @@ def _coarse(lane: Account, width_ns: int) -> bool:
     return (lane.lower.size < FEW_BINS and not lane.over) or (sd is not None and sd < width_ns)
 
 
+@check(
+    id="NEGATIVE-OR-ZERO",
+    condition="a latency is zero or negative",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="Nothing wakes up before it is due: the timer was programmed early, its calibration subtracts too much, or the clock was stepped.",
+    remedy="Look at the clock source and at the tool's calibration; measure with CLOCK_MONOTONIC.",
+    proof=RECORDED,
+)
 def negative_or_zero(context: Context) -> Outcome:
     """Wake-ups before they were due, or at once: the timer or the clock is wrong, or a correction too large."""
     known = [lane for lane in context.accounts if lane.min_ns is not None or lane.under]
@@ -164,6 +230,15 @@ def negative_or_zero(context: Context) -> Outcome:
     return passed("every latency is above 0")
 
 
+@check(
+    id="LESS-EQUAL-EDGE",
+    condition="samples lie in the bin that holds the deadline",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="A bin of whole microseconds that begins at the deadline holds samples that reached it, and cyclictest may be one bin off. They are counted as exceedances; a limit checked with > instead of >= would let them pass.",
+    remedy="State a deadline between two bins, or measure in nanoseconds.",
+    proof=SYNTHETIC,
+)
 def less_equal_edge(context: Context) -> Outcome:
     """Samples in the very bin in which the deadline lies."""
     deadline = context.deadline_ns
@@ -185,6 +260,16 @@ def less_equal_edge(context: Context) -> Outcome:
     return passed("no sample lies in the bin of the deadline")
 
 
+@check(
+    id="SUMMARY-INCONSISTENT",
+    condition="minimum, average, maximum and deviation contradict each other (minimum <= average <= maximum, Samuelson, Bhatia-Davis), or the bins",
+    kind=INTEGRITY,
+    severity=INVALID,
+    explanation="Such numbers cannot be of one set of samples: something was pasted, cut, or mixed.",
+    remedy="Import the original output of the tool.",
+    proof=SYNTHETIC,
+    unwaivable="numbers that contradict each other are of no measurement, whatever the reason",
+)
 def summary_inconsistent(context: Context) -> Outcome:
     """Minimum, average, maximum and deviation that cannot be of one set of numbers, or not of these."""
     if not context.accounts:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtassay.analysis.checks.base import NOTE, WARNING, Context, Outcome, passed, unknown
+from rtassay.analysis.checks.base import INTEGRITY, NOTE, SYNTHETIC, WARNING, Outcome, check, passed, unknown
+from rtassay.analysis.checks.context import Context
 from rtassay.analysis.checks.series import inventory
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.distribution import Ints, ints
@@ -86,6 +87,15 @@ def _per_second(context: Context) -> list[_PerSecond]:
     return found
 
 
+@check(
+    id="WARMUP",
+    condition="in a run of 3 minutes or more the per-second means of the first minute differ from the rest (KS distance above 0.1 and beyond chance, 10 % of the median)",
+    kind=INTEGRITY,
+    severity=NOTE,
+    explanation="Caches, governors and temperature need their time. Only a declared warm-up is left out; nothing is cut afterwards, where one could choose what to cut.",
+    remedy="Measure with --warm-up.",
+    proof=SYNTHETIC,
+)
 def warm_up(context: Context) -> Outcome:
     """The first minute is not like the rest."""
     rows = [row for row in _per_second(context) if row.mean.size >= WARM_UP_FROM_S - 2]
@@ -118,6 +128,15 @@ def ks_distance(a: Floats, b: Floats) -> float:
     return float(np.abs(of_a - of_b).max())
 
 
+@check(
+    id="NON-STATIONARY",
+    condition="mean or maximum per second drifts by more than 10 % of its level over a run of a minute or more (Theil-Sen, Mann-Kendall with Holm's correction, p < 0.01)",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="What drifts has no one distribution: a percentile of the run is one of no moment of it. Extrapolation is refused.",
+    remedy="Find what drifts (temperature, load, memory); warm up; measure longer.",
+    proof=SYNTHETIC,
+)
 def non_stationary(context: Context) -> Outcome:
     """The latency drifts over the run: by effect (10 % of its level) and surely (p < 0.01, Holm over all lanes)."""
     rows = [row for row in _per_second(context) if row.mean.size >= STATIONARY_FROM_S - 2]
@@ -170,6 +189,15 @@ def mann_kendall_p(values: Floats) -> float:
     return math.erfc(max(0.0, abs(s) - 1) / math.sqrt(2 * variance))
 
 
+@check(
+    id="PERIODIC-OUTLIERS",
+    condition="late wake-ups of a lane (20 events or more) follow a period",
+    kind=INTEGRITY,
+    severity=NOTE,
+    explanation="Something with a clock of its own delays the lane: a timer, a daemon, a refresh. That is a cause to be found, and random-sampling arithmetic does not fit it.",
+    remedy="Look for a timer of that period (systemd timers, cron, polling drivers).",
+    proof=SYNTHETIC,
+)
 def periodic_outliers(context: Context) -> Outcome:
     """Late wake-ups in step with a clock of their own."""
     facts: dict[str, Any] = {}
@@ -224,6 +252,15 @@ def strongest_period(k: Ints, length: int) -> tuple[float, float] | None:
     return bins * width / (first + low), math.sqrt(float(power[first]) / k.size)
 
 
+@check(
+    id="ALIASING",
+    condition="the interval divides the kernel's tick, or is a multiple of it",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="A lane in step with the tick always wakes up at the same phase of it: it always meets what happens there, or never does. 1 ms, 200 us and 100 us all do with 100, 250 or 1000 Hz.",
+    remedy="Use an interval that shares no factor with it, such as the default of 997 us.",
+    proof=SYNTHETIC,
+)
 def aliasing(context: Context) -> Outcome:
     """The measuring period and the kernel's tick keep step, so that they always meet, or never do."""
     hz = inventory(context, "kernel", "config_hz")
@@ -240,6 +277,15 @@ def aliasing(context: Context) -> Outcome:
     return passed(f"the interval {format_time(intervals[0])} does not divide the tick of {hz} Hz", **facts)
 
 
+@check(
+    id="LONE-EXTREME",
+    condition="a lane's maximum has a chance below 1 % (divided by the lanes) under the tail fitted to its other 99 largest values",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="A maximum far from all others has another cause than they: rare, and perhaps the one that matters. It is never removed.",
+    remedy="Look at the moment it happened (kernel's log, monitors, --break-above); measure longer to see it again.",
+    proof=SYNTHETIC,
+)
 def lone_extreme(context: Context) -> Outcome:
     """A maximum that the tail below it does not lead one to expect."""
     facts: dict[str, Any] = {}

@@ -6,8 +6,20 @@ import re
 from typing import Any
 
 from rtassay.analysis.checks import series
-from rtassay.analysis.checks.base import INVALID, NOTE, WARNING, Context, Outcome, named, passed, unknown
-from rtassay.analysis.checks.integrity import recorder_above_lanes
+from rtassay.analysis.checks.base import (
+    INTEGRITY,
+    INVALID,
+    LIVE,
+    NOTE,
+    SYNTHETIC,
+    WARNING,
+    Outcome,
+    check,
+    passed,
+    unknown,
+)
+from rtassay.analysis.checks.context import Context, named
+from rtassay.analysis.checks.recorder import recorder_above_lanes
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.measures import measure_of
 from rtassay.model.findings import lane_words
@@ -22,6 +34,15 @@ def _read_backs(lane: Account) -> list[Obtained]:
     return [seen for seen in (lane.entry.obtained_start, lane.entry.obtained_end) if seen is not None]
 
 
+@check(
+    id="SELF-INTERFERENCE",
+    condition="more than one measuring thread on a CPU",
+    kind=INTEGRITY,
+    severity=INVALID,
+    explanation="Threads of one priority on one CPU queue behind each other: the tool measures itself.",
+    remedy="Measure with one lane per CPU.",
+    proof=SYNTHETIC,
+)
 def self_interference(context: Context) -> Outcome:
     """More measuring threads than CPUs to run them."""
     cpus = [lane.entry.cpu for lane in context.accounts]
@@ -64,6 +85,15 @@ def cpu_count(cpus: Any) -> int | None:
     return None
 
 
+@check(
+    id="MAIN-ON-MEASURED",
+    condition="the probe's main or writer thread may run on a measured CPU",
+    kind=INTEGRITY,
+    severity=NOTE,
+    explanation="Usual on boards with few CPUs, and harmless while the lanes preempt it; a warning if its priority is not below theirs.",
+    remedy="Leave one CPU unmeasured (--cpus).",
+    proof=LIVE,
+)
 def main_on_measured(context: Context) -> Outcome:
     """The probe's own other threads may run on a measured CPU."""
     facts = context.manifest.facts
@@ -81,6 +111,15 @@ def main_on_measured(context: Context) -> Outcome:
     return Outcome(NOTE, f"{text}, below the lanes' priority", {"cpus": shared})
 
 
+@check(
+    id="NOT-PINNED",
+    condition="a lane is allowed on several CPUs, or migrated",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="Wake-up latency then holds the cost of moving, and belongs to no CPU.",
+    remedy="Measure with one pinned lane per CPU (cyclictest -a -t).",
+    proof=LIVE,
+)
 def not_pinned(context: Context) -> Outcome:
     """A lane allowed on several CPUs, or seen to move."""
     loose = [
@@ -98,6 +137,15 @@ def not_pinned(context: Context) -> Outcome:
     return passed("every lane is bound to one CPU")
 
 
+@check(
+    id="NOT-RT-POLICY",
+    condition="a lane's policy, read back from the kernel, is not fifo, rr or deadline, or its priority is not the one asked for",
+    kind=INTEGRITY,
+    severity=INVALID,
+    explanation="An ordinary thread waits for its turn: its latency says nothing about a real-time thread.",
+    remedy="Run as root, or with CAP_SYS_NICE or a real-time limit (ulimit -r).",
+    proof=LIVE,
+)
 def not_rt_policy(context: Context) -> Outcome:
     """Lanes without a real-time policy, or at another priority than asked for."""
     manifest = context.manifest
@@ -134,6 +182,16 @@ def not_rt_policy(context: Context) -> Outcome:
     return passed("every lane ran under the policy and priority asked for", **facts)
 
 
+@check(
+    id="RT-THROTTLE-ON",
+    condition="sched_rt_runtime_us is not -1 (note), and lanes or other real-time threads use half of it or more, or the kernel reported throttling (warning)",
+    kind=INTEGRITY,
+    severity=NOTE,
+    explanation="The kernel stops real-time threads that use their share of a second, by default 95 %. A measurement rarely comes "
+    "near; a busy real-time application may.",
+    remedy="sysctl kernel.sched_rt_runtime_us=-1, if the application is deployed so.",
+    proof=LIVE,
+)
 def rt_throttle_on(context: Context) -> Outcome:
     """The kernel's limit on real-time time, and whether the run came near it."""
     inventory = context.manifest.inventory
@@ -185,6 +243,15 @@ def _busiest(context: Context) -> float | None:
     return max(used) / (duration_s * NS_PER_S)
 
 
+@check(
+    id="NOT-MLOCKED",
+    condition="the probe's memory was not locked",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="Memory that is not locked can be paged out, and a page fault enters the tail.",
+    remedy="Run as root or raise RLIMIT_MEMLOCK (ulimit -l).",
+    proof=LIVE,
+)
 def not_mlocked(context: Context) -> Outcome:
     """Memory that could be paged out."""
     locked = context.manifest.facts.get("mlocked")
@@ -198,6 +265,15 @@ def not_mlocked(context: Context) -> Outcome:
     )
 
 
+@check(
+    id="PAGE-FAULTS",
+    condition="a measuring thread had page faults after its first due time",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="A page fault in the loop is latency of the probe, not of the board.",
+    remedy="Lock memory; look for memory pressure.",
+    proof=LIVE,
+)
 def page_faults(context: Context) -> Outcome:
     """Page faults in the measuring threads after their first due time."""
     rows = [(lane, lane.entry.major_faults, lane.entry.minor_faults) for lane in context.accounts]

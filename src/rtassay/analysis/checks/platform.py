@@ -8,7 +8,21 @@ from typing import Any
 import numpy as np
 
 from rtassay.analysis.checks import series
-from rtassay.analysis.checks.base import INVALID, NOTE, OPTIMISM, WARNING, Context, Outcome, passed, unknown
+from rtassay.analysis.checks.base import (
+    INTEGRITY,
+    INVALID,
+    LIVE,
+    NOTE,
+    OPTIMISM,
+    RECORDED,
+    SYNTHETIC,
+    WARNING,
+    Outcome,
+    check,
+    passed,
+    unknown,
+)
+from rtassay.analysis.checks.context import Context
 from rtassay.analysis.checks.statistics import outlier_times
 from rtassay.model.findings import VIRTUAL_BOARD
 from rtassay.model.units import NS_PER_MS
@@ -23,6 +37,15 @@ STEADY = 0.1
 _FREE_UNLESS_ASKED = ("PAGE_POISONING", "DEBUG_KMEMLEAK", "FAULT_INJECTION")
 
 
+@check(
+    id="KERNEL-NOT-RT",
+    condition="a label or the kernel's name says real-time, and neither its version, configuration nor /sys/kernel/realtime does",
+    kind=INTEGRITY,
+    severity=INVALID,
+    explanation="Kernels called -rt have been built without PREEMPT_RT; a comparison would then compare nothing.",
+    remedy="Check uname -v for PREEMPT_RT; boot the right kernel or mend the label.",
+    proof=SYNTHETIC,
+)
 def kernel_not_rt(context: Context) -> Outcome:
     """A kernel called real-time that is not."""
     manifest = context.manifest
@@ -59,6 +82,15 @@ def claims_rt(text: str) -> bool:
     return bool(_RT_WORD.search(text)) and not _NOT_RT.search(text)
 
 
+@check(
+    id="GOVERNOR",
+    condition="a measured CPU's frequency governor is not performance, or was changed during the run",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="A CPU that is slowed down when idle wakes up later. A frequency that moves under performance is a note.",
+    remedy="Set the governor to performance, or deploy with the one measured.",
+    proof=SYNTHETIC,
+)
 def governor(context: Context) -> Outcome:
     """Frequency scaling on the measured CPUs."""
     manifest = context.manifest
@@ -96,6 +128,16 @@ def frequency_spread(context: Context) -> float | None:
     return max(spreads) if spreads else None
 
 
+@check(
+    id="VM-STEAL",
+    condition="measured in a virtual machine, or time was stolen",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="The hypervisor decides when a virtual CPU runs. An emulated or lab board (QEMU without KVM; label lab=... or board=lab) can never "
+    "show that a deadline holds (invalid, optimism).",
+    remedy="Measure on the hardware that will be deployed.",
+    proof=LIVE,
+)
 def vm_steal(context: Context) -> Outcome:
     """A hypervisor decides when these CPUs run."""
     manifest = context.manifest
@@ -148,6 +190,15 @@ def steal_share(context: Context) -> float | None:
     return float(np.mean(shares)) if shares else None
 
 
+@check(
+    id="DEBUG-KERNEL",
+    condition="costly debugging is built into the kernel (lockdep, KASAN, DEBUG_PREEMPT ...) or switched on (slub_debug, a tracer, trace events)",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="Such kernels check themselves at every lock and allocation: their latency is not that of the kernel that will be deployed.",
+    remedy="Measure with the kernel and command line that will be deployed; switch tracing off.",
+    proof=SYNTHETIC,
+)
 def debug_kernel(context: Context) -> Outcome:
     """A kernel that checks or traces itself while it works."""
     options, tracing = series.inventory(context, "kernel", "debug"), series.inventory(context, "tracing")
@@ -173,6 +224,15 @@ def _tracer(tracing: Any) -> str | None:
     return f"{tracing['events_enabled']} trace events" if tracing.get("events_enabled") else None
 
 
+@check(
+    id="CSTATES",
+    condition="cpu_dma_latency was not held and the CPUs have idle states that take time to leave (or it is not known that they have none)",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="A CPU in a deep idle state takes tens or hundreds of microseconds to come back. How often that happened depends on how idle the board was.",
+    remedy="Hold it (--dma-latency 0, the default), or measure so on purpose, if the application will not hold it either.",
+    proof=SYNTHETIC,
+)
 def cstates(context: Context) -> Outcome:
     """Idle states that take time to leave were allowed."""
     facts = context.manifest.facts
@@ -208,6 +268,15 @@ def _idle_states(context: Context) -> dict[str, int] | None:
     return states
 
 
+@check(
+    id="DMA-LATENCY-SIDE-EFFECT",
+    condition="the probe held cpu_dma_latency while the board has deeper idle states, and the application will not hold it (label dma-latency=off); a note where nobody says what it does",
+    kind=OPTIMISM,
+    severity=WARNING,
+    explanation="Holding cpu_dma_latency speeds up the whole board, the application too, and ends with the measurement. An application that does not hold it wakes up from idle states that were never entered here.",
+    remedy="Say what the application does: --label dma-latency=held or dma-latency=off; if off, measure with --dma-latency off.",
+    proof=RECORDED,
+)
 def dma_latency_side_effect(context: Context) -> Outcome:
     """The probe keeps the CPUs out of deep idle states; does the application, too?"""
     facts = context.manifest.facts
@@ -232,6 +301,15 @@ def dma_latency_side_effect(context: Context) -> Outcome:
     return Outcome(NOTE, f"{text}: an application that does not will wake up later from idle states{names}", told)
 
 
+@check(
+    id="SMI-FIRMWARE",
+    condition="system management interrupts were counted during the run; or, on bare metal without such a counter, all measured CPUs were late within 1 ms of each other",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="Firmware takes all CPUs from the kernel for as long as it likes, and no priority helps against it. On Arm the secure world can do the same, without a counter.",
+    remedy="Look in the firmware's settings (USB legacy support, power management, error reporting); count with the kernel's hwlat tracer.",
+    proof=SYNTHETIC,
+)
 def smi_firmware(context: Context) -> Outcome:
     """Firmware took the CPUs away from the kernel."""
     counts = {

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtassay.analysis.checks.base import Context
+from rtassay.analysis.checks.context import Context
 from rtassay.model.recording import Message, Series
 from rtassay.model.units import NS_PER_S
 

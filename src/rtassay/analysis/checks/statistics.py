@@ -6,9 +6,20 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammainc
 
-from rtassay.analysis.checks.base import NOTE, WARNING, Context, Outcome, named, passed, unknown
+from rtassay.analysis.checks.base import (
+    INTEGRITY,
+    LIVE,
+    NOTE,
+    OPTIMISM,
+    SYNTHETIC,
+    WARNING,
+    Outcome,
+    check,
+    passed,
+    unknown,
+)
+from rtassay.analysis.checks.context import Context, named
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.bounds import samples_needed
 from rtassay.analysis.lane.distribution import Ints, ints
@@ -21,11 +32,29 @@ SHORT_RUN_S = 10
 MANY_RECORDS_P = 0.05
 
 
+@check(
+    id="SINGLE-RUN",
+    condition="one recording",
+    kind=INTEGRITY,
+    severity=NOTE,
+    explanation="Maxima of the same test differ by a factor of two between boots; one run cannot show it.",
+    remedy="Repeat over several boots (rtassay experiment).",
+    proof=LIVE,
+)
 def single_run(context: Context) -> Outcome:
     """One recording is one run of one boot."""
     return Outcome(NOTE, "one run of one boot: the scatter between runs and boots is not known")
 
 
+@check(
+    id="N-TOO-SMALL",
+    condition="the shortest lane has fewer activations than ln(1 - confidence) / ln(1 - p)",
+    kind=OPTIMISM,
+    severity=WARNING,
+    explanation="Even without a single exceedance that few activations cannot show the required probability. A note without a deadline.",
+    remedy="Measure as long as `needed` says, or require a larger p.",
+    proof=LIVE,
+)
 def n_too_small(context: Context) -> Outcome:
     """Fewer activations than the required probability needs even without an exceedance."""
     if not context.lanes:
@@ -45,6 +74,15 @@ def n_too_small(context: Context) -> Outcome:
     return Outcome(WARNING if context.deadline_ns is not None else NOTE, text, facts)
 
 
+@check(
+    id="PERCENTILE-UNSUPPORTED",
+    condition="n (1 - q) < 1, or the upper rank of the interval is beyond n, for a percentile of the ladder",
+    kind=INTEGRITY,
+    severity=NOTE,
+    explanation="Such a percentile is only known to be at least the value shown.",
+    remedy="Measure longer; quote only percentiles with an upper limit.",
+    proof=LIVE,
+)
 def percentile_unsupported(context: Context) -> Outcome:
     """Quantiles beyond what the number of samples can show."""
     rows = [(lane, quantile) for lane in context.lanes for quantile in lane.quantiles]
@@ -59,6 +97,15 @@ def percentile_unsupported(context: Context) -> Outcome:
     return Outcome(NOTE, text, {"from_q": first, "lanes": sorted(str(name) for name in lanes)})
 
 
+@check(
+    id="RECORD-LATE",
+    condition="the maximum of all lanes came in the last fifth of the run, or new maxima of a lane came more often in its last half-decade (from 1 / sqrt(10) of its samples to the end) than in independent samples (p < 0.05 over all lanes)",
+    kind=INTEGRITY,
+    severity=NOTE,
+    explanation="The maximum was still growing. One run in five does that by chance. New maxima get rarer as a run goes on: independent samples have 1.15 of them on average in a half-decade, and two or more in a third of all lanes, so only four or five are told.",
+    remedy="Measure longer.",
+    proof=SYNTHETIC,
+)
 def record_late(context: Context) -> Outcome:
     """The run's maximum came in its last fifth, or a lane's was broken again and again towards the end.
 
@@ -124,6 +171,15 @@ def late_records(n: Ints, top: Ints) -> LateRecords:
     return LateRecords(seen, float(chance.sum()), float(min(1.0, max(0.0, 1 - fewer[:seen].sum()))))
 
 
+@check(
+    id="STARTUP-MAX",
+    condition="a lane's maximum came in the first or last second of a run of 10 s or more",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="Starting and stopping disturb: the maximum may be theirs. It is not removed.",
+    remedy="Use a declared warm-up (--warm-up).",
+    proof=SYNTHETIC,
+)
 def startup_max(context: Context) -> Outcome:
     """The maximum came in the first or last second of the run."""
     seen = [(lane, seconds) for lane in context.accounts if (seconds := _seconds(lane)) is not None]
@@ -164,6 +220,15 @@ def _seconds(lane: Account) -> _Seconds | None:
     return _Seconds(n[held], top[held], int(number[-1] - number[0]) + 1, at)
 
 
+@check(
+    id="SIMULTANEOUS",
+    condition="outliers of two lanes within 1 ms of each other, more than chance explains (p < 0.001)",
+    kind=INTEGRITY,
+    severity=NOTE,
+    explanation="A cause common to all CPUs: firmware (SMI), the hypervisor, heat, stop_machine. CPUs are then not independent.",
+    remedy="Look at hwlat, SMI counters and temperature at those moments.",
+    proof=SYNTHETIC,
+)
 def simultaneous(context: Context) -> Outcome:
     """Outliers of several CPUs at the same moment, more often than chance brings them together."""
     if len(context.accounts) < 2:
@@ -185,10 +250,17 @@ def simultaneous(context: Context) -> Outcome:
             if hits:
                 pairs.append(f"{lane.entry.name}-{other.entry.name}")
     facts = {"coincidences": together, "by_chance": round(by_chance, 6), "pairs": pairs[:20]}
-    if together and float(gammainc(together, max(by_chance, 1e-300))) < BY_CHANCE:
+    if together and _poisson_at_least(together, by_chance) < BY_CHANCE:
         text = f"{together} outliers of different lanes fell within {format_time(COINCIDENCE_NS)} of each other ({by_chance:.2g} by chance)"
         return Outcome(NOTE, f"{text}: a common cause (firmware, hypervisor, heat)", facts)
     return passed("outliers of different lanes do not come together more than by chance", **facts)
+
+
+def _poisson_at_least(count: int, mean: float) -> float:
+    """P(a Poisson number of that mean >= count), for count >= 1: the regularised lower incomplete gamma function."""
+    from scipy.special import gammainc
+
+    return float(gammainc(count, max(mean, 1e-300)))
 
 
 def outlier_times(lane: Account) -> Ints | None:

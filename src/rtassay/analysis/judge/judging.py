@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 
-from rtassay.analysis.checks import CHECKS, Context, run_all
+from rtassay.analysis.checks import CHECKS, run_all
+from rtassay.analysis.checks.context import Context
 from rtassay.analysis.judge.coincidence import outliers
 from rtassay.analysis.judge.sentence import sentence
 from rtassay.analysis.judge.verdict import Requirement, judge_deadline

@@ -81,6 +81,11 @@ class Account:
         return 0 if self.unlimited else None
 
     @property
+    def stripped(self) -> bool:
+        """Whether a binned source has lost its closing lines (totals, maximum, overflow), so that `over` cannot be known."""
+        return self.over_told is None
+
+    @property
     def under(self) -> int:
         """Samples below the first possible bin."""
         return int(self.lane.histogram.under)

@@ -1,5 +1,7 @@
 """Binomial and Poisson bounds from scipy.special (scipy.stats costs a second to import).
 
+scipy.special itself is imported at the first bound: the tables of checks, which import this module, are read without it.
+
 Probabilities near 0 and 1 are handled through their small complement, so they keep their digits at n = 1e12.
 """
 
@@ -7,8 +9,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-
-from scipy.special import betainc, betaincinv, gammaincinv
 
 
 def decimal(q: float) -> Fraction:
@@ -32,6 +32,8 @@ def binomial_ppf(alpha: float, n: int, q: float) -> int:
         return n
     if fail >= 1.0:
         return 0
+
+    from scipy.special import betainc
 
     def enough(failures: int) -> bool:
         return failures <= 0 or float(betainc(failures, n - failures + 1, fail)) >= alpha
@@ -71,6 +73,8 @@ def _beta_quantile(a: int, b: int, target: float) -> float:
     betaincinv of scipy 1.17 is wrong for some large b (a = 1000, b = 132578328, target 0.2: twice the true value), and so is
     scipy.stats.beta.ppf. Its answer is taken only if the forward function confirms it; else x is found by bisection.
     """
+    from scipy.special import betainc, betaincinv
+
     guess = float(betaincinv(a, b, target))
     if 0 < guess < 1 and abs(float(betainc(a, b, guess)) - target) <= 1e-11:
         return guess
@@ -86,6 +90,8 @@ def _beta_quantile(a: int, b: int, target: float) -> float:
 
 def poisson_upper(k: int, confidence: float) -> float:
     """One-sided upper limit of a Poisson mean after k events: half the chi-squared quantile of 2(k + 1) degrees."""
+    from scipy.special import gammaincinv
+
     return float(gammaincinv(k + 1, confidence))
 
 

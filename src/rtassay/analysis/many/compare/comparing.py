@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from rtassay.analysis.lane.summary import moments
 from rtassay.analysis.many.compare import conditions, curves, inference, ratios, variance, words
-from rtassay.analysis.many.compare.checks import Pair, run_all
+from rtassay.analysis.many.compare.checks import run_all
+from rtassay.analysis.many.compare.checks.pair import Pair
 from rtassay.analysis.many.compare.ratios import Side
 from rtassay.analysis.many.compare.run import WAKE_UP, Run, measures, prepare
 from rtassay.analysis.many.compare.sample import Sample

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtr, stdtrit
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,10 +30,14 @@ class Welch:
 
     def half_width(self, alpha: float = 0.05) -> float:
         """Of the two-sided 1 - alpha interval."""
+        from scipy.special import stdtrit
+
         return float(stdtrit(self.freedom, 1 - alpha / 2)) * self.error
 
     def p_value(self, gap: float) -> float:
         """Two-sided chance of a difference of at least `gap` >= 0 between equal means."""
+        from scipy.special import stdtr
+
         return 1.0 if gap <= 0 else 2 * float(stdtr(self.freedom, -gap / self.error))
 
 

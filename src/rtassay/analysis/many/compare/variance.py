@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import fdtri
 
 from rtassay.analysis.many.compare.inference import Floats
 from rtassay.analysis.many.compare.ratios import Side, logs_of
@@ -65,6 +64,8 @@ def one_way(groups: Sequence[Floats], hidden: float = 0.0, q: float = math.nan) 
     boot_variance = max(0.0, (between - within) / each)
     lo, hi = 0.0, 1.0
     if within > 1e-18:
+        from scipy.special import fdtri
+
         ratio = between / within
         low = ratio / float(fdtri(boots - 1, total - boots, 1 - ALPHA / 2))
         high = ratio / float(fdtri(boots - 1, total - boots, ALPHA / 2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rtassay.analysis.checks.loads import COVERAGE
+from rtassay.analysis.checks.load_work import COVERAGE
 from rtassay.analysis.many.experiment import answers, effects, kpis
 from rtassay.analysis.many.experiment.cells import Design, Measured, combine, smallest_common_p
 from rtassay.analysis.many.experiment.grade import grade

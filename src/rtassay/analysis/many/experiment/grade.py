@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rtassay.analysis.checks.loads import COVERAGE
+from rtassay.analysis.checks.load_work import COVERAGE
 from rtassay.analysis.many.experiment.cells import Design, Measured
 from rtassay.analysis.many.repeats import CURED_BY_MORE
 from rtassay.model.experiment import CheckRow, Combination, Grade

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from rtassay.analysis.checks import series
-from rtassay.analysis.checks.base import Context
+from rtassay.analysis.checks.context import Context
 from rtassay.analysis.checks.environment import processor_zones
 from rtassay.analysis.lane.account import accounts
 from rtassay.analysis.lane.distribution import ints

@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
-from rtassay.analysis.checks.base import INTEGRITY, INVALID, NOTE, OPTIMISM, WARNING, Context, Outcome, passed, unknown
+from rtassay.analysis.checks.base import (
+    INTEGRITY,
+    INVALID,
+    NOTE,
+    OPTIMISM,
+    RECORDED,
+    WARNING,
+    Outcome,
+    check,
+    passed,
+    unknown,
+)
+from rtassay.analysis.checks.context import Context
 from rtassay.analysis.lane.measures import WAKE_UP, measure_of, pooled_measure
 
 _APART = ("irq", "thread", "user")
 _WORDS = {"noise": "time taken from a busy thread", "stall": "gaps in a busy loop"}
 
 
+@check(
+    id="MIXED-MEASURES",
+    condition="a tool added several quantities into one histogram (rteval's timerlat), or the numbers are not wake-up latency (osnoise, oslat)",
+    kind=OPTIMISM,
+    severity=WARNING,
+    explanation="Three readings of one activation in one histogram triple the samples and thin out the late ones: invalid. Noise and gaps of a busy loop "
+    "are worth knowing, and are not the latency of a woken thread. rtla's IRQ, thread and user latencies are separate lanes (a note): only one "
+    "of them is pooled for display, the thread's where there is one.",
+    remedy="Import rtla's own output instead of rteval's summary; measure wake-up latency for a deadline on it.",
+    proof=RECORDED,
+    unwaivable="numbers of another quantity cannot show a deadline on wake-up latency",
+)
 def mixed_measures(context: Context) -> Outcome:
     """A histogram that adds up several quantities, or one that is not wake-up latency."""
     lanes = {lane.entry.name: measure_of(context.manifest, lane.entry.name) for lane in context.accounts}

@@ -10,27 +10,41 @@ import numpy as np
 from rtassay.analysis.checks.base import (
     INTEGRITY,
     INVALID,
+    LIVE,
     NOTE,
     OPTIMISM,
+    RECORDED,
     UNKNOWN,
     WARNING,
-    Context,
     Outcome,
-    named,
+    check,
     passed,
     unknown,
 )
+from rtassay.analysis.checks.context import Context, named
 from rtassay.analysis.lane.account import COUNTED, SKIP, Account
-from rtassay.analysis.lane.measures import imported
 from rtassay.analysis.lane.missed import due_view
 from rtassay.model import warnings
 from rtassay.model.findings import lane_words
-from rtassay.model.units import NS_PER_MS, NS_PER_S, format_time
+from rtassay.model.units import NS_PER_MS
 
 SHARE_OF_COUNT = 1e-3
 START_AND_STOP_NS = 200 * NS_PER_MS
 
 
+@check(
+    id="CO-MISSED",
+    condition="activations were due while their lane was still late; or, where the source does not count them, a latency "
+    "reaches the interval, or more than max(2, 1e-6 n) activations are absent",
+    kind=OPTIMISM,
+    severity=INVALID,
+    required=True,
+    explanation="A thread that oversleeps several periods takes one sample of it. Percentiles per wake-up then understate how "
+    "often the work was late. rtprobe counts every missed activation, so its recordings are corrected exactly (warning, "
+    "integrity). Tools that skip without a count can only be corrected by estimate.",
+    remedy="Read quantiles_due; measure with rtprobe, or with an interval above the longest stall.",
+    proof=LIVE,
+)
 def co_missed(context: Context) -> Outcome:
     """Activations that were due while their lane was still late."""
     if not context.accounts:
@@ -88,7 +102,7 @@ def _uncounted_missed(context: Context, policy: str) -> Outcome:
         seen = "the view per due activation is an estimate" if facts["estimate"] else "no correction is possible"
         text = f"{named(which)}: later than the interval, and {about} activations were skipped without a count; {seen}"
         return Outcome(INVALID, text, facts, OPTIMISM)
-    blind = [lane for lane in context.accounts if not lane.interval_ns or lane.max_ns is None or _stripped(lane)]
+    blind = [lane for lane in context.accounts if not lane.interval_ns or lane.max_ns is None or lane.stripped]
     if blind:
         return Outcome(
             UNKNOWN,
@@ -134,6 +148,18 @@ def expected_count(context: Context, lane: Account) -> Expected | None:
     return Expected(count, max(2.0, SHARE_OF_COUNT * count, START_AND_STOP_NS / lane.interval_ns))
 
 
+@check(
+    id="COUNT-MISMATCH",
+    condition="due (by the clock) is not n + missed + dropped + truncated in a lane; histogram, seconds and end mark disagree; the "
+    "stream lost bytes or was cut; more than 0.1 % too many samples for the stated time and interval",
+    kind=INTEGRITY,
+    severity=INVALID,
+    explanation="If the counts do not add up, samples were lost or invented, and nobody knows which. Dropped samples, which are "
+    "counted, and losses that leave the account whole only qualify; a stream cut before its account cannot show that a deadline holds.",
+    remedy="Run again; if it repeats, report it with the recording.",
+    proof=RECORDED,
+    unwaivable="no reason makes samples that were lost or invented come back; a stream that was cut is no answer",
+)
 def count_mismatch(context: Context) -> Outcome:
     """due = n + missed + dropped + truncated per lane, and every other place that counts agrees."""
     if not context.accounts:
@@ -228,88 +254,6 @@ def _doubts(lane: Account, context: Context) -> list[str]:
     if lane.policy == COUNTED and (why := due_view(lane).why_not) and "explains" in why:
         found.append(f"{lane_words(lane.entry.name, lane.entry.cpu)}: {why}")
     return found
-
-
-def _stripped(lane: Account) -> bool:
-    """A binned source whose totals, maximum and overflow lines are gone. Sources that keep every sample have none to lose."""
-    return lane.over_told is None
-
-
-def hist_truncated(context: Context) -> Outcome:
-    """Samples above the last bin."""
-    if not context.accounts:
-        return unknown("no lane")
-    lanes = [lane for lane in context.accounts if lane.over or _beyond(lane)]
-    if lanes:
-        over = sum(lane.over for lane in lanes)
-        limit = min(lane.limit_ns for lane in lanes)
-        facts = {"over": over, "limit_ns": limit, "lanes": [lane.entry.name for lane in lanes]}
-        text = (
-            f"{named(lanes)}: {over or 'some'} samples lie above the histogram's last bin, {format_time(limit)} or more"
-        )
-        if imported(context.manifest).get("kind") == "summary":
-            text = f"only minimum, average and maximum of {over} samples were kept"
-        if context.deadline_ns is not None and any(_uncountable(lane, context.deadline_ns) for lane in lanes):
-            return Outcome(INVALID, f"{text}, and the deadline does too: exceedances cannot be counted", facts)
-        return Outcome(WARNING, f"{text}: quantiles that reach there are lower bounds", facts)
-    if any(_stripped(lane) for lane in context.accounts):
-        return unknown("the totals were stripped from the file, so samples above the last bin cannot be excluded")
-    return passed("every sample is in a bin")
-
-
-def _uncountable(lane: Account, deadline_ns: int) -> bool:
-    """Whether samples above the last bin may have met the deadline or not. A maximum below it leaves no doubt."""
-    top = lane.max_ns
-    return deadline_ns >= lane.limit_ns and (top is None or top + lane.bin_width_ns > deadline_ns)
-
-
-def _beyond(lane: Account) -> bool:
-    top = lane.entry.max_ns
-    if top is None or not lane.lower.size or lane.dropped:
-        return False
-    return top >= int(lane.top.max())
-
-
-def trailer_stripped(context: Context) -> Outcome:
-    """An imported histogram without its closing lines."""
-    if not context.accounts:
-        return unknown("no lane")
-    lanes = [lane for lane in context.accounts if _stripped(lane)]
-    if lanes:
-        return Outcome(WARNING, f"{named(lanes)}: no Total, Max and Overflow lines; ask for the original file")
-    return passed("the source tells its totals")
-
-
-def observer_load(context: Context) -> Outcome:
-    """What recording cost the CPUs that were measured."""
-    writer = context.manifest.end.get("writer")
-    by_cpu = writer.get("cpu_ns_by_cpu") if isinstance(writer, dict) else None
-    duration_s = context.duration_s
-    if not isinstance(by_cpu, dict) or not duration_s:
-        return unknown("the recorder's CPU time is not known")
-    shares = {int(cpu): float(ns) / (duration_s * NS_PER_S) for cpu, ns in by_cpu.items()}
-    on_measured = {cpu: share for cpu, share in shares.items() if cpu in context.measured_cpus and share > 0.01}
-    facts = {"share_by_cpu": {str(cpu): round(share, 6) for cpu, share in sorted(shares.items())}}
-    if not on_measured:
-        return passed("the recorder used at most 1 % of any measured CPU", **facts)
-    cpu = max(on_measured, key=lambda cpu: on_measured[cpu])
-    text = f"the recorder used {on_measured[cpu]:.1%} of measured CPU {cpu}"
-    if recorder_above_lanes(context):
-        return Outcome(WARNING, f"{text} at a priority not below the lanes': it may have delayed them", facts)
-    return Outcome(NOTE, f"{text}, below the lanes' priority", facts)
-
-
-def recorder_above_lanes(context: Context) -> bool:
-    """Whether the recorder runs at a real-time priority that a lane does not preempt."""
-    writer = context.manifest.facts.get("writer")
-    if not isinstance(writer, dict) or writer.get("policy") not in ("fifo", "rr"):
-        return False
-    priorities = [
-        lane.entry.obtained_start.priority
-        for lane in context.accounts
-        if lane.entry.obtained_start is not None and lane.entry.obtained_start.priority is not None
-    ]
-    return bool(priorities) and int(writer.get("priority") or 0) >= min(priorities)
 
 
 def _percent(part: int, whole: int) -> str:

@@ -8,8 +8,20 @@ from typing import Any
 import numpy as np
 
 from rtassay.analysis.checks import series
-from rtassay.analysis.checks.base import INTEGRITY, NOTE, OPTIMISM, WARNING, Context, Outcome, passed, unknown
-from rtassay.analysis.checks.load import declared, planned
+from rtassay.analysis.checks.base import (
+    INTEGRITY,
+    LIVE,
+    NOTE,
+    OPTIMISM,
+    SYNTHETIC,
+    WARNING,
+    Outcome,
+    check,
+    passed,
+    unknown,
+)
+from rtassay.analysis.checks.context import Context
+from rtassay.analysis.checks.load_window import declared, planned
 from rtassay.model.manifest import LoadEntry
 from rtassay.model.units import NS_PER_S
 
@@ -48,6 +60,15 @@ def _not_ours(context: Context) -> Outcome | None:
     return passed("no load was planned")
 
 
+@check(
+    id="LOAD-UNKNOWN",
+    condition="a load did no work, or part of it was skipped or did none; it ended by itself with an error; or neither its work nor its CPU time is known",
+    kind=OPTIMISM,
+    severity=WARNING,
+    explanation="A stressor that the machine skips loads nothing, whatever the command line says. Parts that failed qualify (integrity); a load without any work caps. A load that counts no work and used CPU time is a note.",
+    remedy="See the load's log in the recording; leave out what this board cannot run.",
+    proof=LIVE,
+)
 def load_unknown(context: Context) -> Outcome:
     """Whether the load did anything: its own count of work, its parts, its exit code."""
     if (answer := _not_ours(context)) is not None:
@@ -111,6 +132,15 @@ def _cpu_used(load: LoadEntry) -> float | None:
     return (load.user_ns + (load.system_ns or 0)) / (load.ended_ns - load.started_ns)
 
 
+@check(
+    id="LOAD-PARTIAL",
+    condition="CPUs without a load, or no load of memory, disk or network",
+    kind=INTEGRITY,
+    severity=NOTE,
+    explanation="What was not loaded may be what delays most: storage and network drivers as a rule. The facts hold the matrix of what was covered.",
+    remedy="Add loads (--load several times) until they cover what the product does.",
+    proof=LIVE,
+)
 def load_partial(context: Context) -> Outcome:
     """What of the board the loads did not reach: CPUs without a stressor, disk, network or memory left alone."""
     if (answer := _not_ours(context)) is not None:
@@ -144,6 +174,15 @@ def load_partial(context: Context) -> Outcome:
     return passed("CPU, memory, disk and network were loaded, on every CPU", **facts)
 
 
+@check(
+    id="LOAD-DRIFT",
+    condition="the load's work per second in the last third of the run is not that of the first, by more than 10 % and by more than its scatter",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="A load that slows down (heat, a full disk, other tenants) or speeds up is not one condition but several.",
+    remedy="Look at temperature, frequency and the load's log at that time; declare a warm-up.",
+    proof=SYNTHETIC,
+)
 def load_drift(context: Context) -> Outcome:
     """The work per second at the end is not what it was at the begin."""
     if (answer := _not_ours(context)) is not None:
@@ -180,6 +219,15 @@ def _drift(row: series.Inside) -> tuple[float, bool] | None:
     return float(last.mean() / first.mean()), abs(float(last.mean() - first.mean())) > SURE * error
 
 
+@check(
+    id="LOAD-RT",
+    condition="a thread of a load runs under a real-time policy",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="Such a load does not yield to the lanes at its priority and below: what is measured is the competition, not the kernel.",
+    remedy="Run loads as ordinary threads, unless the product has such threads.",
+    proof=LIVE,
+)
 def load_rt(context: Context) -> Outcome:
     """A load of a real-time class, which competes with the lanes instead of yielding to them."""
     if (answer := _not_ours(context)) is not None:

@@ -7,7 +7,19 @@ from typing import Any
 import numpy as np
 
 from rtassay.analysis.checks import series
-from rtassay.analysis.checks.base import INVALID, NOTE, WARNING, Context, Outcome, passed, unknown
+from rtassay.analysis.checks.base import (
+    INVALID,
+    LIVE,
+    NOTE,
+    OPTIMISM,
+    SYNTHETIC,
+    WARNING,
+    Outcome,
+    check,
+    passed,
+    unknown,
+)
+from rtassay.analysis.checks.context import Context
 from rtassay.analysis.lane.measures import imported
 from rtassay.model.manifest import LoadEntry
 from rtassay.model.units import NS_PER_S, format_time
@@ -50,6 +62,16 @@ def _busy(context: Context) -> tuple[Any, Any] | None:
     return (found.times, found.values) if found is not None else None
 
 
+@check(
+    id="NO-LOAD",
+    condition="no load was started or declared, and the CPUs were less than 20 % busy",
+    kind=OPTIMISM,
+    severity=WARNING,
+    required=True,
+    explanation="An idle board meets almost any deadline; it says nothing about a loaded one.",
+    remedy="Run with --load; say with --label load=... what loaded the board if something else did.",
+    proof=SYNTHETIC,
+)
 def no_load(context: Context) -> Outcome:
     """An idle board says nothing about a loaded one."""
     busy = busy_share(context)
@@ -69,6 +91,16 @@ def no_load(context: Context) -> Outcome:
     return Outcome(WARNING, f"no load was started and {seen}: says nothing about a loaded board", facts)
 
 
+@check(
+    id="LOAD-WINDOW",
+    condition="a planned load was not alive from begin to end of the measurement (1 s either way)",
+    kind=OPTIMISM,
+    severity=INVALID,
+    required=True,
+    explanation="The time without load dilutes the outliers of the time with it. A warning where the load lived but it, or all CPUs, did nothing for 3 s or more: it was stopped, starved, or waits for a worker that died.",
+    remedy="See the load's log in the recording, mend it and run again.",
+    proof=LIVE,
+)
 def load_window(context: Context) -> Outcome:
     """Every load ran from begin to end of the measurement, within a second."""
     manifest = context.manifest
