@@ -82,10 +82,10 @@ static void fuzz_kmsg(const uint8_t *data, size_t size)
 static void fuzz_words(char *text)
 {
 	struct targets t = {0};
-	const char *after = stat_after_name(text);
+	struct procstat stat;
 
-	for (int field = 0; after && field < 60; field++)
-		stat_field(after, field);
+	if (procstat_parse(text, &stat))
+		check(stat.state && strlen(stat.name) < sizeof stat.name);
 	for (char *word = strtok(text, "\n"); word && t.n < 50; word = strtok(NULL, "\n")) {
 		size_t before = t.n;
 

@@ -1,6 +1,8 @@
 /* What hostile or unlucky content does to the sources of watch: records, gaps, names, words. */
 #include <stdlib.h>
 
+#include <unistd.h>
+
 #include "hostile_kmsg.h"
 #include "os/procstat.h"
 #include "tap.h"
@@ -77,13 +79,20 @@ static void test_kmsg_of_many(void)
 
 static void test_stat(void)
 {
-	static const char line[] = "7 (a) S (b) R 1 22 333 -1";
-	const char *after = stat_after_name(line);
+	static const char line[] = "7 (a) S (b) R 1 22 333 -1 -1 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 "
+				   "36 37 38 39";
+	static const char *const bad[] = {"", "no brackets", "1 )(", "1 (a)", "1 (a) ", ") (a"};
+	struct procstat s;
 
-	OK(!strcmp(after, " R 1 22 333 -1"), "a name with brackets ends at the last one");
-	OK(stat_field(after, 4) == 1 && stat_field(after, 5) == 22 && stat_field(after, 6) == 333, "fields are numbered as in proc(5)");
-	OK(stat_field(after, 8) == 0 && stat_field(after, 400) == 0 && stat_field("", 9) == 0, "what is not there is 0");
-	OK(!stat_after_name("no brackets"), "what is no stat line is none");
+	OK(procstat_parse(line, &s) && !strcmp(s.name, "a) S (b") && s.state == 'R', "a name with brackets ends at the last one");
+	OK(s.ppid == 1 && s.pgrp == 22 && s.minor_faults == 6 && s.major_faults == 8 && s.user_ticks == 10 && s.system_ticks == 11 &&
+	   s.waited_ticks == 12 + 13 && s.threads == 16 && s.start_ticks == 18, "fields are those of proc(5)");
+	OK(s.cpu == 35 && s.priority == 36 && s.policy == 37, "and the last ones, too");
+	OK(procstat_parse("7 (x) S 3 -1", &s) && s.ppid == 3 && s.pgrp == -1 && s.start_ticks == 0 && s.policy == 0, "what is not there is 0");
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		OK(!procstat_parse(bad[i], &s), "`%s` is no stat line", bad[i]);
+	OK(procstat_read("/proc/self/stat", &s) && s.ppid == getppid() && s.start_ticks == process_start(getpid()), "this process");
+	OK(!process_start(-1), "no process has no start");
 }
 
 static void test_targets(void)

@@ -20,6 +20,7 @@
 #include "os/clock.h"
 #include "os/files.h"
 #include "os/plan.h"
+#include "os/procstat.h"
 #include "os/say.h"
 
 enum { STDERR_KEPT = 65536, PIPE_WANTED = 1 << 20, CHUNK = 65536 };
@@ -257,18 +258,6 @@ static void finish(struct spool *s)
 
 /* ---- the beginning ---- */
 
-static uint64_t start_time(pid_t pid)
-{
-	char path[40], text[1024], *after;
-	unsigned long long start = 0;
-
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	if (read_small(path, text, sizeof text) <= 0 || !(after = strrchr(text, ')')) ||
-	    sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &start) != 1)
-		return 0;
-	return start;
-}
-
 static int note_who_writes(const struct spool *s)
 {
 	char boot[64] = "", text[160];
@@ -276,7 +265,7 @@ static int note_who_writes(const struct spool *s)
 	if (s->plan->n_args > 1 && write_file(s->dir, "leads", "", 0))
 		return -1;
 	read_small("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
-	snprintf(text, sizeof text, "%d %" PRIu64 " %d %s\n", (int)getpid(), start_time(getpid()), (int)s->child, boot);
+	snprintf(text, sizeof text, "%d %" PRIu64 " %d %s\n", (int)getpid(), process_start(getpid()), (int)s->child, boot);
 	return write_file(s->dir, "pid", text, strlen(text));
 }
 

@@ -15,27 +15,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* pid (comm) state ppid pgrp ... starttime (field 22). comm may hold anything, ")" too: look for the last one. */
-static bool parse_stat(char *text, struct relative *r)
-{
-	char *after = strrchr(text, ')');
-	int ppid = 0, pgrp = 0;
-	unsigned long long start = 0;
-
-	if (!after || sscanf(after + 1,
-			     " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-			     &r->state, &ppid, &pgrp, &start) != 4)
-		return false;
-	r->ppid = ppid;
-	r->pgrp = pgrp;
-	r->start = start;
-	r->ours = -1;
-	return true;
-}
+#include "os/procstat.h"
 
 static bool read_relative(int proc, const char *name, struct relative *r)
 {
 	char path[64], text[1024];
+	struct procstat stat;
 	ssize_t n;
 	int fd;
 
@@ -48,8 +33,12 @@ static bool read_relative(int proc, const char *name, struct relative *r)
 	if (n <= 0)
 		return false;
 	text[n] = 0;
-	r->pid = (pid_t)atoi(name);
-	return parse_stat(text, r);
+	if (!procstat_parse(text, &stat))
+		return false;
+	*r = (struct relative){
+		.pid = (pid_t)atoi(name), .ppid = stat.ppid, .pgrp = stat.pgrp, .start = stat.start_ticks, .state = stat.state, .ours = -1,
+	};
+	return true;
 }
 
 static int by_pid(const void *a, const void *b)

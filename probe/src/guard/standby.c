@@ -24,7 +24,7 @@
 #include "os/rt.h"
 #include "os/say.h"
 
-enum { GUARD_PRIORITY = 99, RESET_ON_FORK = 0x40000000, REAP_MS = 1000 };
+enum { GUARD_PRIORITY = 99, REAP_MS = 1000 };
 static const int64_t second_ns = 1000000000;
 static const int64_t beyond_max_s = 35;              /* the inner one needs at most 32 s after --max, and what the journal takes */
 static const int64_t kill_patience_ns = 10000000000; /* then only processes stuck in the kernel can be left */

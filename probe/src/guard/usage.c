@@ -8,20 +8,17 @@
 #include "guard/usage.h"
 
 #include <dirent.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "guard/family.h"
 #include "os/clock.h"
-#include "os/files.h"
 #include "os/procstat.h"
 #include "os/rt.h"
 
-enum { SECOND_NS = 1000000000, RESET_ON_FORK = 0x40000000, POLICY_DEADLINE = 6 };
+enum { SECOND_NS = 1000000000 };
 
 struct member {
 	pid_t pid;
@@ -54,14 +51,6 @@ static unsigned depth_below(const struct family *f, const struct relative *r, pi
 	return depth;
 }
 
-static bool is_real_time(pid_t tid)
-{
-	long policy = syscall(SYS_sched_getscheduler, tid);
-
-	policy = policy < 0 ? SCHED_OTHER : policy & ~RESET_ON_FORK;
-	return policy == SCHED_FIFO || policy == SCHED_RR || policy == POLICY_DEADLINE;
-}
-
 static uint64_t real_time_threads(pid_t pid)
 {
 	char path[40];
@@ -72,7 +61,7 @@ static uint64_t real_time_threads(pid_t pid)
 	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
 	dir = opendir(path);
 	while (dir && (entry = readdir(dir)) != NULL)
-		n += entry->d_name[0] != '.' && is_real_time((pid_t)atoi(entry->d_name));
+		n += entry->d_name[0] != '.' && rt_is_real_time((pid_t)atoi(entry->d_name));
 	if (dir)
 		closedir(dir);
 	return n;
@@ -81,23 +70,20 @@ static uint64_t real_time_threads(pid_t pid)
 /* Ticks of a process and of those it waited for; adds it to the counts unless it is a zombie or the guard. */
 static unsigned long long account(struct usage *u, pid_t pid, bool counts)
 {
-	char path[40], text[1024];
-	const char *after;
-	unsigned long long threads;
+	struct procstat stat;
+	char path[40];
 
 	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	after = read_small(path, text, sizeof text) > 0 ? stat_after_name(text) : NULL;
-	if (!after)
+	if (!procstat_read(path, &stat))
 		return 0;
 	if (!counts)	/* the guard's own time is not the command's */
-		return stat_field(after, 16) + stat_field(after, 17);
-	threads = stat_field(after, 20);
-	if (after[0] == ' ' && !strchr("ZXx", after[1])) {
+		return stat.waited_ticks;
+	if (!strchr("ZXx", stat.state)) {
 		u->processes++;
-		u->threads += threads;
-		u->real_time += threads > 1 ? real_time_threads(pid) : is_real_time(pid);
+		u->threads += stat.threads;
+		u->real_time += stat.threads > 1 ? real_time_threads(pid) : rt_is_real_time(pid);
 	}
-	return stat_field(after, 14) + stat_field(after, 15) + stat_field(after, 16) + stat_field(after, 17);
+	return stat.user_ticks + stat.system_ticks + stat.waited_ticks;
 }
 
 static bool look(struct family *f, pid_t guard, struct usage *u)

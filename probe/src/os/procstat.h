@@ -1,10 +1,29 @@
-/* The fields of /proc/PID/stat, numbered as in proc(5). */
+/* /proc/PID/stat and /proc/PID/task/TID/stat, as in proc(5). */
 #ifndef RTPROBE_PROCSTAT_H
 #define RTPROBE_PROCSTAT_H
 
-/* The text behind the name (field 2), which stands in brackets and may hold anything, brackets and line ends too; NULL: no stat line. */
-const char *stat_after_name(const char *text);
-/* Field `number` (4 and up) as a number; 0 where the line ends before it. Negative fields wrap. */
-unsigned long long stat_field(const char *after_name, int number);
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A field that the line does not have is 0. */
+struct procstat {
+	char name[64]; /* may hold anything, brackets and line ends too; longer ones are cut */
+	char state;
+	pid_t ppid, pgrp;
+	uint64_t minor_faults, major_faults;
+	uint64_t user_ticks, system_ticks;   /* of the process, or of the thread */
+	uint64_t waited_ticks;               /* user and system, of the children it has waited for */
+	uint64_t threads, start_ticks;
+	int cpu;              /* where it last ran */
+	int priority, policy; /* real-time priority; SCHED_... */
+};
+
+/* False: `text` is no stat line. */
+bool procstat_parse(const char *text, struct procstat *s);
+/* False: the process or thread is gone, or the file cannot be read. */
+bool procstat_read(const char *path, struct procstat *s);
+/* When a process started, in ticks since boot; 0 where there is none. Together with its pid it names a process for ever. */
+uint64_t process_start(pid_t pid);
 
 #endif

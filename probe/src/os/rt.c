@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 #include "os/files.h"
+#include "os/procstat.h"
 
-enum { RESET_ON_FORK = 0x40000000 };
+enum { POLICY_DEADLINE = 6 };
 
 struct kernel_sched_param {
 	int priority;
@@ -39,6 +40,18 @@ int rt_pin(pid_t tid, const struct cpus *set)
 	for (int cpu = cpus_next(set, -1); cpu >= 0; cpu = cpus_next(set, cpu))
 		mask[cpu / bits] |= 1ul << (cpu % bits);
 	return syscall(SYS_sched_setaffinity, tid, sizeof mask, mask) ? errno : 0;
+}
+
+bool rt_is_real_time_policy(int policy)
+{
+	return policy == SCHED_FIFO || policy == SCHED_RR || policy == POLICY_DEADLINE;
+}
+
+bool rt_is_real_time(pid_t tid)
+{
+	const long policy = syscall(SYS_sched_getscheduler, tid);
+
+	return policy >= 0 && rt_is_real_time_policy((int)policy & ~RESET_ON_FORK);
 }
 
 struct obtained rt_look(pid_t tid)
@@ -90,12 +103,11 @@ struct task_counts rt_counts(pid_t tid)
 {
 	struct task_counts got = { -1, -1, -1, -1, -1 };
 	char text[8192];
-	unsigned long long minor, major;
-	const char *stat = strrchr(task_file(tid, "stat", text, sizeof text), ')'); /* the name may hold anything */
+	struct procstat stat;
 
-	if (stat && sscanf(stat, ") %*c %*d %*d %*d %*d %*d %*u %llu %*u %llu", &minor, &major) == 2) {
-		got.minor_faults = (int64_t)minor;
-		got.major_faults = (int64_t)major;
+	if (procstat_parse(task_file(tid, "stat", text, sizeof text), &stat)) {
+		got.minor_faults = (int64_t)stat.minor_faults;
+		got.major_faults = (int64_t)stat.major_faults;
 	}
 	task_file(tid, "status", text, sizeof text);
 	got.voluntary_switches = number_after(text, "\nvoluntary_ctxt_switches:");

@@ -11,14 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "os/files.h"
 #include "os/procstat.h"
+#include "os/rt.h"
 #include "sources/source.h"
 
-enum { SEARCH_EVERY = 10, NEW_AT_MOST = 1000, KEPT_OPEN = 100, RESET_ON_FORK = 0x40000000, POLICY_DEADLINE = 6 };
+enum { SEARCH_EVERY = 10, NEW_AT_MOST = 1000, KEPT_OPEN = 100 };
 
 struct thread {
 	pid_t tid, pid;
@@ -31,14 +31,6 @@ struct rt_threads {
 	unsigned readings;
 	pid_t last, before_last; /* the newest number at the last reading and the one before */
 };
-
-static bool is_real_time(pid_t tid)
-{
-	long policy = syscall(SYS_sched_getscheduler, tid);
-
-	policy = policy < 0 ? SCHED_OTHER : policy & ~RESET_ON_FORK;
-	return policy == SCHED_FIFO || policy == SCHED_RR || policy == POLICY_DEADLINE;
-}
 
 static void forget(struct thread *t)
 {
@@ -95,7 +87,7 @@ static void search_process(struct rt_threads *r, const char *name)
 	while ((entry = readdir(dir)) != NULL) {
 		pid_t tid = (pid_t)atoi(entry->d_name);
 
-		if (tid > 0 && is_real_time(tid))
+		if (tid > 0 && rt_is_real_time(tid))
 			add(r, tid, (pid_t)atoi(name));
 	}
 	closedir(dir);
@@ -131,7 +123,7 @@ static int search_new(struct rt_threads *r, pid_t now)
 	if (now < r->before_last || now - r->before_last > NEW_AT_MOST)
 		return search_all(r);
 	for (pid_t tid = r->before_last + 1; tid <= now; tid++) {
-		pid_t pid = is_real_time(tid) ? process_of(tid) : 0;
+		pid_t pid = rt_is_real_time(tid) ? process_of(tid) : 0;
 
 		if (pid)
 			add(r, tid, pid);
@@ -158,35 +150,12 @@ static ssize_t read_of(const struct thread *t, const char *name, int *fd, bool k
 	return n;
 }
 
-struct looked {
-	unsigned long long minor, major, user, system;
-	int cpu, priority, policy;
-	char name[64];
-};
-
-static bool parse(const char *text, struct looked *l)
+/* A name as one word or more of a line. */
+static void make_printable(char *name)
 {
-	const char *begin = strchr(text, '('), *after = stat_after_name(text);
-
-	if (!begin || !after || after - begin < 2)
-		return false;
-	l->minor = stat_field(after, 10);
-	l->major = stat_field(after, 12);
-	l->user = stat_field(after, 14);
-	l->system = stat_field(after, 15);
-	l->cpu = (int)stat_field(after, 39);
-	l->priority = (int)stat_field(after, 40);
-	l->policy = (int)stat_field(after, 41);
-	snprintf(l->name, sizeof l->name, "%.*s", (int)(after - begin - 2), begin + 1);
-	for (char *c = l->name; *c; c++)
+	for (char *c = name; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 127)
 			*c = '?';
-	return true;
-}
-
-static const char *policy_name(int policy)
-{
-	return policy == SCHED_FIFO ? "fifo" : policy == SCHED_RR ? "rr" : policy == POLICY_DEADLINE ? "deadline" : NULL;
 }
 
 /* One line. False: the thread is gone or is real-time no more. */
@@ -194,14 +163,15 @@ static bool look(struct thread *t, bool keep, struct lines *out)
 {
 	char text[1024];
 	unsigned long long run_ns;
-	struct looked l;
+	struct procstat stat;
 
-	if (read_of(t, "stat", &t->stat, keep, text, sizeof text) <= 0 || !parse(text, &l) || !policy_name(l.policy))
+	if (read_of(t, "stat", &t->stat, keep, text, sizeof text) <= 0 || !procstat_parse(text, &stat) || !rt_is_real_time_policy(stat.policy))
 		return false;
+	make_printable(stat.name);
 	if (read_of(t, "schedstat", &t->schedstat, keep, text, sizeof text) <= 0 || sscanf(text, "%llu", &run_ns) != 1 || !run_ns)
-		run_ns = (l.user + l.system) * (1000000000ull / (unsigned long long)sysconf(_SC_CLK_TCK));
-	lines_add(out, "%d %d %s %d %d %llu %llu %llu %s\n", (int)t->tid, (int)t->pid, policy_name(l.policy), l.priority, l.cpu, run_ns,
-		  l.minor, l.major, l.name);
+		run_ns = (stat.user_ticks + stat.system_ticks) * (1000000000ull / (unsigned long long)sysconf(_SC_CLK_TCK));
+	lines_add(out, "%d %d %s %d %d %llu %llu %llu %s\n", (int)t->tid, (int)t->pid, rt_policy_name(stat.policy), stat.priority, stat.cpu,
+		  run_ns, (unsigned long long)stat.minor_faults, (unsigned long long)stat.major_faults, stat.name);
 	return true;
 }
 
