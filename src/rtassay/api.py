@@ -266,7 +266,7 @@ def shots(
     titles, colours, places = naming.names(findings), naming.groups(findings, by), naming.panels(findings, panels)
     made = []
     for one, found, name, group, panel in zip(recordings, findings, titles, colours, places, strict=True):
-        alike = of_one_measure(one.manifest, [entry.name for entry in one.lanes], range(len(one.lanes)))
+        alike = of_one_measure([lane.entry for lane in one.recording.lanes], range(len(one.recording.lanes)))
         when = one.manifest.labels.get("date") or one.manifest.wall_start
         made.append(
             Shot(

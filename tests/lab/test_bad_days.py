@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from vboard import Board, Setup
 
-from rtassay import reports, store
+from rtassay import store
 from rtassay.cli.judging import judge, own_requirement
-from rtassay.reports.base import JudgedRecording
+from rtassay.model import rooms
 
 EXIT_USAGE, EXIT_BOARD, EXIT_NOT_DEMONSTRATED, EXIT_INVALID = 2, 3, 4, 5
 LABEL = "virtual board: function only"
@@ -29,7 +29,7 @@ EASY = ("--interval", "10ms", "--load", "none")
 PER_SECOND = 100
 _LEFT = "ls -d /run/rtassay* /dev/shm/rtassay* /tmp/rtassay* /root/rtassay* /mnt/*/rtassay* 2>/dev/null; cat /sys/kernel/kexec_loaded"
 
-pytestmark = pytest.mark.parametrize("setup", [Setup("rt", "rt")], ids=lambda setup: setup.name)
+pytestmark = pytest.mark.parametrize("setup", [Setup("quick", "rt")], ids=lambda setup: setup.name)
 
 
 class Host:
@@ -187,7 +187,7 @@ def test_a_clock_that_jumps_by_a_year_moves_no_count_and_is_named(host: Host, bo
     # Every format that people read says so.
     findings = judge(recording, own_requirement(recording.manifest))
     for name in ("html", "markdown", "json", "terminal"):
-        text = reports.load(JudgedRecording, name).render(JudgedRecording(findings, recording)).decode()
+        text = rooms.load("reports", name)().render(findings, recording).decode()
         assert LABEL in " ".join(text.split()), name
 
 

@@ -82,7 +82,7 @@ def cyclic(lanes: int = 2, n: int = 120, block: int = 40, seed: int = 45) -> lis
     }
     entries = [(lane, ORIGIN_NS + lane * INTERVAL_NS // 2) for lane in range(lanes)]
     facts["lanes"] = [
-        {"lane": lane, "cpu": lane, "tid": 4243 + lane, "first_due_ns": due, "obtained": OBTAINED}
+        {"lane": lane, "cpu": lane, "measure": "wake-up", "tid": 4243 + lane, "first_due_ns": due, "obtained": OBTAINED}
         for lane, due in entries
     ]
     events: list[Event] = [Facts(facts)]

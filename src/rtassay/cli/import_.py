@@ -16,6 +16,7 @@ from rtassay.importers.base import Importer
 from rtassay.importers.versions import late_policy
 from rtassay.model.errors import InputFileError, UsageError
 from rtassay.model.events import Event, Facts
+from rtassay.model.recording import Recording
 
 _OWN_FORMAT = "rtw"
 
@@ -50,6 +51,11 @@ class Told:
     "--column", metavar="NAME", help="table, parquet: the column with the latencies (default: latency_us or alike)."
 )
 @click.option("--unit", metavar="UNIT", help="ns, us, ms or s, where the file does not say.")
+@click.option(
+    "--measure",
+    metavar="NAME",
+    help="table, parquet, hgrm: what the numbers are (wake-up, timer-irq, noise, response:NAME ...), since the file does not say.",
+)
 @click.option("--lane-column", metavar="NAME", help="table, parquet: the column that names the lane of each latency.")
 @json_option
 def command(
@@ -62,6 +68,7 @@ def command(
     tool_version: str | None,
     column: str | None,
     unit: str | None,
+    measure: str | None,
     lane_column: str | None,
     as_json: bool,
 ) -> int:
@@ -70,7 +77,7 @@ def command(
     A file becomes one recording, or none if anything in it cannot be. Patterns may be quoted ('logs/*.txt'). A directory is a
     group: its files of known formats get the label group=NAME.
     """
-    given = {"column": column, "unit": unit, "lane_column": lane_column}
+    given = {"column": column, "unit": unit, "lane_column": lane_column, "measure": measure}
     reading = {key: value for key, value in given.items() if value is not None}
     if output is not None and Path(output).exists() and not Path(output).is_dir():
         raise UsageError(f"-o {output} is not a directory")
@@ -89,9 +96,10 @@ def command(
             failed.append({"path": str(one.path), "error": str(error)})
             click.echo(f"rtassay: {error}", err=True)
             continue
-        rows.append({"id": made.name.removesuffix(".rta"), "path": str(made)})
+        lanes = [{"name": lane.name, "cpu": lane.cpu, "measure": lane.measure} for lane in made.manifest.lanes]
+        rows.append({"id": made.manifest.id, "path": made.path, "lanes": lanes})
         if not as_json:
-            click.echo(f"{one.path} -> {made}")
+            click.echo(f"{one.path} -> {made.path}")
     if as_json:
         print_json({"schema": "rtassay/import/1", "recordings": rows} | ({"failed": failed} if failed else {}))
     if failed:
@@ -99,7 +107,7 @@ def command(
     return 0
 
 
-def _import_one(one: Chosen, importer: Importer, told: Told) -> Path:
+def _import_one(one: Chosen, importer: Importer, told: Told) -> Recording:
     from rtassay import store
 
     source = importer.source(one.path)
@@ -127,7 +135,7 @@ def _import_one(one: Chosen, importer: Importer, told: Told) -> Path:
         view.close()
     opened = store.open_recording(made)
     cache_findings(made, judge(opened, own_requirement(opened.manifest)))
-    return Path(made)
+    return opened
 
 
 def _policy(tool: str, version: str, known: str) -> str:

@@ -1,5 +1,7 @@
 """A file format of a tool. To add one: a file here, a line in `__init__.py`, a page in docs/extend.
 
+Every lane in FACTS has `measure`: what its numbers are (`model.measures`), `unknown` where the format does not tell.
+
 What only an importer knows of a file stands in FACTS under `"import"` and ends in `manifest.facts["import"]`; every key may be
 absent, which means that the format does not tell. The checks of `analysis.checks.imported` read it:
 
@@ -15,7 +17,6 @@ absent, which means that the format does not tell. The checks of `analysis.check
 | `started`, `ended` | when the measurement ran, ISO 8601: in UTC with Z, or as it stands where the source tells no zone (times.py) |
 | `time_from_stamps` | whether the times of samples come from stamps in the file |
 | `caveats` | list of sentences: what this format hides, rounds or mixes, as far as it holds for this file |
-| `measures` | lane name -> what its numbers are, where that is not the wake-up latency of a thread: `irq`, `thread`, `user` (three readings of one activation), `noise` (time taken from a busy thread), `stall` (gaps in a busy loop), `mixture` (several of these added up by the tool) |
 | `inconsistent` | list of sentences: where the file contradicts itself beyond what `lanes` tells (a block that is no sum, a minimum above a maximum) |
 | `load` | the load the file declares, in its words |
 | `over_at_least` | true: the file does not count what lies beyond its last bin, but a maximum proves that there is some; `over` is then the least that is certain |

@@ -22,11 +22,12 @@ _NUMBER = re.compile(r"[+-]?(\d{1,18})(?:\.(\d{1,18}))?(?:[eE][+-]?\d{1,3})?")
 
 @dataclass
 class Column:
-    """One lane of a histogram: `bins` maps the lower edge in ns to a count. None is what the file does not tell."""
+    """One lane of a histogram: `measure` is one of `model.measures`, `bins` maps the lower edge in ns to a count. None is what the
+    file does not tell."""
 
     name: str
+    measure: str
     cpu: int | None = None
-    measure: str | None = None
     bins: dict[int, int] = field(default_factory=dict)
     n: int | None = None
     over: int | None = None
@@ -131,17 +132,15 @@ def events_of(
     reason: str | None = None,
     bin_widths: dict[int, int] | None = None,
 ) -> Iterator[Event]:
-    """Facts, one HistogramPart per column, End. `imported` is FACTS' `import` (see base.py) without kind, lanes and measures.
+    """Facts, one HistogramPart per column, End. `imported` is FACTS' `import` (see base.py) without kind and lanes.
 
     `width_ns` is the width of a bin, `bin_widths` holds exceptions by lower edge. The source's own summary goes into End; what
     it does not tell is None.
     """
-    measures = {column.name: column.measure for column in columns if column.measure}
-    entries = [{"lane": i, "name": column.name, "cpu": column.cpu} for i, column in enumerate(columns)]
+    entries = [{"lane": i, "name": c.name, "measure": c.measure, "cpu": c.cpu} for i, c in enumerate(columns)]
     span = {} if duration_ns is None else {"origin_ns": 0}
     rows = [row for i, column in enumerate(columns) if (row := _told(i, column)) is not None]
     about = {"kind": "histogram", "trailer": bool(rows), **({"lanes": rows} if rows else {}), **imported}
-    about |= {"measures": measures} if measures else {}
     yield Facts({"bin_width_ns": width_ns, **span, **facts, "lanes": entries, "import": about})
     for i, column in enumerate(columns):
         yield _part(i, column, width_ns, bin_widths or {})

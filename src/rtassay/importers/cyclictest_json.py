@@ -17,6 +17,7 @@ from rtassay.importers.versions import late_policy
 from rtassay.model.errors import InputFileError
 from rtassay.model.events import End, Event, Facts, HistogramPart
 from rtassay.model.manifest import Source
+from rtassay.model.measures import WAKE_UP
 from rtassay.model.units import NS_PER_US
 from rtassay.probes.cyclictest_argv import CyclictestArgv, parse_command
 
@@ -128,7 +129,13 @@ def _facts(
     data: dict[str, Any], threads: list[_Thread], scale_ns: int, command: CyclictestArgv | None, bare: int
 ) -> dict[str, Any]:
     lanes = [
-        {"lane": thread.lane, "name": str(thread.lane), "cpu": thread.cpu, "interval_ns": thread.interval_ns}
+        {
+            "lane": thread.lane,
+            "name": str(thread.lane),
+            "measure": WAKE_UP,
+            "cpu": thread.cpu,
+            "interval_ns": thread.interval_ns,
+        }
         for thread in threads
     ]
     asked: dict[str, Any] = {}

@@ -20,6 +20,7 @@ from rtassay.importers.versions import late_policy
 from rtassay.model.errors import InputFileError
 from rtassay.model.events import End, Event, Facts, Note, Samples
 from rtassay.model.manifest import Source
+from rtassay.model.measures import WAKE_UP
 from rtassay.model.units import NS_PER_US
 from rtassay.probes.cyclictest_text import CyclictestText, Malformed
 
@@ -273,6 +274,7 @@ class _Reader:
             {
                 "lane": number,
                 "name": str(number),
+                "measure": WAKE_UP,
                 "cpu": None,
                 "tid": self._text.threads.get(number, {}).get("tid"),
                 "interval_ns": self._interval_ns(number),

@@ -23,6 +23,7 @@ from rtassay.importers.columns import Column, bad, contradictions, count_of, dec
 from rtassay.model.errors import UsageError
 from rtassay.model.events import Event
 from rtassay.model.manifest import Source
+from rtassay.model.measures import UNKNOWN, parse_measure
 from rtassay.model.units import NS_PER_MS, NS_PER_S, NS_PER_US
 
 UNITS = {"ns": 1, "us": NS_PER_US, "ms": NS_PER_MS, "s": NS_PER_S}
@@ -33,17 +34,18 @@ _ROWS_MAX = 1 << 20
 
 
 class HgrmImporter:
-    """One lane. The file does not say its unit: `unit` (`--unit`) must."""
+    """One lane. The file says neither its unit nor what it measured: `unit` (`--unit`) must, `measure` (`--measure`) may."""
 
     name = "hgrm"
-    summary = "percentile text of HdrHistogram (.hgrm); needs --unit"
+    summary = "percentile text of HdrHistogram (.hgrm); needs --unit, takes --measure"
     damage_allowed = False
 
-    def __init__(self, unit: str | None = None) -> None:
-        """Raises UsageError for a unit other than ns, us, ms, s."""
+    def __init__(self, unit: str | None = None, measure: str = UNKNOWN) -> None:
+        """Raises UsageError for a unit other than ns, us, ms, s, and for a measure that is none of `model.measures`."""
         if unit is not None and unit not in UNITS:
             raise UsageError(f"there is no unit '{unit}'", hint=f"known: {', '.join(UNITS)}")
         self.unit = unit
+        self.measure = parse_measure(measure)
 
     def recognises(self, head: bytes) -> bool:
         return any(_HEADER.match(line.decode("utf-8", "replace")) for line in head.splitlines())
@@ -59,7 +61,7 @@ class HgrmImporter:
         table = _Table(path)
         if self.unit is None:
             raise bad(path, "the unit of its values is not in the file", hint="say it with --unit us (ns, us, ms, s)")
-        column, step_ns, widest = table.column(UNITS[self.unit])
+        column, step_ns, widest = table.column(UNITS[self.unit], self.measure)
         caveats = [
             "samples between two rows of the table are placed at the upper one: latencies are never too low, "
             f"and too high by up to {widest:.0%} of their value",
@@ -141,12 +143,12 @@ class _Table:
             raise bad(self.path, f"'{match[2].strip()[:40]}' is not a count", line=line, column=match.start(2) + 1)
         self.max = decimal_of(self.path, match[1].strip(), line, match.start(1) + 1), int(total)
 
-    def column(self, unit_ns: int) -> tuple[Column, int, float]:
+    def column(self, unit_ns: int, measure: str) -> tuple[Column, int, float]:
         """The lane, the step of the printed values in ns, and the largest gap of two rows as a share of the upper value."""
         if max(self.rows[-1][0], self.max[0] if self.max else 0.0) * unit_ns >= 2**61:
             raise bad(self.path, "values too large for a time in ns", hint="is the unit right?")
         assert self.max is not None
-        column = Column(name="all", n=self.max[1], max_ns=round(self.max[0] * unit_ns))
+        column = Column(name="all", measure=measure, n=self.max[1], max_ns=round(self.max[0] * unit_ns))
         before, widest, last = 0, 0.0, 0.0
         for value, total in self.rows:
             if total > before:

@@ -16,6 +16,7 @@ from rtassay.importers.versions import late_policy
 from rtassay.model.errors import InputFileError
 from rtassay.model.events import End, Event, Facts, HistogramPart
 from rtassay.model.manifest import Source
+from rtassay.model.measures import WAKE_UP
 from rtassay.model.units import NS_PER_MS
 
 _SIGN = re.compile(rb'"cpus_online"\s*:\s*\d+\s*,\s*"resolution_in_ns"|"resolution_in_ns"\s*:\s*\d+\s*\}?\s*,\s*"cpu"')
@@ -111,7 +112,7 @@ def _facts(
             for end in ends
         ],
     }
-    lanes = [{"lane": end["lane"], "name": str(end["lane"]), "cpu": None} for end in ends]
+    lanes = [{"lane": end["lane"], "name": str(end["lane"]), "measure": WAKE_UP, "cpu": None} for end in ends]
     kernel = {key: value for key, value in sysinfo.items() if isinstance(value, str)}
     facts = {"probe": "jitterdebugger", "bin_width_ns": scale_ns, "lanes": lanes, "import": told}
     return facts | ({"kernel": kernel} if kernel else {})

@@ -20,6 +20,7 @@ from rtassay.importers.base import Progress, blocks
 from rtassay.model.errors import InputFileError
 from rtassay.model.events import End, Event, Facts, Samples
 from rtassay.model.manifest import Source
+from rtassay.model.measures import WAKE_UP
 from rtassay.model.units import NS_PER_S, NS_PER_US
 
 _HEAD_RECORDS = 512
@@ -285,6 +286,7 @@ def _facts(layout: Layout, scale_ns: int, lanes: dict[int, int], survey: _Survey
         {
             "lane": index,
             "name": str(cpu),
+            "measure": WAKE_UP,
             "cpu": None,  # the tool writes the number of the thread there
             "interval_ns": survey.interval_ns.get(cpu),
             "first_due_ns": survey.origin_ns.get(cpu),

@@ -11,6 +11,7 @@ from typing import Any
 from rtassay.importers.columns import MAX_LANES, Column, bad, contradictions, events_of, json_object, text_of
 from rtassay.model.events import Event
 from rtassay.model.manifest import Source
+from rtassay.model.measures import WAKE_UP
 from rtassay.model.units import NS_PER_US
 
 _MAX_BINS = 1 << 22
@@ -92,7 +93,7 @@ def _columns(path: Path, latency: dict[str, Any], width_ns: int) -> list[Column]
 def _column(path: Path, i: int, core: Any, maximum: Any, width_ns: int) -> Column:
     if not isinstance(core, list) or not 0 < len(core) <= _MAX_BINS:
         raise bad(path, f"latency.cores[{i}] is not a list of counts")
-    column = Column(name=f"core{i}", cpu=i, limit_ns=len(core) * width_ns)
+    column = Column(name=f"core{i}", measure=WAKE_UP, cpu=i, limit_ns=len(core) * width_ns)
     for k, value in enumerate(core):
         count = _whole(value)
         if count is None:

@@ -42,6 +42,7 @@ from rtassay.importers.columns import (
 from rtassay.importers.times import span
 from rtassay.model.events import Event
 from rtassay.model.manifest import Source
+from rtassay.model.measures import STALL
 from rtassay.model.units import NS_PER_S, NS_PER_US
 
 _CAVEATS = (
@@ -106,10 +107,7 @@ class OslatImporter:
 
 def _read(path: Path) -> _Oslat:
     head = document(path)[:64]
-    found = _from_json(path) if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else _Text(path).read()
-    for column in found.columns:
-        column.measure = "stall"
-    return found
+    return _from_json(path) if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") else _Text(path).read()
 
 
 def _settle(column: Column, last_ns: int, width_ns: int) -> None:
@@ -184,7 +182,9 @@ class _Text:
         width_ns = math.gcd(*(edge for edge, _ in self.rows)) or NS_PER_US
         columns = []
         for i, cpu in enumerate(self.cpus):
-            column = Column(name=f"cpu{cpu}", cpu=cpu, bins={edge: row[i] for edge, row in self.rows if row[i]})
+            column = Column(
+                name=f"cpu{cpu}", measure=STALL, cpu=cpu, bins={edge: row[i] for edge, row in self.rows if row[i]}
+            )
             column.n = column.binned
             column.max_ns = self._ns("Maximum", i)
             column.min_ns = (
@@ -247,7 +247,7 @@ def _thread(path: Path, key: str, entry: Any, command: str) -> Column:
     cpu = entry.get("cpu")
     if isinstance(cpu, bool) or not isinstance(cpu, int) or not 0 <= cpu < 2**15:
         raise bad(path, f"thread {key[:20]} has no CPU")
-    column = Column(name=f"cpu{cpu}", cpu=cpu)
+    column = Column(name=f"cpu{cpu}", measure=STALL, cpu=cpu)
     for label, count in histogram.items():
         edge = round(decimal_of(path, str(label), None, None, f"a bucket of thread {key[:20]}") * NS_PER_US)
         if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count < 2**62 or not 0 <= edge < 2**50:

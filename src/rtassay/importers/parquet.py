@@ -19,7 +19,7 @@ class ParquetImporter(NamedColumn):
     """Options and lanes as of `table`; errors name row (from 1) and column."""
 
     name = "parquet"
-    summary = "Parquet with one latency a row; --column, --unit, --lane-column"
+    summary = "Parquet with one latency a row; --column, --unit, --lane-column, --measure"
     damage_allowed = False
 
     def recognises(self, head: bytes) -> bool:
@@ -54,7 +54,7 @@ class ParquetImporter(NamedColumn):
                     hint=f"its columns: {', '.join(schema.names[:20])}",
                 )
             wanted += [self.lane_column] if self.lane_column != name else []
-        lanes, row = SampleLanes(self.name), 0
+        lanes, row = SampleLanes(self.name, self.measure), 0
         for batch in file.iter_batches(batch_size=_BATCH, columns=wanted):
             values = _latencies(path, name, batch.column(batch.schema.get_field_index(name)), scale, row)
             for lane, part in self._by_lane(path, batch, values, row):

@@ -14,6 +14,7 @@ from rtassay.importers.base import Progress, blocks
 from rtassay.model.errors import InputFileError
 from rtassay.model.events import End, Event, Facts, HistogramPart
 from rtassay.model.manifest import Source
+from rtassay.model.measures import WAKE_UP
 from rtassay.model.units import NS_PER_US
 
 _HEADER = re.compile(rb"(?:\xef\xbb\xbf)?[ \t]*time[ \t]*((?:,[ \t]*core[ \t]*\d{1,4}[ \t]*)+)\r?(?:\n|$)")
@@ -113,7 +114,7 @@ class _Rows:
             "trailer": False,
             "missing_rows": self._last + 1 - self._rows,
         }
-        lanes = [{"lane": lane, "name": name, "cpu": None} for lane, name in enumerate(self._names)]
+        lanes = [{"lane": lane, "name": name, "measure": WAKE_UP, "cpu": None} for lane, name in enumerate(self._names)]
         return {"probe": "cyclictest", "bin_width_ns": NS_PER_US, "lanes": lanes, "import": told}
 
     def _error(self, line: int, column: int, why: str) -> InputFileError:

@@ -31,6 +31,7 @@ from rtassay.importers.times import span
 from rtassay.model.errors import InputFileError
 from rtassay.model.events import Event
 from rtassay.model.manifest import Source
+from rtassay.model.measures import MIXTURE, WAKE_UP
 from rtassay.model.units import NS_PER_S, NS_PER_US
 
 _MODULES = ("cyclictest", "timerlat")
@@ -113,7 +114,7 @@ def _settle(column: Column, limit_us: int | None, mixed: bool) -> None:
     highest = max(column.bins, default=0)
     column.limit_ns = max((limit_us or 0) * NS_PER_US, highest + NS_PER_US)
     if mixed:
-        column.measure = "mixture"
+        column.measure = MIXTURE
         column.max_ns = None  # the highest bucket, not the maximum
     elif column.max_ns is not None:
         # Its maximum comes from '# Max Latencies'; overflows have no count in the file.
@@ -290,7 +291,7 @@ class _Parser:
         priority = attributes.get("priority", "")
         if priority.isascii() and priority.isdigit() and len(priority) < 3:
             self.report.priority = int(priority)
-        self.core = Column(name=f"cpu{cpu}", cpu=cpu)
+        self.core = Column(name=f"cpu{cpu}", measure=WAKE_UP, cpu=cpu)
         self.report.columns.append(self.core)
 
     def _bucket(self, attributes: dict[str, str]) -> None:

@@ -30,6 +30,7 @@ from rtassay.importers.columns import (
     words_of,
 )
 from rtassay.model.errors import InputFileError
+from rtassay.model.measures import NOISE, TIMER_IRQ, TIMER_THREAD, TIMER_USER
 from rtassay.model.units import NS_PER_S
 
 _TITLE = re.compile(r"# RTLA (timerlat|osnoise) histogram\s*$")
@@ -40,7 +41,13 @@ _SUMMARY = ("count", "min", "avg", "max")
 _SCALE = {"us": 1000, "ns": 1}
 _MISSED = re.compile(r"(miss|lost|not be accurate|invalid)", re.I)
 _STOPPED = re.compile(r"## CPU \d+ hit stop tracing|rtla (timerlat|osnoise) hit stop tracing", re.I)
-MEASURES = {"IRQ": "irq", "Thr": "thread", "Usr": "user", "CPU": "noise"}
+# Word of a column's head -> (the lane's name behind its CPU, measure).
+_COLUMNS = {
+    "IRQ": (" irq", TIMER_IRQ),
+    "Thr": (" thread", TIMER_THREAD),
+    "Usr": (" user", TIMER_USER),
+    "CPU": ("", NOISE),
+}
 
 
 @dataclass
@@ -147,9 +154,9 @@ class _Reader:
                 )
             names.add(word)
             kind, cpu = match[1], int(match[2])
-            name = f"cpu{cpu}" if kind == "CPU" else f"cpu{cpu} {MEASURES[kind]}"
+            suffix, measure = _COLUMNS[kind]
             self.kinds.append(kind)
-            self.found.columns.append(Column(name=name, cpu=cpu, measure=MEASURES[kind]))
+            self.found.columns.append(Column(name=f"cpu{cpu}{suffix}", cpu=cpu, measure=measure))
         if not self.kinds or len(self.kinds) > MAX_LANES:
             why = "no CPU has a column: rtla saw not one sample" if not self.kinds else "more than 4096 columns"
             raise bad(self.path, why, line=self.line)

@@ -12,6 +12,7 @@ from rtassay.importers.columns import MAX_LANES, bad, unreadable
 from rtassay.model.errors import UsageError
 from rtassay.model.events import End, Event, Facts, Samples
 from rtassay.model.manifest import Source
+from rtassay.model.measures import UNKNOWN, parse_measure
 from rtassay.model.units import NS_PER_MS, NS_PER_S, NS_PER_US
 
 UNITS = {"ns": 1, "us": NS_PER_US, "µs": NS_PER_US, "ms": NS_PER_MS, "s": NS_PER_S}
@@ -40,11 +41,18 @@ class NamedColumn:
 
     name: str
 
-    def __init__(self, column: str | None = None, unit: str | None = None, lane_column: str | None = None) -> None:
-        """Raises UsageError for an unknown unit."""
+    def __init__(
+        self,
+        column: str | None = None,
+        unit: str | None = None,
+        lane_column: str | None = None,
+        measure: str = UNKNOWN,
+    ) -> None:
+        """Raises UsageError for an unknown unit or measure."""
         self.column = column
         self.unit = unit
         self.lane_column = lane_column
+        self.measure = parse_measure(measure)
         if unit is not None:
             unit_ns(unit)
 
@@ -72,8 +80,9 @@ class _Lane:
 class SampleLanes:
     """Collects latencies by the name of their lane; `flush` yields what waits, `finish` the rest, Facts and End."""
 
-    def __init__(self, format_name: str) -> None:
+    def __init__(self, format_name: str, measure: str) -> None:
         self._format = format_name
+        self._measure = measure
         self._lanes: dict[str, _Lane] = {}
 
     def _lane(self, path: Path, name: str, line: int | None) -> _Lane:
@@ -130,7 +139,10 @@ class SampleLanes:
             caveats.append(
                 f"{sum(negative.values())} latencies are below 0: kept as they are; a timer cannot fire early, so look at the clock"
             )
-        entries = [{"lane": lane.index, "name": name, "cpu": _cpu(name)} for name, lane in self._lanes.items()]
+        entries = [
+            {"lane": lane.index, "name": name, "measure": self._measure, "cpu": _cpu(name)}
+            for name, lane in self._lanes.items()
+        ]
         yield Facts({"bin_width_ns": step_ns, "lanes": entries, "import": imported})
         yield End({"lanes": [_end(lane) for lane in self._lanes.values()]})
 

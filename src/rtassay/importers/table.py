@@ -25,11 +25,11 @@ class TableImporter(NamedColumn):
     """Lanes are the values of the lane column, else one lane `all`.
 
     `column`: name of the column, or its number from 1; None: the only one whose name ends in a unit (`latency_us`). `unit`: ns, us,
-    ms or s; None: from that name. `lane_column`: name or number. Raises UsageError for an unknown unit.
+    ms or s; None: from that name. `lane_column`: name or number. `measure`: what the numbers are. Raises UsageError for an unknown unit.
     """
 
     name = "table"
-    summary = "CSV with one latency a row; --column, --unit, --lane-column"
+    summary = "CSV with one latency a row; --column, --unit, --lane-column, --measure"
     damage_allowed = False
 
     def recognises(self, head: bytes) -> bool:
@@ -92,7 +92,7 @@ class _Rows:
         delimiter = _delimiter(first)
         names = [name.strip() for name in next(csv.reader([first], delimiter=delimiter, strict=True))]
         title = self._choose(names, number)
-        lanes = SampleLanes(self.options.name)
+        lanes = SampleLanes(self.options.name, self.options.measure)
         rows: list[list[str]] = [] if title is not None else [names]  # no header: the first row is data already
         places = [number] * len(rows)
         reader = csv.reader(lines, delimiter=delimiter, strict=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from rtassay.model.measures import UNKNOWN
+
 ANALYSIS_VERSION = 3
 STATES = ("VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT")
 SEVERITIES = ("invalid", "warning", "note", "unknown", "pass")
@@ -36,7 +38,7 @@ class Demonstrated:
 
 @dataclass(frozen=True, slots=True)
 class LaneFindings:
-    """One lane (or, with name and cpu None, all pooled for display)."""
+    """One lane (or, with name and cpu None, all of one measure pooled for display). `measure`: what its numbers are (`model.measures`)."""
 
     name: str | None
     cpu: int | None
@@ -53,6 +55,7 @@ class LaneFindings:
     quantiles: tuple[Quantile, ...]
     quantiles_due: tuple[Quantile, ...] | None
     demonstrated: Demonstrated
+    measure: str = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from rtassay.model.measures import UNKNOWN
+
 RECORDING_VERSION = 2
 
 
@@ -77,13 +79,17 @@ class Clip:
 
 @dataclass(frozen=True, slots=True)
 class LaneEntry:
-    """One lane's account: due = n + missed + dropped + truncated, with `due` from the clock. `n` includes `over`."""
+    """One lane's account: due = n + missed + dropped + truncated, with `due` from the clock. `n` includes `over`.
+
+    `measure`: what its numbers are (`model.measures`).
+    """
 
     index: int
     name: str
     cpu: int | None
     interval_ns: int | None
     n: int
+    measure: str = UNKNOWN
     due: int | None = None
     missed: int | None = None
     dropped: int | None = None

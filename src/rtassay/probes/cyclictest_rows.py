@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtassay.model.events import End, Event, Facts, Samples
+from rtassay.model.measures import WAKE_UP
 from rtassay.probes.cyclictest_text import CyclictestText
 
 _ROW = re.compile(rb" *(\d{1,4}): *(\d{1,15}): *(-?\d{1,15}) *\r?$")
@@ -150,6 +151,7 @@ class CyclictestRows:
             {
                 "lane": number,
                 "name": str(number),
+                "measure": WAKE_UP,
                 **blank,
                 **known.get(number, {}),
                 "tid": self._text.threads.get(number, {}).get("tid"),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtassay.model.events import End, Event, Facts, HistogramPart, Note
+from rtassay.model.measures import WAKE_UP
 from rtassay.model.units import NS_PER_US
 from rtassay.probes.cyclictest_argv import CyclictestArgv, find_command
 
@@ -329,7 +330,10 @@ class CyclictestText:
     def _all_facts(self, lanes: int) -> dict[str, Any]:
         known = {entry["lane"]: entry for entry in self._facts.get("lanes", ())}
         blank = {"cpu": None, "tid": None, "first_due_ns": None, "obtained": None}
-        entries = [{"lane": lane, "name": str(lane), **blank, **known.get(lane, {})} for lane in range(lanes)]
+        entries = [
+            {"lane": lane, "name": str(lane), "measure": WAKE_UP, **blank, **known.get(lane, {})}
+            for lane in range(lanes)
+        ]
         for entry in entries:
             thread = self._threads.get(entry["lane"])
             if entry["lane"] < len(self._ids):

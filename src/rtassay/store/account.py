@@ -8,6 +8,7 @@ from typing import Any
 
 from rtassay.model import warnings
 from rtassay.model.manifest import Clip, Damage, LaneEntry, Manifest, Obtained, RunWarning
+from rtassay.model.measures import told_measure
 from rtassay.model.units import NS_PER_S
 from rtassay.store.collect import Collector, LaneTally, integer
 
@@ -80,6 +81,7 @@ def _entry(
         name=name if isinstance(name, str) else str(lane),
         cpu=integer(fact, "cpu"),
         interval_ns=interval_ns,
+        measure=told_measure(fact.get("measure")),
         n=t.counts().total + t.over,
         # A source with a limit says only in its trailer that nothing lay beyond it.
         over=t.over if t.limit_ns is None or t.over else None,

@@ -13,6 +13,7 @@ import numpy as np
 
 from rtassay.analysis.lane.account import Account, accounts
 from rtassay.model.manifest import Clip, LaneEntry, Manifest, Obtained, Plan, Source
+from rtassay.model.measures import WAKE_UP
 from rtassay.model.recording import Histogram, Lane, Recording, Seconds, SpillRow
 
 DATA = Path(__file__).parents[2] / "data" / "histograms"
@@ -64,6 +65,7 @@ def counted_lane(
     entry = LaneEntry(
         index=index,
         name=str(index),
+        measure=WAKE_UP,
         cpu=index,
         interval_ns=interval,
         n=n,
@@ -218,6 +220,7 @@ def skip_lane(
     entry = LaneEntry(
         index=0,
         name="0",
+        measure=WAKE_UP,
         cpu=None,
         interval_ns=interval,
         n=rows.total,
@@ -234,5 +237,5 @@ def published(kernel: str) -> Recording:
     lanes = []
     for column in range(1, 5):
         bins = histogram({row[0] * US: row[column] for row in rows}, US)
-        lanes.append(Lane(LaneEntry(column - 1, f"core{column}", None, None, bins.total), bins))
+        lanes.append(Lane(LaneEntry(column - 1, f"core{column}", None, None, bins.total, WAKE_UP), bins))
     return cyclictest(*lanes)

@@ -69,3 +69,25 @@ def test_how_to_read_a_table_is_said_with_options(capsys: pytest.CaptureFixture[
     assert run(["import", "--column", "t_s", str(DATA / "oslat" / "bias.ok.txt")]) == 2
     assert run(["import", "--lane-column", "cpu", str(DATA / "oslat" / "bias.ok.txt")]) == 2
     assert "means nothing" in capsys.readouterr().err
+
+
+def test_import_and_show_name_the_measure_of_each_lane(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["import", "--json", str(DATA / "rtla-timerlat" / "three-columns.ok.txt")]) == 0
+    (made,) = json.loads(capsys.readouterr().out)["recordings"]
+    assert made["lanes"][:2] == [
+        {"name": "cpu0 irq", "cpu": 0, "measure": "timer-irq"},
+        {"name": "cpu0 thread", "cpu": 0, "measure": "timer-thread"},
+    ]
+    run(["show", "--json", made["id"]])
+    shown = json.loads(capsys.readouterr().out)
+    assert [lane["measure"] for lane in shown["lanes"]] == ["timer-irq", "timer-thread", "timer-user"] * 2
+    assert shown["pooled"]["measure"] == "timer-thread"
+
+
+def test_a_measure_is_taken_where_the_file_has_none_and_refused_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    table = str(DATA / "table" / "two-cpus.ok.csv")
+    assert run(["import", "--json", table, "--measure", "response:futex"]) == 0
+    (made,) = json.loads(capsys.readouterr().out)["recordings"]
+    assert {lane["measure"] for lane in made["lanes"]} == {"response:futex"}
+    assert run(["import", "--measure", "wake-up", str(DATA / "rtla-timerlat" / "three-columns.ok.txt")]) == 2
+    assert "--measure means nothing for the format rtla-timerlat" in capsys.readouterr().err

@@ -60,6 +60,31 @@ def recorded(name: str, path: Path, home: Path, **options: str) -> Recording:
     return store.open_recording(store.import_events(home, path, made.source(path), made.read(path)), verify=True)
 
 
+# --- what the numbers are
+
+
+def test_lanes_of_files_say_what_they_measure() -> None:
+    measured = {name: {lane["measure"] for lane in of(name, file)[0]["lanes"]} for name, file in FORMATS.items()}
+    assert measured == {
+        "rtla-timerlat": {"timer-irq", "timer-thread", "timer-user"},
+        "rtla-osnoise": {"noise"},
+        "oslat": {"stall"},
+        "rteval": {"wake-up"},
+        "osadl": {"wake-up"},
+        "hgrm": {"unknown"},
+        "table": {"unknown"},
+        "parquet": {"unknown"},
+    }
+
+
+@pytest.mark.parametrize("name", ["hgrm", "table", "parquet"])
+def test_a_person_says_what_a_bare_file_measures(name: str) -> None:
+    facts, _, _ = events(name, DATA / name / FORMATS[name], measure="response:signal")
+    assert {lane["measure"] for lane in facts["lanes"]} == {"response:signal"}
+    with pytest.raises(UsageError, match="no measure 'lateness'"):
+        member(name, measure="lateness")
+
+
 # --- rtla
 
 
@@ -68,7 +93,7 @@ def test_rtla_keeps_irq_thread_and_user_apart() -> None:
     names = [lane["name"] for lane in facts["lanes"]]
     assert names == ["cpu0 irq", "cpu0 thread", "cpu0 user", "cpu2 irq", "cpu2 thread", "cpu2 user"]
     assert [lane["cpu"] for lane in facts["lanes"]] == [0, 0, 0, 2, 2, 2]
-    assert facts["import"]["measures"]["cpu2 thread"] == "thread"
+    assert [lane["measure"] for lane in facts["lanes"]] == ["timer-irq", "timer-thread", "timer-user"] * 2
     assert bins(parts[0])[0] == 943 and bins(parts[3])[0] == 483 and bins(parts[1])[0] == 1
     assert [row["over"] for row in end["lanes"]] == [0, 1, 1, 0, 0, 0] and end["lanes"][1]["max_ns"] == 301_000
     assert parts[1].limit_ns == 21_000 and end["mono_ns"] == 3_000_000_000
@@ -126,7 +151,7 @@ def test_the_last_bucket_of_oslat_is_overflow() -> None:
     facts, parts, end = of("oslat", "rt-tests-2.40.ok.txt")
     first = end["lanes"][0]
     assert (first["over"], first["n"], first["max_ns"]) == (775, 31_132_684, 20_030_000) and parts[0].limit_ns == 32_000
-    assert 32_000 not in bins(parts[0]) and facts["import"]["measures"] == {"cpu0": "stall", "cpu1": "stall"}
+    assert 32_000 not in bins(parts[0]) and {lane["measure"] for lane in facts["lanes"]} == {"stall"}
 
 
 def test_oslat_whose_maximum_lies_in_the_last_bucket_has_no_overflow(tmp_path: Path) -> None:

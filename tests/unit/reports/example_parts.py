@@ -18,6 +18,7 @@ from rtassay.model.findings import (
     Quantile,
 )
 from rtassay.model.manifest import LaneEntry, Obtained
+from rtassay.model.measures import WAKE_UP
 from rtassay.model.recording import Histogram, Lane, Recording, Seconds, SpillRow
 
 INTERVAL_NS = 997_000
@@ -81,6 +82,7 @@ def lane_of(
     entry = LaneEntry(
         index=index,
         name=f"cpu{index}",
+        measure=WAKE_UP,
         cpu=index,
         interval_ns=INTERVAL_NS,
         n=n,

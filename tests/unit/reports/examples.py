@@ -34,6 +34,7 @@ from rtassay.model.findings import (
     Verdict,
 )
 from rtassay.model.manifest import Damage, LaneEntry, LoadEntry, Manifest, Obtained, Plan, Source
+from rtassay.model.measures import WAKE_UP
 from rtassay.model.recording import EventRow, Histogram, Lane, Recording, Seconds, Series, SpillRow
 
 
@@ -334,6 +335,7 @@ def imported() -> Pair:
                 LaneEntry(
                     index=index,
                     name=str(index),
+                    measure=WAKE_UP,
                     cpu=None,
                     interval_ns=None,
                     n=histogram.total,

@@ -20,14 +20,13 @@ def render_all() -> dict[str, bytes]:
         import examples
     finally:
         sys.path.remove(str(HERE))
-    from rtassay import reports
-    from rtassay.reports.base import JudgedRecording
+    from rtassay.model import rooms
 
     files = {}
     for name, (findings, recording) in examples.all_examples().items():
         for kind in FORMATS:
-            report = reports.load(JudgedRecording, kind)
-            files[f"{name}{report.suffix}"] = report.render(JudgedRecording(findings, recording))
+            report = rooms.load("reports", kind)()
+            files[f"{name}{report.suffix}"] = report.render(findings, recording)
     return files
 
 

@@ -181,6 +181,17 @@ def test_differing_histogram_is_reported(tmp_path: Path) -> None:
     assert sealed.warnings == (RunWarning(warnings.HISTOGRAM_DIFFERS, 1),)
 
 
+@pytest.mark.parametrize(
+    ("said", "kept"), [("response:futex", "response:futex"), (None, "unknown"), ("cyclic", "unknown"), (7, "unknown")]
+)
+def test_a_lane_keeps_the_measure_that_its_probe_states(tmp_path: Path, said: Any, kept: str) -> None:
+    events = CYCLIC()
+    facts = events[0].data
+    events[0] = Facts({**facts, "lanes": [facts["lanes"][0], {**facts["lanes"][1], "measure": said}]})
+    sealed = store.seal(record(tmp_path, StreamEncoder().encode_all(events)))
+    assert [lane.measure for lane in sealed.lanes] == ["wake-up", kept]
+
+
 def test_without_samples(tmp_path: Path) -> None:
     events = [e for e in CYCLIC() if not isinstance(e, Samples)]
     path = record(tmp_path, StreamEncoder().encode_all(events))

@@ -15,10 +15,10 @@ from rtassay.analysis.checks.base import (
     unknown,
 )
 from rtassay.analysis.checks.context import Context
-from rtassay.analysis.lane.measures import WAKE_UP, measure_of, pooled_measure
+from rtassay.analysis.lane.measures import pooled_measure
+from rtassay.model.measures import MIXTURE, TIMER_IRQ, TIMER_THREAD, TIMER_USER, UNKNOWN, WAKE_UP, measure_words
 
-_APART = ("irq", "thread", "user")
-_WORDS = {"noise": "time taken from a busy thread", "stall": "gaps in a busy loop"}
+_APART = (TIMER_IRQ, TIMER_THREAD, TIMER_USER)
 
 
 @check(
@@ -35,26 +35,27 @@ _WORDS = {"noise": "time taken from a busy thread", "stall": "gaps in a busy loo
 )
 def mixed_measures(context: Context) -> Outcome:
     """A histogram that adds up several quantities, or one that is not wake-up latency."""
-    lanes = {lane.entry.name: measure_of(context.manifest, lane.entry.name) for lane in context.accounts}
-    if not lanes:
+    measures = [lane.entry.measure for lane in context.accounts]
+    if not measures:
         return unknown("no lane")
-    kinds = set(lanes.values())
+    kinds = set(measures)
     facts = {"measures": sorted(kinds)}
-    if "mixture" in kinds:
+    if MIXTURE in kinds:
         text = "IRQ, thread and user latencies were added into one histogram by the tool: its probabilities and quantiles are of no one quantity"
         return Outcome(INVALID, text, facts, OPTIMISM)
-    other = sorted(kinds - {WAKE_UP, *_APART})
+    other = sorted(kinds - {WAKE_UP, UNKNOWN, *_APART})
     if other:
-        words = ", ".join(_WORDS.get(kind, kind) for kind in other)
+        words = ", ".join(measure_words(kind) for kind in other)
         return Outcome(
             WARNING,
             f"the numbers are {words}, not wake-up latency: a deadline on wake-up latency cannot be shown with them",
             facts,
             OPTIMISM,
         )
+    if UNKNOWN in kinds:
+        return unknown("the source does not tell what its numbers are (import has --measure)", **facts)
     if len(kinds) > 1:
-        text = f"lanes of {', '.join(sorted(kinds))} latency stand side by side; 'all' is that of {pooled_measure(tuple(lanes.values()))} only"
+        shown = measure_words(pooled_measure(measures) or UNKNOWN)
+        text = f"{', '.join(measure_words(kind) for kind in sorted(kinds))} stand side by side; 'all' is {shown} only"
         return Outcome(NOTE, text, facts, INTEGRITY)
-    return passed(
-        "every lane is wake-up latency" if kinds <= {WAKE_UP} else f"every lane is {kinds.pop()} latency", **facts
-    )
+    return passed(f"every lane is {measure_words(kinds.pop())}", **facts)

@@ -21,7 +21,6 @@ from rtassay.analysis.checks.base import (
 from rtassay.analysis.checks.context import Context, named
 from rtassay.analysis.checks.recorder import recorder_above_lanes
 from rtassay.analysis.lane.account import Account
-from rtassay.analysis.lane.measures import measure_of
 from rtassay.model.findings import lane_words
 from rtassay.model.manifest import Obtained
 from rtassay.model.units import NS_PER_S, format_cpu_list
@@ -48,11 +47,7 @@ def self_interference(context: Context) -> Outcome:
     cpus = [lane.entry.cpu for lane in context.accounts]
     known = [cpu for cpu in cpus if cpu is not None]
     # Several readings of one thread (rtla's irq, thread, user) are no threads that queue.
-    places = [
-        (lane.entry.cpu, measure_of(context.manifest, lane.entry.name))
-        for lane in context.accounts
-        if lane.entry.cpu is not None
-    ]
+    places = [(lane.entry.cpu, lane.entry.measure) for lane in context.accounts if lane.entry.cpu is not None]
     twice = sorted({cpu for cpu, measure in places if cpu is not None and places.count((cpu, measure)) > 1})
     if twice:
         text = f"more than one lane on CPU {format_cpu_list(twice)}: they queue behind each other"

@@ -45,8 +45,7 @@ def judge(
     rows = tuple(lane_findings(lane, p, confidence) for lane in lanes)
     context = Context(recording, lanes, rows, deadline_ns, p, confidence)
     checks = waive(run_all(context), excused)
-    names = [lane.entry.name for lane in lanes]
-    alike = of_one_measure(manifest, names, list(zip(lanes, rows, strict=True)))
+    alike = of_one_measure([lane.entry for lane in lanes], list(zip(lanes, rows, strict=True)))
     pooled = pooled_findings([lane for lane, _ in alike], [row for _, row in alike], p, confidence)
     findings = Findings(
         id=manifest.id,

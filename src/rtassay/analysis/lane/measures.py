@@ -1,16 +1,15 @@
-"""What a lane's numbers are: wake-up latency, or one of the other quantities that imported files hold (importers/base.py)."""
+"""Which lanes of a recording may stand together: only those of one measure (model/measures.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
-from rtassay.model.manifest import Manifest
+from rtassay.model.manifest import LaneEntry, Manifest
+from rtassay.model.measures import TIMER_THREAD, TIMER_USER, WAKE_UP
 
-WAKE_UP: Final = "wake-up"
-THREAD: Final = "thread"
 # What an application sees first: its thread, then the way back to user space.
-_SHOWN_FIRST = (WAKE_UP, THREAD, "user")
+SHOWN_FIRST: Final = (WAKE_UP, TIMER_THREAD, TIMER_USER)
 
 T = TypeVar("T")
 
@@ -21,21 +20,13 @@ def imported(manifest: Manifest) -> dict[str, Any]:
     return about if isinstance(about, dict) else {}
 
 
-def measure_of(manifest: Manifest, lane: str) -> str:
-    """`wake-up`, unless the importer says what else the lane of that name holds."""
-    measures = imported(manifest).get("measures")
-    found = measures.get(lane) if isinstance(measures, dict) else None
-    return found if isinstance(found, str) else WAKE_UP
-
-
 def pooled_measure(measures: Sequence[str]) -> str | None:
     """The one measure that may be pooled: the thread's of rtla's three, never a sum of two. None without lanes."""
     present = dict.fromkeys(measures)
-    return next((measure for measure in (*_SHOWN_FIRST, *present) if measure in present), None)
+    return next((measure for measure in (*SHOWN_FIRST, *present) if measure in present), None)
 
 
-def of_one_measure(manifest: Manifest, names: Sequence[str], items: Sequence[T]) -> list[T]:
-    """Those of `items` (in the order of the lanes `names`) that have the measure to pool."""
-    measures = [measure_of(manifest, name) for name in names]
-    chosen = pooled_measure(measures)
-    return [item for item, measure in zip(items, measures, strict=True) if measure == chosen]
+def of_one_measure(lanes: Sequence[LaneEntry], items: Sequence[T]) -> list[T]:
+    """Those of `items` (in the order of `lanes`) that have the measure to pool."""
+    chosen = pooled_measure([lane.measure for lane in lanes])
+    return [item for item, lane in zip(items, lanes, strict=True) if lane.measure == chosen]

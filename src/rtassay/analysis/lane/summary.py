@@ -13,6 +13,7 @@ from rtassay.analysis.lane.distribution import Ints
 from rtassay.analysis.lane.missed import due_view, raw_view
 from rtassay.analysis.lane.quantiles import View, ladder, pooled
 from rtassay.model.findings import LaneFindings, Quantile
+from rtassay.model.measures import UNKNOWN
 
 _LOW_BITS = 20
 
@@ -39,11 +40,12 @@ def lane_findings(account: Account, p: float, confidence: float) -> LaneFindings
         quantiles=quantiles,
         quantiles_due=_due_ladder(due, raw, quantiles),
         demonstrated=demonstrated([account], p, confidence),
+        measure=entry.measure,
     )
 
 
 def pooled_findings(accounts: list[Account], lanes: list[LaneFindings], p: float, confidence: float) -> LaneFindings:
-    """All lanes as one. What one lane cannot tell, the pool cannot."""
+    """Lanes of one measure as one. What one lane cannot tell, the pool cannot."""
     raw = pooled([raw_view(account) for account in accounts])
     views = [due_view(account).view for account in accounts]
     due = pooled([view for view in views if view is not None]) if views and None not in views else None
@@ -66,6 +68,7 @@ def pooled_findings(accounts: list[Account], lanes: list[LaneFindings], p: float
         quantiles=quantiles,
         quantiles_due=_due_ladder(due, raw, quantiles),
         demonstrated=demonstrated(accounts, p, confidence),
+        measure=lanes[0].measure if lanes else UNKNOWN,
     )
 
 

@@ -61,8 +61,11 @@ def begin_end(made: Recording) -> tuple[int, int]:
 def of_measures(*measures: str) -> Recording:
     """Lanes of CPU 0 as an importer names them, each of one measure."""
     names = [f"cpu0 {measure} {i}" for i, measure in enumerate(measures)]
-    lanes = [entry(skip_lane({5: 10, 9: 1}), index=i, name=name, cpu=0) for i, name in enumerate(names)]
-    return cyclictest(*lanes, facts={"import": {"measures": dict(zip(names, measures, strict=True))}})
+    lanes = [
+        entry(skip_lane({5: 10, 9: 1}), index=i, name=name, cpu=0, measure=measure)
+        for i, (name, measure) in enumerate(zip(names, measures, strict=True))
+    ]
+    return cyclictest(*lanes)
 
 
 def loaded(started: int | None = -2 * SECOND, ended: int | None = 2 * SECOND, **changes: Any) -> Recording:
@@ -190,11 +193,25 @@ CASES: list[tuple[str, Callable[[], Recording], str, str | None, str]] = [
     ("TRAILER-STRIPPED", lambda: cyclictest(skip_lane({5: 10})), "pass", None, "totals"),
     ("TRAILER-STRIPPED", run, "pass", None, "totals"),
     ("MIXED-MEASURES", run, "pass", None, "wake-up latency"),
-    ("MIXED-MEASURES", lambda: of_measures("thread"), "pass", None, "every lane is thread latency"),
-    ("MIXED-MEASURES", lambda: of_measures("irq", "thread"), "note", "integrity", "'all' is that of thread only"),
+    (
+        "MIXED-MEASURES",
+        lambda: of_measures("timer-thread"),
+        "pass",
+        None,
+        "every lane is latency of the timer's kernel thread",
+    ),
+    (
+        "MIXED-MEASURES",
+        lambda: of_measures("timer-irq", "timer-thread"),
+        "note",
+        "integrity",
+        "'all' is latency of the timer's kernel thread only",
+    ),
     ("MIXED-MEASURES", lambda: of_measures("noise", "noise"), "warning", "optimism", "not wake-up latency"),
+    ("MIXED-MEASURES", lambda: of_measures("response:futex"), "warning", "optimism", "response of futex, not wake-up"),
+    ("MIXED-MEASURES", lambda: of_measures("unknown"), "unknown", None, "does not tell what its numbers are"),
     ("MIXED-MEASURES", lambda: of_measures("mixture"), "invalid", "optimism", "no one quantity"),
-    ("SELF-INTERFERENCE", lambda: of_measures("irq", "thread"), "pass", None, "one lane per CPU"),
+    ("SELF-INTERFERENCE", lambda: of_measures("timer-irq", "timer-thread"), "pass", None, "one lane per CPU"),
     ("CLOCK-RES", run, "pass", None, "tsc"),
     (
         "CLOCK-RES",

@@ -23,7 +23,7 @@ def run(late: int = 0, n: int = N, cpus: tuple[int, ...] = (0, 1)) -> Recording:
         mine = late if cpu == cpus[-1] else 0
         values, counts = ([10_000, 200_000], [n - mine, mine]) if mine else ([10_000], [n])
         entry = LaneEntry(
-            index=index, name=f"cpu{cpu}", cpu=cpu, interval_ns=1_000_000, n=n, due=n, missed=0, dropped=0, truncated=0,
+            index=index, name=f"cpu{cpu}", cpu=cpu, measure="wake-up", interval_ns=1_000_000, n=n, due=n, missed=0, dropped=0, truncated=0,
             over=0, max_ns=max(values), min_ns=10_000,
         )  # fmt: skip
         arrays = [np.array(column, np.int64) for column in (values, [1] * len(values), counts)]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from rtassay.analysis.lane.measures import SHOWN_FIRST
 from rtassay.analysis.lane.summary import moments
 from rtassay.analysis.many.compare import conditions, curves, inference, ratios, variance, words
 from rtassay.analysis.many.compare.checks import run_all
 from rtassay.analysis.many.compare.checks.pair import Pair
 from rtassay.analysis.many.compare.ratios import Side
-from rtassay.analysis.many.compare.run import WAKE_UP, Run, measures, prepare
+from rtassay.analysis.many.compare.run import Run, measures, prepare
 from rtassay.analysis.many.compare.sample import Sample
 from rtassay.model.comparison import (
     A_BETTER,
@@ -28,7 +29,6 @@ from rtassay.model.errors import UsageError
 from rtassay.model.findings import LADDER
 from rtassay.model.recording import Recording
 
-PREFERRED = (WAKE_UP, "thread")
 REFUSING = ("INVALID-RECORDING", "NOT-COMPARABLE", "NO-SAMPLES")
 
 
@@ -69,7 +69,7 @@ def _measure(recordings: Sequence[Recording]) -> str | None:
     """The measure all recordings have, as cyclictest means it if there is a choice; None: there is none, and it will be refused."""
     every = [measures(recording) for recording in recordings if recording.lanes]
     common = [measure for measure in every[0] if all(measure in other for other in every)] if every else []
-    return next((measure for measure in PREFERRED if measure in common), common[0] if common else None)
+    return next((measure for measure in SHOWN_FIRST if measure in common), common[0] if common else None)
 
 
 def _pool(runs: Sequence[Run]) -> Sample:

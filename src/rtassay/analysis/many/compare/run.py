@@ -16,8 +16,6 @@ from rtassay.model.comparison import RunRow
 from rtassay.model.findings import Findings
 from rtassay.model.recording import Recording
 
-WAKE_UP = "wake-up latency"
-
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -106,22 +104,14 @@ class Run:
         )
 
 
-def measure_of(recording: Recording, lane: Account) -> str:
-    """What a lane's numbers are (facts of the importer): rtla's irq, thread and user are three things, noise is a fourth."""
-    told = recording.manifest.facts.get("import")
-    measures = told.get("measures") if isinstance(told, dict) else None
-    found = measures.get(lane.entry.name) if isinstance(measures, dict) else None
-    return str(found) if found else WAKE_UP
-
-
 def measures(recording: Recording) -> tuple[str, ...]:
     """The measures of a recording, in the order of its lanes."""
-    return tuple(dict.fromkeys(measure_of(recording, lane) for lane in accounts(recording)))
+    return tuple(dict.fromkeys(lane.entry.measure for lane in recording.lanes))
 
 
 def prepare(recording: Recording, measure: str | None) -> Run:
     """The recording's lanes of one measure (None: all)."""
-    lanes = tuple(lane for lane in accounts(recording) if measure is None or measure_of(recording, lane) == measure)
+    lanes = tuple(lane for lane in accounts(recording) if measure is None or lane.entry.measure == measure)
     clock = recording.manifest.facts.get("clock")
     step = clock.get("step_ns") if isinstance(clock, dict) else None
     step_ns = step if isinstance(step, int) else 1

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from rtassay import reports
 from rtassay.analysis.many.compare import compare
 from rtassay.analysis.many.compare.checks import PAIR_CHECKS, reference_markdown
-from rtassay.model.comparison import Comparison
 from rtassay.model.findings import SEVERITIES
 from rtassay.model.manifest import Obtained, Source
+from rtassay.reports.comparison import MEMBERS, load
 
 from ...build import MS, US, cyclictest, skip_lane
 from .groups import group, run, scaled, tail_counts
@@ -209,13 +208,12 @@ def test_recordings_without_samples_are_refused():
     refused(compare([run("a", BASE)], [cyclictest()]), "NO-SAMPLES")
 
 
-def _measuring(name, **measures):
-    lane = skip_lane({10: 1000, 20: 10}, name="cpu0", cpu=0)
-    return cyclictest(lane, id=name, facts={"import": {"measures": measures}})
+def _measuring(name, measure="wake-up"):
+    return cyclictest(skip_lane({10: 1000, 20: 10}, name="cpu0", cpu=0, measure=measure), id=name)
 
 
 def test_other_measures_are_refused():
-    found = refused(compare([_measuring("a")], [_measuring("b", cpu0="noise")]), "NOT-COMPARABLE")
+    found = refused(compare([_measuring("a")], [_measuring("b", "noise")]), "NOT-COMPARABLE")
     assert "noise" in found.message
 
 
@@ -224,14 +222,13 @@ def test_of_several_measures_only_the_thread_is_compared():
 
     def timerlat(name, late):
         lanes = [
-            skip_lane({value: 1000}, name=f"cpu0 {kind}", cpu=0)
+            skip_lane({value: 1000}, name=f"cpu0 {kind}", cpu=0, measure=f"timer-{kind}")
             for kind, value in (("irq", 2), ("thread", late), ("user", 50))
         ]
-        measures = {f"cpu0 {kind}": kind for kind in ("irq", "thread", "user")}
-        return cyclictest(*lanes, id=name, facts={"import": {"measures": measures}})
+        return cyclictest(*lanes, id=name)
 
     result = compare([timerlat("a", 10)], [timerlat("b", 20)])
-    assert result.extra["measure"] == "thread"
+    assert result.extra["measure"] == "timer-thread"
     assert (result.a.n, result.quantiles[0].a_ns, result.quantiles[0].b_ns) == (1000, 10 * US, 20 * US)
 
 
@@ -261,8 +258,8 @@ def test_an_emulated_board_is_named_in_every_format():
     result = compare([run("a", BASE, board=lab)], [run("b", LATER)])
     found = check(result, "VIRTUAL-BOARD")
     assert found.severity == "warning" and found.facts == {"groups": ["A"]}
-    for name in reports.formats(Comparison):
-        assert "virtual board: function only" in reports.load(Comparison, name).render(result).decode(), name
+    for name in MEMBERS:
+        assert "virtual board: function only" in load(name)().render(result).decode(), name
     assert check(compare([run("a", BASE)], [run("b", LATER)]), "VIRTUAL-BOARD").severity == "pass"
 
 

@@ -1,0 +1,64 @@
+"""What the numbers of a lane are. Lanes of unlike measures are never compared and never pooled.
+
+| measure | a number is the time |
+| --- | --- |
+| `wake-up` | from the moment a timer was due until the thread that waited for it runs |
+| `timer-irq` | from that moment until the handler of the timer's interrupt runs (rtla: IRQ) |
+| `timer-thread` | from that moment until the tracer's own kernel thread runs (rtla: Thr) |
+| `timer-user` | from that moment until a thread is back in user space (rtla: Usr) |
+| `response:NAME` | from a request by way of NAME (`futex`, `signal`, ...) until the thread that answers runs |
+| `noise` | that something else took from a busy thread (rtla osnoise) |
+| `stall` | between two readings of the clock in a busy loop (oslat) |
+| `mixture` | of several of these, added up into one histogram by the tool (timerlat of rteval) |
+| `unknown` | the source does not tell |
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from rtassay.model.errors import UsageError
+
+WAKE_UP: Final = "wake-up"
+TIMER_IRQ: Final = "timer-irq"
+TIMER_THREAD: Final = "timer-thread"
+TIMER_USER: Final = "timer-user"
+NOISE: Final = "noise"
+STALL: Final = "stall"
+MIXTURE: Final = "mixture"
+UNKNOWN: Final = "unknown"
+MEASURES: Final = (WAKE_UP, TIMER_IRQ, TIMER_THREAD, TIMER_USER, NOISE, STALL, MIXTURE, UNKNOWN)
+_RESPONSE = re.compile(r"response:[a-z0-9][a-z0-9-]{0,39}")
+_WORDS: Final = {
+    WAKE_UP: "wake-up latency",
+    TIMER_IRQ: "latency of the timer's interrupt",
+    TIMER_THREAD: "latency of the timer's kernel thread",
+    TIMER_USER: "latency until a thread is back in user space",
+    NOISE: "time taken from a busy thread",
+    STALL: "gaps in a busy loop",
+    MIXTURE: "several latencies added up by the tool",
+    UNKNOWN: "numbers that the source does not explain",
+}
+
+
+def is_measure(text: str) -> bool:
+    """Whether `text` is one of the table above."""
+    return text in MEASURES or _RESPONSE.fullmatch(text) is not None
+
+
+def parse_measure(text: str) -> str:
+    """A measure that a person named. Raises UsageError for another word."""
+    if not is_measure(text):
+        raise UsageError(f"there is no measure '{text}'", hint=f"known: {', '.join(MEASURES)}, response:NAME")
+    return text
+
+
+def told_measure(value: Any) -> str:
+    """The measure in a source's JSON; `unknown` where it names none that is known here."""
+    return value if isinstance(value, str) and is_measure(value) else UNKNOWN
+
+
+def measure_words(measure: str) -> str:
+    """What a reader calls the numbers of a measure: `wake-up latency`, `response of futex`."""
+    return _WORDS.get(measure, f"response of {measure.partition(':')[2]}")

@@ -1,1 +1,0 @@
-"""Reports and exports of one judged recording."""
