@@ -6,8 +6,11 @@ None means the source cannot tell; it is never written as 0. All `*_ns` are inte
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from rtassay.model.facts import ProbeEnd, ProbeFacts, end_of, facts_of
+from rtassay.model.inventory import Inventory, inventory_of
 from rtassay.model.measures import UNKNOWN
 
 RECORDING_VERSION = 2
@@ -207,11 +210,12 @@ class RunWarning:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Manifest:
     """The whole of `manifest.json`. `facts` and `end` are the probe's FACTS and END objects as they came (STREAM.md).
 
-    `inventory` maps names of `session.inventory` to JSON values, None where the board does not tell.
+    `inventory` maps names of `session.inventory` to JSON values, None where the board does not tell. `probe_facts`, `probe_end`,
+    `board_start` and `board_end` are typed views of these four, made once.
     `bin_width_ns` is the width of the source's bins (1 for exact nanoseconds).
     """
 
@@ -243,3 +247,24 @@ class Manifest:
     warnings: tuple[RunWarning, ...] = ()
     has_samples: bool = False
     seals: dict[str, Seal] = field(default_factory=dict)
+
+    # No slots: a cached property needs a __dict__. Only fields are compared and written.
+    @cached_property
+    def probe_facts(self) -> ProbeFacts:
+        """`facts`, typed."""
+        return facts_of(self.facts)
+
+    @cached_property
+    def probe_end(self) -> ProbeEnd:
+        """`end`, typed."""
+        return end_of(self.end)
+
+    @cached_property
+    def board_start(self) -> Inventory:
+        """`inventory`, typed: the board before the measurement."""
+        return inventory_of(self.inventory)
+
+    @cached_property
+    def board_end(self) -> Inventory:
+        """`inventory_end`, typed: what may have changed, after the measurement."""
+        return inventory_of(self.inventory_end)

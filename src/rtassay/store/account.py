@@ -4,52 +4,52 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any
 
 from rtassay.model import warnings
+from rtassay.model.facts import ClipEnd, LaneEnd, LaneFacts, ProbeEnd, ProbeFacts, ReadBack, end_of, facts_of
 from rtassay.model.manifest import Clip, Damage, LaneEntry, Manifest, Obtained, RunWarning
 from rtassay.model.measures import told_measure
 from rtassay.model.units import NS_PER_S
-from rtassay.store.collect import Collector, LaneTally, integer
+from rtassay.model.views import view_of
+from rtassay.store.collect import Collector, LaneTally
 
-_END_COUNTS = ("due", "missed", "dropped", "truncated", "exceedances", "min_ns", "max_ns", "sum_ns")
-_END_READINGS = (
+# What END says of a lane and the lanes table takes as it is.
+_OF_END = (
+    *("due", "missed", "dropped", "truncated", "exceedances", "min_ns", "max_ns", "sum_ns"),
     *("last_due_ns", "closed_ns", "migrations", "minor_faults", "major_faults"),
-    *("voluntary_switches", "involuntary_switches", "cpu_ns", "spilled", "suppressed", "coarsened", "under"),
+    *("voluntary_switches", "involuntary_switches", "cpu_ns", "spilled", "suppressed", "coarsened", "under", "state"),
 )
+_LANES_MOST = 2**15
 
 
 def summarise(manifest: Manifest, collected: Collector, damage: Damage) -> Manifest:
     """The manifest with everything the stream tells; what the session has put there otherwise stays."""
-    facts, end = collected.facts, collected.end or {}
+    facts, end = facts_of(collected.facts), end_of(collected.end)
     damage = replace(damage, cut=collected.end is None)
     lanes = lane_entries(manifest, collected)
     started_ns, ended_ns = _span(facts, end, lanes, collected)
-    wall, told = _wall_offset(facts), facts.get("import")
-    told = told if isinstance(told, dict) else {}
+    wall, of_file = _wall_offset(facts), facts.imports
     return replace(
         manifest,
         lanes=lanes,
-        facts=facts or manifest.facts,
-        end=end or manifest.end,
+        facts=collected.facts or manifest.facts,
+        end=collected.end or manifest.end,
         started_ns=manifest.started_ns if started_ns is None else started_ns,
         ended_ns=manifest.ended_ns if ended_ns is None else ended_ns,
-        wall_start=_iso(started_ns, wall) or _text(told.get("started")) or manifest.wall_start,
-        wall_end=_iso(ended_ns, _wall_offset(end) or wall) or _text(told.get("ended")) or manifest.wall_end,
-        end_reason=_text(end.get("reason")) or manifest.end_reason or ("cut" if damage.cut else None),
+        wall_start=_iso(started_ns, wall) or (of_file and of_file.started) or manifest.wall_start,
+        wall_end=_iso(ended_ns, _wall_offset(end) or wall) or (of_file and of_file.ended) or manifest.wall_end,
+        end_reason=end.reason or manifest.end_reason or ("cut" if damage.cut else None),
         bin_width_ns=bin_width(manifest, collected),
         has_samples=any(tally.has_samples for tally in collected.lanes.values()),
         damage=damage,
-        source=manifest.source
-        if manifest.source.version
-        else replace(manifest.source, version=_text(facts.get("version"))),
+        source=manifest.source if manifest.source.version else replace(manifest.source, version=facts.version),
         warnings=manifest.warnings + tuple(w for w in disagreements(collected, lanes) if w not in manifest.warnings),
     )
 
 
 def bin_width(manifest: Manifest, collected: Collector) -> int:
     """Width of the source's bins: FACTS.bin_width_ns of a coarse source, else the narrowest bin it sent, else 1 ns."""
-    stated = integer(collected.facts, "bin_width_ns")
+    stated = facts_of(collected.facts).bin_width_ns
     if stated is not None and stated > 0:
         return stated
     if any(tally.has_samples for tally in collected.lanes.values()):
@@ -62,55 +62,54 @@ def bin_width(manifest: Manifest, collected: Collector) -> int:
 
 def lane_entries(manifest: Manifest, collected: Collector) -> tuple[LaneEntry, ...]:
     """One entry per lane that FACTS, END or any frame names."""
-    facts = _by_lane(collected.facts)
-    end = _by_lane(collected.end or {})
-    known = sorted({*facts, *end, *collected.lanes})
-    return tuple(
-        _entry(lane, manifest, collected, facts.get(lane, {}), end.get(lane), collected.lanes.get(lane, LaneTally()))
-        for lane in known
-    )
+    facts, end = facts_of(collected.facts), end_of(collected.end)
+    of_facts = {row.lane: row for row in facts.lanes if row.lane is not None and 0 <= row.lane < _LANES_MOST}
+    of_end = {row.lane: row for row in end.lanes if row.lane is not None and 0 <= row.lane < _LANES_MOST}
+    width_ns = bin_width(manifest, collected)
+    deadline_ns = manifest.plan.deadline_ns
+    deadline_ns = facts.requested.deadline_ns if deadline_ns is None else deadline_ns
+    entries = []
+    for lane in sorted({*of_facts, *of_end, *collected.lanes}):
+        tally = collected.lanes.get(lane, LaneTally())
+        row = of_facts.get(lane) or view_of(LaneFacts, {})
+        entry = _entry(lane, row, row.interval_ns or facts.interval_ns or manifest.plan.interval_ns, tally)
+        closed = of_end.get(lane)
+        entries.append(
+            _from_rollups(entry, deadline_ns, tally, width_ns) if closed is None else _from_end(entry, closed)
+        )
+    return tuple(entries)
 
 
-def _entry(
-    lane: int, manifest: Manifest, collected: Collector, fact: dict[str, Any], end: dict[str, Any] | None, t: LaneTally
-) -> LaneEntry:
-    interval_ns = integer(fact, "interval_ns") or integer(collected.facts, "interval_ns") or manifest.plan.interval_ns
-    name = fact.get("name")
-    entry = LaneEntry(
+def _entry(lane: int, fact: LaneFacts, interval_ns: int | None, t: LaneTally) -> LaneEntry:
+    """What is known of a lane before its end."""
+    return LaneEntry(
         index=lane,
-        name=name if isinstance(name, str) else str(lane),
-        cpu=integer(fact, "cpu"),
+        name=str(lane) if fact.name is None else fact.name,
+        cpu=fact.cpu,
         interval_ns=interval_ns,
-        measure=told_measure(fact.get("measure")),
+        measure=told_measure(fact.measure),
         n=t.counts().total + t.over,
         # A source with a limit says only in its trailer that nothing lay beyond it.
         over=t.over if t.limit_ns is None or t.over else None,
-        first_due_ns=integer(fact, "first_due_ns"),
+        first_due_ns=fact.first_due_ns,
         first_k=t.stitcher.first_k or 0,
-        tid=integer(fact, "tid"),
-        obtained_start=_obtained(fact.get("obtained")),
+        tid=fact.tid,
+        obtained_start=_obtained(fact.obtained),
     )
-    if end is None:
-        return _from_rollups(entry, _deadline(manifest, collected), t, bin_width(manifest, collected))
-    counts: dict[str, Any] = {key: integer(end, key) for key in (*_END_COUNTS, *_END_READINGS)}
-    n, over = integer(end, "n"), integer(end, "over")
+
+
+def _from_end(entry: LaneEntry, end: LaneEnd) -> LaneEntry:
+    """A lane with its account closed by END."""
     return replace(
         entry,
-        n=entry.n if n is None else n,
-        over=entry.over if over is None else over,
-        cpu=entry.cpu if entry.cpu is not None else integer(end, "cpu"),
-        first_due_ns=integer(end, "first_due_ns") if end.get("first_due_ns") is not None else entry.first_due_ns,
-        clip=_clip(end.get("clip")),
-        state=_text(end.get("state")),
-        obtained_end=_obtained(end.get("obtained")),
-        **counts,
+        n=entry.n if end.n is None else end.n,
+        over=entry.over if end.over is None else end.over,
+        cpu=entry.cpu if entry.cpu is not None else end.cpu,
+        first_due_ns=entry.first_due_ns if end.first_due_ns is None else end.first_due_ns,
+        clip=_clip(end.clip),
+        obtained_end=_obtained(end.obtained),
+        **{name: getattr(end, name) for name in _OF_END},
     )
-
-
-def _deadline(manifest: Manifest, collected: Collector) -> int | None:
-    requested = collected.facts.get("requested")
-    stated = integer(requested, "deadline_ns") if isinstance(requested, dict) else None
-    return stated if manifest.plan.deadline_ns is None else manifest.plan.deadline_ns
 
 
 def _from_rollups(entry: LaneEntry, deadline_ns: int | None, t: LaneTally, bin_width_ns: int) -> LaneEntry:
@@ -185,25 +184,25 @@ def _same_histogram(t: LaneTally) -> bool:
 
 
 def _span(
-    facts: dict[str, Any], end: dict[str, Any], lanes: tuple[LaneEntry, ...], collected: Collector
+    facts: ProbeFacts, end: ProbeEnd, lanes: tuple[LaneEntry, ...], collected: Collector
 ) -> tuple[int | None, int | None]:
     """Origin of the run, and when its last lane was closed (a cut stream: the last moment it tells of)."""
-    origin = integer(facts, "origin_ns")
-    started = origin if origin is not None else integer(facts, "mono_ns")
+    origin = facts.origin_ns
+    started = facts.mono_ns if origin is None else origin
     closed = [e.closed_ns for e in lanes if e.closed_ns is not None]
     if closed:
         return started, max(closed)
-    if integer(end, "mono_ns") is not None:
-        return started, integer(end, "mono_ns")
+    if end.mono_ns is not None:
+        return started, end.mono_ns
     last = [e.last_due_ns for e in lanes if e.last_due_ns is not None]
     if origin is not None:
         last += [origin + (t.last_second + 1) * NS_PER_S for t in collected.lanes.values() if t.seconds and not last]
     return started, max(last, default=None)
 
 
-def _wall_offset(data: dict[str, Any]) -> int | None:
-    mono_ns, wall_ns = integer(data, "mono_ns"), integer(data, "wall_ns")
-    return None if mono_ns is None or wall_ns is None else wall_ns - mono_ns
+def _wall_offset(frame: ProbeFacts | ProbeEnd) -> int | None:
+    """CLOCK_REALTIME minus CLOCK_MONOTONIC when the frame was written."""
+    return None if frame.mono_ns is None or frame.wall_ns is None else frame.wall_ns - frame.mono_ns
 
 
 def _iso(mono_ns: int | None, wall_offset_ns: int | None) -> str | None:
@@ -217,37 +216,10 @@ def _iso(mono_ns: int | None, wall_offset_ns: int | None) -> str | None:
         return None
 
 
-def _by_lane(data: dict[str, Any]) -> dict[int, dict[str, Any]]:
-    rows = data.get("lanes")
-    if not isinstance(rows, list):
-        return {}
-    found = {}
-    for row in rows:
-        lane = integer(row, "lane") if isinstance(row, dict) else None
-        if lane is not None and 0 <= lane < 2**15:
-            found[lane] = row
-    return found
+def _obtained(seen: ReadBack | None) -> Obtained | None:
+    return None if seen is None else Obtained(seen.policy, seen.priority, seen.affinity, seen.reset_on_fork)
 
 
-def _obtained(value: Any) -> Obtained | None:
-    if not isinstance(value, dict):
-        return None
-    affinity, reset = value.get("affinity"), value.get("reset_on_fork")
-    cpus = affinity if isinstance(affinity, list) and all(isinstance(cpu, int) for cpu in affinity) else None
-    return Obtained(
-        policy=_text(value.get("policy")),
-        priority=integer(value, "priority"),
-        affinity=None if cpus is None else tuple(cpus),
-        reset_on_fork=reset if isinstance(reset, bool) else None,
-    )
-
-
-def _clip(value: Any) -> Clip | None:
-    if not isinstance(value, dict):
-        return None
-    latency_ns, missed = integer(value, "latency_ns"), integer(value, "missed")
-    return None if latency_ns is None or missed is None else Clip(latency_ns, missed)
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
+def _clip(end: ClipEnd | None) -> Clip | None:
+    """Only a whole one counts."""
+    return None if end is None or end.latency_ns is None or end.missed is None else Clip(end.latency_ns, end.missed)

@@ -7,18 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from rtassay.model.events import End, Event, Facts, HistogramPart, Note, Samples, Second, Spill
+from rtassay.model.views import integer
 from rtassay.store.counts import Counts
 from rtassay.store.stitch import Stitcher
 
 EventTuple = tuple[str, int | None, int | None, int | None, int | None, int | None, str | None]
-
-
-def integer(data: dict[str, Any], key: str) -> int | None:
-    """A field of a probe's JSON, None where it is missing or no 64-bit integer."""
-    value = data.get(key)
-    if isinstance(value, bool) or not isinstance(value, int) or not -(2**63) <= value < 2**63:
-        return None
-    return value
 
 
 class Away:
@@ -32,9 +25,9 @@ class Away:
 
     def add(self, data: dict[str, Any]) -> None:
         what = str(data.get("what"))
-        self.frames[what] = self.frames.get(what, 0) + (integer(data, "frames") or 0)
+        self.frames[what] = self.frames.get(what, 0) + (integer(data.get("frames")) or 0)
         for name in ("samples", "missed", "dropped"):
-            setattr(self, name, getattr(self, name) + (integer(data, name) or 0))
+            setattr(self, name, getattr(self, name) + (integer(data.get(name)) or 0))
 
     @property
     def activations(self) -> int:
@@ -165,10 +158,10 @@ class Collector:
 
     def _add_note(self, note: Note) -> None:
         data = note.data
-        lane = note.lane if note.lane is not None else integer(data, "lane")
+        lane = note.lane if note.lane is not None else integer(data.get("lane"))
         if lane is not None and not 0 <= lane < 2**15:
             lane = None
         if note.name == "spool_dropped" and lane is not None:
             self._lane(lane).away.add(data)
-        k, latency_ns, missed = (integer(data, key) for key in ("k", "latency_ns", "missed"))
-        self._on_event((note.name, lane, integer(data, "mono_ns"), k, latency_ns, missed, json.dumps(data)))
+        k, latency_ns, missed = (integer(data.get(key)) for key in ("k", "latency_ns", "missed"))
+        self._on_event((note.name, lane, integer(data.get("mono_ns")), k, latency_ns, missed, json.dumps(data)))

@@ -17,7 +17,6 @@ from typing import Any
 from rtassay.model.errors import BoardError, InputFileError
 from rtassay.model.events import Event
 from rtassay.model.manifest import Damage, Manifest, Plan, Seal, Source
-from rtassay.store.collect import integer
 from rtassay.store.disk import disk_error, explain, sha256_of, sync_directory
 from rtassay.store.manifests import save_manifest
 from rtassay.store.paths import SUFFIX, make_directory, new_id
@@ -134,7 +133,7 @@ def _keep_original(directory: Path, source_path: Path, source: Source, stop: thr
 
 
 def _inventory_of(manifest: Manifest) -> dict[str, Any]:
-    """What FACTS says about the board: its kernel. Nothing else is known of it."""
+    """Which kernel it was, as far as the file says: our own streams do, and no session has looked at the board beside them."""
     kernel = manifest.facts.get("kernel")
     told = {key: value for key, value in kernel.items() if isinstance(value, str)} if isinstance(kernel, dict) else {}
     return {"kernel": told} if told else {}
@@ -142,31 +141,21 @@ def _inventory_of(manifest: Manifest) -> dict[str, Any]:
 
 def _plan_of(manifest: Manifest) -> Plan:
     """What the probe was asked for, as far as FACTS says."""
-    facts = manifest.facts
-    asked: dict[str, Any] = facts["requested"] if isinstance(facts.get("requested"), dict) else {}
-    argv, cpus, policy = facts.get("argv"), asked.get("cpus"), asked.get("policy")
-    tuple_of_cpus = tuple(c for c in cpus if isinstance(c, int)) if isinstance(cpus, list) else None
-    flags: dict[str, Any] = {key: asked[key] for key in ("aligned", "mlock") if isinstance(asked.get(key), bool)}
-    numbers: dict[str, Any] = {
-        key: integer(asked, key)
-        for key in (
-            "interval_ns",
-            "duration_ns",
-            "count",
-            "priority",
-            "deadline_ns",
-            "break_above_ns",
-            "dma_latency_us",
-        )
-    }
-    numbers["interval_ns"] = numbers["interval_ns"] or integer(facts, "interval_ns")
-    return replace(
-        Plan(),
+    facts = manifest.probe_facts
+    asked = facts.requested
+    return Plan(
         probe=manifest.source.tool,
-        policy=policy if isinstance(policy, str) else None,
-        cpus=tuple_of_cpus,
+        policy=asked.policy,
+        cpus=asked.cpus,
         keep_samples=manifest.has_samples,
-        command=tuple(str(word) for word in argv) if isinstance(argv, list) else (),
-        **numbers,
-        **flags,
+        command=facts.argv or (),
+        interval_ns=asked.interval_ns or facts.interval_ns,
+        duration_ns=asked.duration_ns,
+        count=asked.count,
+        priority=asked.priority,
+        deadline_ns=asked.deadline_ns,
+        break_above_ns=asked.break_above_ns,
+        dma_latency_us=asked.dma_latency_us,
+        aligned=asked.aligned,
+        mlock=asked.mlock,
     )

@@ -82,8 +82,8 @@ def describe(path: Path) -> IndexEntry:
     span_ns = ended - started if started is not None and ended is not None else manifest.plan.duration_ns
     missed = [lane.missed for lane in manifest.lanes]
     highest = [lane.max_ns for lane in manifest.lanes if lane.max_ns is not None]
-    told = (_dict(source.get("kernel")).get("release") for source in (manifest.inventory, manifest.facts))
-    kernel = findings.get("kernel") or next((release for release in told if release), None)
+    told = manifest.board_start.kernel.release or manifest.probe_facts.kernel.release
+    kernel = findings.get("kernel") or told
     return IndexEntry(
         id=manifest.id,
         path=str(path),

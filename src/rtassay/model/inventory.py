@@ -1,0 +1,169 @@
+"""What a board is and how it is set up: the names of `session.inventory.describe` as typed values.
+
+None means that the board does not tell; an empty tuple or dict is an answer. `manifest.inventory` and `manifest.inventory_end` keep the
+JSON; `manifest.board_start` and `manifest.board_end` are these views of it. At the end only what may change is read again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rtassay.model.views import view_of
+
+
+@dataclass(frozen=True, slots=True)
+class KernelState:
+    """The kernel that runs. `preempt_model`: PREEMPT_RT, PREEMPT_DYNAMIC, PREEMPT, VOLUNTARY or NONE; `preempt_dynamic`: the mode of a
+    PREEMPT_DYNAMIC one; `config_rt`: whether CONFIG_PREEMPT_RT is set; `debug`: what of debugging is built in or asked for."""
+
+    release: str | None
+    version: str | None
+    machine: str | None
+    realtime_file: str | None
+    preempt_model: str | None
+    preempt_dynamic: str | None
+    config_sha256: str | None
+    config_rt: bool | None
+    config_hz: int | None
+    debug: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class CpuState:
+    """CPUs by number. `allowed`: where a process of ours may run."""
+
+    present: tuple[int, ...] | None
+    online: tuple[int, ...] | None
+    isolated: tuple[int, ...] | None
+    nohz_full: tuple[int, ...] | None
+    smt_active: bool | None
+    allowed: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class RtTask:
+    """A thread of class fifo, rr or deadline. `pid` is its process; `cpu`: where it last ran."""
+
+    tid: int | None
+    pid: int | None
+    comm: str | None
+    policy: str | None
+    priority: int | None
+    cpu: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class IrqThread:
+    """A kernel thread that handles an interrupt (`irq/39-dwc_otg`)."""
+
+    comm: str | None
+    priority: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class IdleDriver:
+    """cpuidle. `driver` None: none is in use, or it is not known."""
+
+    driver: str | None
+    governor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class IdleState:
+    """An idle state of a CPU: how long it takes to leave it (`latency_us`), and how long to stay in it is worth it (`residency_us`)."""
+
+    name: str | None
+    latency_us: int | None
+    residency_us: int | None
+    disabled: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Irq:
+    """An interrupt: `cpus` it may go to, `effective` where the kernel sends it, `name` of its devices."""
+
+    name: str | None
+    cpus: tuple[int, ...] | None
+    effective: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tracing:
+    """The kernel's tracer (`nop`: none), whether it is on, and how many events are enabled."""
+
+    current_tracer: str | None
+    tracing_on: bool | None
+    events_enabled: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FairServer:
+    """`runtime_ns` of every `period_ns` that a CPU keeps for ordinary tasks."""
+
+    runtime_ns: int | None
+    period_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """RAM in bytes."""
+
+    total_bytes: int | None
+    available_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class HostClock:
+    """The board's clocks beside the host's (`session.host_clock.compare`)."""
+
+    offset_ns: int | None
+    round_trip_ns: int | None
+    board_mono_ns: int | None
+    host_mono_ns: int | None
+    drift_ppm: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """A board at one moment. `told` has the names that were in the JSON. `governors`: `cpu0` -> governor; empty: nothing is scaled.
+
+    `rt_runtime_us` -1: real-time threads are not throttled. `irq_affinity`: number of an interrupt -> where it goes.
+    `throttle_messages`: lines of the kernel's log on real-time throttling.
+    """
+
+    told: frozenset[str]
+    kernel: KernelState
+    cmdline: str | None
+    clocksource: str | None
+    clocksources: tuple[str, ...] | None
+    cpus: CpuState
+    governors: dict[str, str] | None
+    rt_runtime_us: int | None
+    rt_period_us: int | None
+    boot_id: str | None
+    throttle_messages: tuple[str, ...] | None
+    memory: Memory
+    rt_tasks: tuple[RtTask, ...] | None
+    irq_threads: tuple[IrqThread, ...] | None
+    desktop: tuple[str, ...] | None
+    printk: tuple[int, ...] | None
+    overcommit: int | None
+    virtualisation: str | None
+    model: str | None
+    cpu_model: str | None
+    os: str | None
+    hostname: str | None
+    microcode: str | None
+    idle: IdleDriver | None
+    idle_states: dict[str, tuple[IdleState, ...]] | None
+    cpu_dma_latency_us: int | None
+    irq_affinity: dict[str, Irq] | None
+    tracing: Tracing | None
+    fair_servers: dict[str, FairServer] | None
+    sched_features: tuple[str, ...] | None
+    host_clock: HostClock | None
+
+
+def inventory_of(data: object) -> Inventory:
+    """An inventory as JSON, typed. Never raises."""
+    return view_of(Inventory, data)
