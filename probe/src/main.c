@@ -1,4 +1,4 @@
-/* rtprobe: the part of rtassay that runs on the board. Table of contents: find the command, parse its options, run it. */
+/* rtprobe: the part of rtassay that runs on the board. main finds the command, parses its options and runs it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -57,7 +57,7 @@ static int print_help(const struct command *command)
 
 static int print_usage(void)
 {
-	printf("rtprobe " RTPROBE_VERSION ": measures wake-up latency on this board\n\nusage: rtprobe COMMAND [OPTIONS]\n\n");
+	printf("rtprobe " RTPROBE_VERSION ": measures latency on this board\n\nusage: rtprobe COMMAND [OPTIONS]\n\n");
 	for (int i = 0; methods[i]; i++)
 		printf("  %-9s %s\n", methods[i]->name, methods[i]->summary);
 	for (int i = 0; commands[i]; i++)

@@ -1,4 +1,4 @@
-/* libFuzzer: a command line of words separated by newlines, against a table with every type of option; and the parsers by themselves. */
+/* libFuzzer: command lines (words separated by newlines) against a table with every type of option, and the single parsers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!parse_cpus(text, &set, &why)) {
 		check(cpus_count(&set) > 0);
 		format_cpus(&set, list, sizeof list);
-		check(strlen(list) < sizeof list && !parse_cpus(list, &again, &why)); /* cut short, perhaps, but always a list */
+		check(strlen(list) < sizeof list && !parse_cpus(list, &again, &why)); /* it may be cut, but it is a list */
 	} else {
 		check(why != NULL);
 	}

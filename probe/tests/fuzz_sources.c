@@ -1,4 +1,4 @@
-/* libFuzzer: the kernel's log as anyone may have written it, stat lines of threads that named themselves, and words of a command line. */
+/* libFuzzer: hostile records of the kernel's log, stat lines with hostile thread names, and words of a command line. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ static void check(int condition)
 		abort();
 }
 
-/* Refusals are not printed a million times. */
+/* Prints nothing: a fuzzer causes millions of errors. */
 int say_fail(int code, const char *format, ...)
 {
 	(void)format;
@@ -59,7 +59,7 @@ static void fuzz_kmsg(const uint8_t *data, size_t size)
 	fake_records = records;
 	fake_left = n;
 	for (int reading = 0; fake_left || more || kmsg.length; reading++) {
-		char *frame = malloc(most + 1); /* of its exact size, so that one byte too many is seen */
+		char *frame = malloc(most + 1); /* of the exact size, so that the sanitizer sees one byte too many */
 		ssize_t got;
 
 		more = false;
@@ -90,7 +90,7 @@ static void fuzz_words(char *text)
 		size_t before = t.n;
 
 		if (strpbrk(word, "*?["))
-			continue;	/* not through the disk of who fuzzes */
+			continue;	/* patterns would search this machine's disk */
 		if (!targets_add(&t, word))
 			check(t.n == before + 1 && t.list[before].period_ns >= 0 && strlen(t.list[before].name) <= strlen(word));
 	}

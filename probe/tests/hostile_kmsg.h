@@ -1,4 +1,4 @@
-/* sources/kmsg.c with its device played by the test: each read gives the next of a list of records or errors. */
+/* sources/kmsg.c with a fake device: each read gives the next of a list of records or errors. */
 #ifndef HOSTILE_KMSG_H
 #define HOSTILE_KMSG_H
 

@@ -1,4 +1,4 @@
-/* Frames byte by byte, JSON, and what becomes of a stream that cannot be written. */
+/* Frames byte by byte, JSON, and a stream that cannot be written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>

@@ -39,7 +39,7 @@ static void sum(void *to, int64_t lower, uint32_t width, uint64_t count)
 	s->bins += width > 0 && count > 0;
 }
 
-/* Latencies as they come: most in the dense part, some far out, a few negative. */
+/* Typical latencies: most in the dense part, some far out, a few negative. */
 static int64_t some_latency(void)
 {
 	switch (next() % 20) {

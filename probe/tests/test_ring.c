@@ -46,7 +46,7 @@ int main(void)
 	ring_release(&ring, 1023);
 	ring_close(&ring);
 
-	/* Start just below the turn of the 32-bit counters. */
+	/* Start just below the overflow of the 32-bit counters. */
 	ring_open(&ring, 1024);
 	atomic_store(&ring.head, UINT32_MAX - 500);
 	atomic_store(&ring.tail, UINT32_MAX - 500);

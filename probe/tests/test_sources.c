@@ -1,4 +1,4 @@
-/* What hostile or unlucky content does to the sources of watch: records, gaps, names, words. */
+/* Hostile content for the sources of watch: records, gaps, names, words. */
 #include <stdlib.h>
 
 #include <unistd.h>
@@ -15,7 +15,7 @@ static struct kmsg kmsg = {.fd = -1};
 static char frame[64];
 static bool more;
 
-/* One frame of at most `size` bytes, as the watch asks for it: with room for one more, by which it sees a cut. */
+/* One frame of at most `size` bytes. Like the watch, it gives room for one more byte, to see a cut. */
 static ssize_t next(size_t size)
 {
 	memset(frame, 0, sizeof frame);

@@ -1,6 +1,6 @@
 /*
- * rtprobe load: small loads for boards without stress-ng. Worker processes of the default policy, one of each asked kind per CPU, that count
- * what they do; the parent reports the sums. No worker outlives its parent (PDEATHSIG) or its time (an alarm of its own).
+ * rtprobe load: small loads for boards without stress-ng. It starts worker processes of the default policy, one of each wanted kind per CPU.
+ * They count what they do, and the parent reports the sums. No worker outlives its parent (PDEATHSIG) or its time (its own alarm).
  */
 #include <errno.h>
 #include <sched.h>
@@ -29,8 +29,8 @@ enum { MAX_WORKERS = 1024, PAGE = 4096, TIMERS = 8, ALARM_SLACK_S = 5 };
 static const int64_t second_ns = 1000000000;
 static const int64_t memory_default = INT64_C(64) << 20;
 
-/* Written by one worker, read by the parent. A long, so that no 32-bit board needs a library for it; the parent adds up differences,
- * and no worker does 2^32 steps between two looks. A line of its own each. */
+/* One worker writes it, the parent reads it. It is a long, because 64-bit atomics need a library on some 32-bit boards. The parent adds up
+ * differences, and no worker does 2^32 steps between two reads. Each has its own cache line. */
 struct counter {
 	_Alignas(64) atomic_ulong steps;
 };
@@ -99,7 +99,7 @@ static void run_memory(const struct work *work)
 				sum += at[page * (PAGE / sizeof *at) + i];
 			step(work, 1);
 		}
-		for (size_t page = 0; page < pages; page++) { /* as many lines here and there */
+		for (size_t page = 0; page < pages; page++) { /* as many cache lines, in random order */
 			for (int line = 0; line < PAGE / 64; line++) {
 				x = scramble(x);
 				at[x % words] += x;
@@ -110,7 +110,7 @@ static void run_memory(const struct work *work)
 	}
 }
 
-/* Timers of periods that share no factor: their expiries drift through each other and come in bursts and alone. */
+/* The periods of the timers have no common factor, so that the timers expire alone and in bursts. */
 static void run_timer(const struct work *work)
 {
 	static const long period_ns[TIMERS] = {197000, 211000, 307000, 401000, 503000, 601000, 809000, 997000};
@@ -183,7 +183,7 @@ struct load {
 	int lost_status;
 };
 
-/* 0 where the kernel does not tell (before 3.14). */
+/* 0: the kernel does not tell (before 3.14). */
 static int64_t memory_available(void)
 {
 	char text[4096], *line;
@@ -269,7 +269,7 @@ static _Noreturn void become_worker(const struct load *load, int index, pid_t pa
 		_exit(EXIT_BOARD);
 	loop_undo_signals(&load->loop);
 	signal(SIGALRM, SIG_DFL);
-	alarm(left_s > ALARM_SLACK_S ? (unsigned)left_s : ALARM_SLACK_S);	/* should the parent be stopped or starved */
+	alarm(left_s > ALARM_SLACK_S ? (unsigned)left_s : ALARM_SLACK_S);	/* if the parent is stopped or starved */
 	cpus_add(&set, w->cpu);
 	if (rt_pin(0, &set))
 		_exit(EXIT_BOARD);
@@ -321,7 +321,7 @@ static void send_facts(struct load *load)
 	outlet_json(&load->loop.out, FRAME_FACTS, &j);
 }
 
-/* One event a kind: operations since the start, of all its workers. */
+/* One event for each kind: the operations of all its workers since the start. */
 static void report(struct load *load)
 {
 	for (int i = 0; i < load->n; i++) {
@@ -344,7 +344,7 @@ static void report(struct load *load)
 	}
 }
 
-/* A worker never ends by itself: one that did means less load than was asked for, and that is an error, not a detail. */
+/* A worker never ends by itself. If one did, there is less load than was asked for: an error. */
 static void look_for_lost(struct load *load)
 {
 	int status;
@@ -378,7 +378,7 @@ static const char *supervise(struct load *load)
 		if (now < next_ns)
 			continue;
 		if (outlet_pending(&load->loop.out) < OUTLET_ROOM)
-			report(load);	/* sums since the start: one left out for a slow reader loses nothing */
+			report(load);	/* sums since the start: a report left out for a slow reader loses nothing */
 		next_ns += ((now - next_ns) / second_ns + 1) * second_ns;
 	}
 }
@@ -463,8 +463,8 @@ static const struct option_spec load_options[] = {
 	{.name = "size", .type = OPT_INTEGER, .unit = "bytes", .min = PAGE, .max = INT64_C(1) << 40,
 	 .help = "memory of all memory workers together (default: 64 MiB, at most a quarter of what is available)"},
 	{.name = "workers", .type = OPT_INTEGER, .unit = "processes", .min = 1, .max = MAX_WORKERS,
-	 .help = "workers of each kind, dealt out over the CPUs (default: one a CPU)"},
-	{.name = "attached", .type = OPT_FLAG, .help = "end when stdin ends: its other end is the owner's"},
+	 .help = "workers of each kind, spread over the CPUs (default: one per CPU)"},
+	{.name = "attached", .type = OPT_FLAG, .help = "end when stdin ends"},
 	{.name = "output", .letter = 'o', .type = OPT_TEXT, .unit = "FILE", .help = "where the stream goes instead of stdout"},
 	{0},
 };

@@ -1,7 +1,7 @@
 /*
- * rtprobe repeat: runs a command on some CPUs, again and again until its time is over, and counts the rounds. So a program that ends by
- * itself (hackbench, a compiler) is a load that lasts, and one that never would (a server) ends. A round that fails ends it all:
- * less load than was asked for must not pass for the load that was asked for.
+ * rtprobe repeat: runs a command on some CPUs again and again until its time is over, and counts the rounds. So a program that ends by
+ * itself (hackbench, a compiler) becomes a lasting load, and a program that never ends (a server) is ended. A round that fails ends the
+ * command with an error, because then there is less load than was asked for.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,8 @@
 #include "stream/facts.h"
 
 static const int64_t second_ns = 1000000000;
-static const int64_t grace_ns = 500000000;  /* between SIGTERM and SIGKILL; less than a guard waits before it asks the children itself */
-static const int64_t short_ns = 1000000;    /* no round begins earlier than this after the one before: a command that does nothing forks no storm */
+static const int64_t grace_ns = 500000000;  /* between SIGTERM and SIGKILL; shorter than the time after which a guard asks the children */
+static const int64_t short_ns = 1000000;    /* least time between two rounds, so that a command that ends at once makes no storm of forks */
 
 struct repeat {
 	const struct plan *plan;
@@ -77,7 +77,7 @@ static int start_round(struct repeat *r)
 		r->child = 0;
 		return say_fail(EXIT_BOARD, "cannot start '%s': %s", r->plan->rest[0], strerror(errno));
 	}
-	setpgid(r->child, r->child);	/* both do it: whoever is first */
+	setpgid(r->child, r->child);	/* parent and child both do it, because either may run first */
 	return 0;
 }
 
@@ -88,7 +88,7 @@ static void reap(struct repeat *r)
 
 	if (!r->child || waitid(P_PID, (id_t)r->child, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid != r->child)
 		return;
-	kill(-r->child, SIGKILL);	/* what the round left behind would pile up; the child's pid is still its own */
+	kill(-r->child, SIGKILL);	/* kill what the round left behind, while its process group still has this number */
 	if (waitpid(r->child, &status, 0) != r->child)
 		return;
 	r->child = 0;
@@ -108,7 +108,7 @@ static void ask(struct repeat *r)
 
 	r->asked = true;
 	if (r->child) {
-		kill(r->child, SIGTERM);	/* programs with workers end them in order */
+		kill(r->child, SIGTERM);	/* a program with workers ends them itself */
 		kill(-r->child, SIGCONT);
 	}
 	while (r->child && mono_ns() < until_ns) {
@@ -168,7 +168,7 @@ static void send_end(struct repeat *r, const char *reason, int exit_code)
 	outlet_json(&r->loop.out, FRAME_END, &j);
 }
 
-/* Until its time is over, it is asked to end, or a round failed. */
+/* Until the time is over, the command is asked to end, or a round failed. */
 static const char *supervise(struct repeat *r)
 {
 	int64_t next_ns = mono_ns() + second_ns;
@@ -237,7 +237,7 @@ static const struct option_spec repeat_options[] = {
 	{.name = "duration", .letter = 'D', .type = OPT_DURATION, .unit = "ns", .min = 10000000, .max = INT64_C(31622400000000000),
 	 .standard = "60s", .help = "end CMD after this time"},
 	{.name = "once", .type = OPT_FLAG, .help = "one round only: end with CMD, and with its exit code"},
-	{.name = "attached", .type = OPT_FLAG, .help = "end when stdin ends: its other end is the owner's"},
+	{.name = "attached", .type = OPT_FLAG, .help = "end when stdin ends"},
 	{.name = "output", .letter = 'o', .type = OPT_TEXT, .unit = "FILE", .help = "where the stream goes instead of stdout"},
 	{0},
 };

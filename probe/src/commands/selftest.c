@@ -1,6 +1,6 @@
 /*
- * rtprobe selftest: can this board measure, and what can it not? KTAP, one line a question. What a measurement needs is "ok" or "not ok";
- * what only makes it better or is a matter of taste is "ok # SKIP reason" where it is missing. Nothing here is left changed.
+ * rtprobe selftest: can this board measure, and what is missing? KTAP, one line for each check. What a measurement needs is "ok" or "not
+ * ok". What only makes it better is "ok # SKIP reason" where it is missing. Nothing on the board is changed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -126,7 +126,7 @@ static void check_affinity(struct check *c)
 	found(c, OK, "pinned to each of the CPUs %s", format_cpus(&allowed, list, sizeof list));
 }
 
-/* The account of STREAM.md over a short run: every due activation ran or was missed, none twice. */
+/* A short run must add up as wire/STREAM.md says: every due activation ran or was missed, none twice. */
 static void check_wakeups(struct check *c)
 {
 	const int64_t interval = 997000;
@@ -151,7 +151,7 @@ static void check_wakeups(struct check *c)
 		k += 1 + skipped;
 	}
 	due = (mono_ns() - first) / interval + 1;
-	/* Activations that fell due between the last wake-up and this look are not in the account. */
+	/* Activations due after the last wake-up are not counted. */
 	if (early)
 		found(c, NOT_OK, "%lld of %lld wake-ups came before they were due", (long long)early, (long long)n);
 	else if (n + missed != k || k > due)

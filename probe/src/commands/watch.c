@@ -1,7 +1,7 @@
 /*
- * rtprobe watch: the contents of files as frames stamped with CLOCK_MONOTONIC, read again and again through descriptors kept open
- * (monitors), or once (inventory), and of the sources in ../sources. It runs beside a measurement: default policy, one sleep a round,
- * unchanged content is not sent, what is dear can be read less often, and what all that cost is said at the end.
+ * rtprobe watch: sends the contents of files and sources (../sources) as frames with the time of CLOCK_MONOTONIC, again and again
+ * (monitors) or once (inventory). It runs beside a measurement, so it costs little: default policy, one sleep a round, files stay open,
+ * unchanged content is not sent, and each target may have a longer period. END tells its CPU time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +48,7 @@ struct watch {
 	bool keep_open;
 };
 
-/* FNV-1a: with the length, enough to tell that a file changed; nobody forges /proc/stat. */
+/* FNV-1a: with the length it is enough to see a change; nobody forges /proc/stat. */
 static uint64_t hash_of(const unsigned char *at, size_t length)
 {
 	uint64_t hash = UINT64_C(14695981039346656037);
@@ -78,7 +78,7 @@ static ssize_t read_content(const struct watch *w, int fd)
 	return (ssize_t)n;
 }
 
-/* A file that was deleted or replaced reads on happily through the old descriptor: look at the name again. */
+/* An old descriptor still reads a file that was deleted or replaced, so open the name again. */
 static bool deleted(int fd)
 {
 	struct stat st;
@@ -145,7 +145,7 @@ static ssize_t read_source(struct watch *w, size_t i, bool *more)
 	return file->state ? target->kind->read(file->state, (char *)w->block + FILE_HEAD, w->max_bytes + 1, more) : -1;
 }
 
-/* Sends what a reading gave: `n` bytes in the block, or -1 and `error`. */
+/* Sends the result of a reading: `n` bytes in the block, or -1 and `error`. */
 static void send_reading(struct watch *w, size_t i, int64_t at_ns, ssize_t n, int error)
 {
 	struct watched *file = &w->files[i];
@@ -154,7 +154,7 @@ static void send_reading(struct watch *w, size_t i, int64_t at_ns, ssize_t n, in
 	bool cut, same;
 
 	if (n < 0) {
-		/* A gap in the kernel's log is news each time; any other error is a state. */
+		/* Each gap in the kernel's log is an event; any other error is a state. */
 		if (error != file->error || error == EPIPE)
 			send_file(w, i, at_ns, error, 0, 0);
 		file->error = error;
@@ -171,7 +171,7 @@ static void send_reading(struct watch *w, size_t i, int64_t at_ns, ssize_t n, in
 	file->hash = hash;
 }
 
-/* A reader that is behind is waited for, not flooded; nothing is skipped for it. False: told to end, or nobody reads. */
+/* Waits for a slow reader; nothing is skipped. False: asked to end, or nobody reads. */
 static bool room_for_more(struct watch *w)
 {
 	if (outlet_pending(&w->loop.out) > OUTLET_ROOM && loop_drain(&w->loop, INT64_MAX, true, OUTLET_ROOM) > OUTLET_ROOM)
@@ -179,7 +179,7 @@ static bool room_for_more(struct watch *w)
 	return !w->loop.out.error;
 }
 
-/* One reading of one target. False: told to end, or nobody reads. */
+/* One reading of one target. False: asked to end, or nobody reads. */
 static bool read_one(struct watch *w, size_t i)
 {
 	bool more = false;
@@ -198,7 +198,7 @@ static bool read_one(struct watch *w, size_t i)
 	return true;
 }
 
-/* All whose turn it is in the round that was due at `due_ns`. */
+/* Reads all targets that are due in the round of `due_ns`. */
 static void read_all(struct watch *w, int64_t due_ns)
 {
 	for (size_t i = 0; i < w->paths.n; i++) {
@@ -273,7 +273,7 @@ static bool has_source(const struct watch *w)
 	return false;
 }
 
-/* Descriptors are kept only if there are enough for all; thousands of files of an inventory are read one by one. */
+/* Files stay open only if there are descriptors for all. An inventory reads thousands of files one by one. */
 static bool enough_descriptors(const struct watch *w)
 {
 	size_t spare = has_source(w) ? SPARE_FDS_OF_SOURCES : SPARE_FDS;
@@ -305,7 +305,7 @@ static int prepare(struct watch *w)
 	return send_facts(w);
 }
 
-/* Takes the results of what was only begun at a reading. The time at which to look again at the latest, INT64_MAX: nothing is left. */
+/* Takes the results of sources that a reading only started. Returns when to look again at the latest; INT64_MAX: nothing is left. */
 static int64_t collect_results(struct watch *w)
 {
 	int64_t next_ns = INT64_MAX;
@@ -333,7 +333,7 @@ static bool over(const struct watch *w)
 	return w->loop.out.error || loop_asked_to_end(&w->loop);
 }
 
-/* Until `due_ns`, or (with INT64_MAX) until nothing is left to be collected. */
+/* Until `due_ns`, or (with INT64_MAX) until nothing is left to collect. */
 static void wait_and_collect(struct watch *w, int64_t due_ns)
 {
 	while (!over(w)) {
@@ -346,7 +346,7 @@ static void wait_and_collect(struct watch *w, int64_t due_ns)
 	}
 }
 
-/* Rounds at start + k * every; a round that comes too late for its place is counted, not repeated in a burst. */
+/* Rounds at start + k * every. A round that is too late is counted as late and left out. */
 static const char *watch_rounds(struct watch *w)
 {
 	int64_t due_ns = mono_ns();
@@ -382,7 +382,7 @@ static void close_sources(struct watch *w)
 	}
 }
 
-/* Of this process and the programs it ran. */
+/* CPU time of this process and of the programs it ran. */
 static int64_t cpu_ns(void)
 {
 	struct rusage children;
@@ -418,7 +418,7 @@ static void release(struct watch *w)
 	targets_free(&w->paths);
 }
 
-/* Away from the measured CPUs; what a source starts inherits it. */
+/* Moves to the CPUs of --cpus; programs that a source starts inherit it. */
 static int take_place(const struct cpus *cpus)
 {
 	int error = cpus ? rt_pin(0, cpus) : 0;
@@ -457,9 +457,9 @@ static const struct option_spec watch_options[] = {
 	 .help = "time between two readings of all files"},
 	{.name = "count", .type = OPT_INTEGER, .unit = "readings", .min = 1, .max = INT32_MAX, .help = "end after this many readings"},
 	{.name = "max-bytes", .type = OPT_INTEGER, .unit = "bytes", .min = 1, .max = MAX_CONTENT, .standard = "65536",
-	 .help = "content beyond this is cut, and flagged"},
+	 .help = "longer content is cut and marked as cut"},
 	{.name = "cpus", .type = OPT_CPUS, .help = "run on these CPUs, away from the measured ones"},
-	{.name = "attached", .type = OPT_FLAG, .help = "end when stdin ends: its other end is the owner's"},
+	{.name = "attached", .type = OPT_FLAG, .help = "end when stdin ends"},
 	{.name = "output", .letter = 'o', .type = OPT_TEXT, .unit = "FILE", .help = "where the stream goes instead of stdout"},
 	{0},
 };

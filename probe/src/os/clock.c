@@ -56,7 +56,7 @@ struct clock_facts clock_measure(void)
 
 	if (!clock_getres(CLOCK_MONOTONIC, &resolution))
 		facts.getres_ns = (int64_t)resolution.tv_sec * 1000000000 + resolution.tv_nsec;
-	/* The smallest step seen: 1 ns on a TSC, 52 ns on a 19.2 MHz counter. A 4 ms clock needs a wait, so reads are bounded, too. */
+	/* Find the smallest step: 1 ns on a TSC, 52 ns on a 19.2 MHz counter. On a 4 ms clock each step takes long, so bound the reads. */
 	for (int i = 0; i < READS; i++) {
 		int64_t now = mono_ns();
 
@@ -65,10 +65,10 @@ struct clock_facts clock_measure(void)
 		if (now > last && (!facts.step_ns || now - last < facts.step_ns))
 			facts.step_ns = now - last;
 		if (now - last > 100000 && i > 8)
-			break; /* so coarse a clock has told all it will */
+			break; /* a coarse clock: more steps tell nothing new */
 		last = now;
 	}
-	/* Reads that fall into one tick differ by a multiple of the tick, not by the cost: look at the differences of many. */
+	/* Two reads differ by a multiple of the tick, not by the cost of a read. So time many reads and divide. */
 	for (int b = 0; b < BATCHES; b++) {
 		int64_t start = mono_ns(), end = start;
 

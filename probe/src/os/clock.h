@@ -7,8 +7,8 @@
 
 int64_t mono_ns(void);
 int64_t wall_ns(void);
-/* A clock minus CLOCK_MONOTONIC, from the try in which the two were read closest together: a reader may be preempted between them.
- * 0 where the kernel does not have the clock. */
+/* A clock minus CLOCK_MONOTONIC. It reads both several times and takes the pair that was closest together, because preemption may come
+ * between two reads. 0 where the kernel does not have the clock. */
 int64_t clock_offset_ns(clockid_t id);
 
 struct clock_facts {

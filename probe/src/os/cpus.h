@@ -1,4 +1,4 @@
-/* Sets of CPUs: which there are, which this thread may use, and the lists people write for them. */
+/* Sets of CPUs, and the lists that people write for them. */
 #ifndef RTPROBE_CPUS_H
 #define RTPROBE_CPUS_H
 

@@ -35,7 +35,7 @@ bool is_pattern(const char *text)
 
 static void walk(struct names *found, const char *done, const char *rest);
 
-/* `done` + `name` + what follows in `rest`, one path component further. */
+/* Appends `name` to `done` and goes on with the next path component in `rest`. */
 static void step(struct names *found, const char *done, const char *name, const char *rest)
 {
 	size_t size = strlen(done) + strlen(name) + strspn(rest, "/") + 1;

@@ -19,7 +19,7 @@ static int fail(struct plan *plan, const char *format, ...)
 	return -1;
 }
 
-/* Edits (insert, delete, replace) between two short names, for a suggestion. */
+/* The edit distance of two short names (insert, delete, replace), for a suggestion. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t row[64], la = strlen(a), lb = strlen(b);
@@ -99,7 +99,7 @@ static int set_value(struct plan *plan, const struct option_spec *o, struct opti
 	for (int i = 0; o->words && o->words[i]; i++)
 		if (!strcmp(text, o->words[i])) {
 			v->number = o->type == OPT_CHOICE ? i : -1 - i;
-			free(v->cpus); /* an earlier list is overruled */
+			free(v->cpus); /* the word replaces an earlier list */
 			v->cpus = NULL;
 			return 0;
 		}

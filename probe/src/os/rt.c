@@ -127,7 +127,7 @@ int64_t rt_cpu_ns(pid_t tid)
 
 /* --- clock and sleep --- */
 
-/* A moment long past: no time goes by. */
+/* It sleeps until a moment in the past, so it returns at once. */
 static int sleep_works(void)
 {
 	int error = rt_sleep_until(0);
@@ -136,8 +136,8 @@ static int sleep_works(void)
 }
 
 #if defined(SYS_clock_nanosleep_time64)
-/* 32 bit: kernels before 5.1 have only the call with a 32-bit second (good until 2038 of uptime, which is for ever here). musl
- * renames that call, so that nobody takes it for the one with its own struct timespec. */
+/* On 32 bit, kernels before 5.1 have only the call with 32-bit seconds. CLOCK_MONOTONIC counts from boot, so that is enough. musl gives
+ * this call another name, because its own struct timespec has 64-bit seconds. */
 #if defined(SYS_clock_nanosleep)
 #define SLEEP_OLD SYS_clock_nanosleep
 #else

@@ -1,4 +1,4 @@
-/* Real-time threads: asking the kernel, and looking at what it gave. System calls are raw where musl answers ENOSYS. */
+/* Real-time threads: what to ask of the kernel, and what it gave. Raw system calls where musl answers ENOSYS. */
 #ifndef RTPROBE_RT_H
 #define RTPROBE_RT_H
 
@@ -31,8 +31,8 @@ struct task_counts rt_counts(pid_t tid);
 int64_t rt_cpu_ns(pid_t tid);                               /* of a thread of this process; -1: not known */
 const char *rt_policy_name(int policy);
 
-/* Sleeps on CLOCK_MONOTONIC; 0, or errno (EINTR: a signal came). rt_choose_sleep first, once, before any thread: 0, or the
- * errno with which every sleep would fail, and a lane would spin and call that measuring. */
+/* Sleeps on CLOCK_MONOTONIC; 0, or errno (EINTR: a signal came). Call rt_choose_sleep once before the first thread starts: it returns 0,
+ * or the errno of every sleep on this kernel. Without that check a lane would spin instead of sleeping. */
 int rt_choose_sleep(void);
 int rt_sleep_until(int64_t ns);
 

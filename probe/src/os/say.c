@@ -13,7 +13,7 @@ static void write_line(const char *text)
 	if (length > (int)sizeof line - 2)
 		length = (int)sizeof line - 2;
 	line[length++] = '\n';
-	/* Nothing can be done about a stderr that cannot be written. */
+	/* Ignored: there is no other place for a message. */
 	if (write(STDERR_FILENO, line, (size_t)length) < 0)
 		return;
 }

@@ -1,4 +1,4 @@
-/* Words on stderr, in one place: what happened, why, what to do about it. And the exit codes of DESIGN.md. */
+/* Messages on stderr: what happened, why, and what to do. And the exit codes of all commands. */
 #ifndef RTPROBE_SAY_H
 #define RTPROBE_SAY_H
 

@@ -32,7 +32,7 @@ static bool is_digit(char c)
 
 static int parse_unit(const char **at, int64_t *factor)
 {
-	/* Longer names first: "m" would take the start of "ms" and "min". */
+	/* Longer names come first, because "m" is also the start of "ms" and "min". */
 	static const struct {
 		const char *name;
 		int64_t ns;
@@ -69,7 +69,7 @@ static int parse_part(const char **at, int64_t *ns, const char **why)
 	}
 	if (**at == '.') {
 		for ((*at)++; is_digit(**at); (*at)++, any = true) {
-			if (scale >= UINT64_C(100000000000000)) { /* beyond a day's nanoseconds only zeros are exact */
+			if (scale >= UINT64_C(100000000000000)) { /* no unit has so many digits: only zeros are exact here */
 				if (**at != '0')
 					return *why = "is finer than a nanosecond", -1;
 				continue;
@@ -86,7 +86,7 @@ static int parse_part(const char **at, int64_t *ns, const char **why)
 		return *why = "is not a duration", -1;
 	if (whole > (uint64_t)(most / factor))
 		return *why = "is too long", -1;
-	/* factor / scale * fraction must be whole; scale is a power of ten, so cancelling 2s and 5s decides it. */
+	/* factor / scale * fraction must be whole. scale is a power of ten, so cancel its factors 2 and 5. */
 	uint64_t unit = (uint64_t)factor;
 
 	for (uint64_t prime = 2; prime <= 5; prime += 3)

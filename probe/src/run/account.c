@@ -36,7 +36,7 @@ void account_break(struct lane *lane, uint64_t k, int64_t latency_ns, int64_t no
 	int length;
 
 	if (atomic_load_explicit(&run->stop_claim, memory_order_relaxed) || atomic_exchange(&run->break_claim, 1))
-		return; /* one hit ends the run, and the mark in the trace is its own */
+		return; /* the first hit ends the run; only it marks the trace */
 	if (run->marker_fd >= 0) {
 		length = snprintf(mark, sizeof mark, "rtprobe: cpu %d late %lld ns\n", lane->cpu, (long long)latency_ns);
 		if (write(run->marker_fd, mark, (size_t)length) < 0 || write(run->tracing_fd, "0", 1) < 0)
@@ -47,5 +47,5 @@ void account_break(struct lane *lane, uint64_t k, int64_t latency_ns, int64_t no
 	run->break_k = k;
 	run->break_latency_ns = latency_ns;
 	run->break_at_ns = now_ns;
-	run->break_lane = lane->index; /* read only when this lane has ended */
+	run->break_lane = lane->index; /* others read these only after this lane has ended */
 }

@@ -6,7 +6,7 @@
 
 static uint32_t *open_dense(void)
 {
-	/* Zero pages come as they are touched: a lane that stays within 100 us costs 400 kB. */
+	/* The kernel adds pages when they are touched: a lane that stays below 100 us costs 400 kB. */
 	void *table = mmap(NULL, HIST_DENSE * sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return table == MAP_FAILED ? NULL : table;
@@ -50,7 +50,7 @@ void hist_add_carry(struct hist *h, uint32_t value, uint32_t times)
 		struct hist_carry *bigger = realloc(h->carry, room * sizeof *bigger);
 
 		if (!bigger)
-			abort(); /* 2^32 samples at one nanosecond, and not 128 bytes left: no honest count is possible */
+			abort(); /* 2^32 samples in one bin and no memory for 128 bytes: the count would be wrong */
 		h->carry = bigger;
 		h->carry_room = room;
 	}
@@ -93,7 +93,7 @@ static bool grow_sparse(struct hist *h)
 	return true;
 }
 
-/* Rounds down to `digits` decimal digits; the width of such a bin comes back. */
+/* Rounds down to `digits` decimal digits and returns the width of the bin. */
 static uint32_t coarse_width(int64_t ns, int digits)
 {
 	uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns, limit = 1;
@@ -123,7 +123,7 @@ void hist_add_elsewhere(struct hist *h, int64_t ns, uint64_t count)
 	if (!bin->width_ns && h->sparse_used * 4 >= h->sparse_room * 3 && grow_sparse(h))
 		bin = find_bin(h->sparse, h->sparse_room, ns, 1);
 	for (int digits = 3; !bin->width_ns; digits--) {
-		/* A new value: exact while there is room, else coarser, and coarser still if memory has run out. */
+		/* A new value: exact while there is room, else coarser; still coarser without memory. */
 		size_t limit = digits == 3 && h->sparse_used < HIST_SPARSE_EXACT ? h->sparse_room * 3 / 4 : h->sparse_room - 1;
 		bool exact = digits == 3 && h->sparse_used < HIST_SPARSE_EXACT && h->sparse_used < limit;
 		uint32_t width = exact ? 1 : coarse_width(ns, digits > 0 ? digits : 1);
@@ -245,7 +245,7 @@ void hist_each(struct hist *h, hist_visit *visit, void *to)
 		if (h->block[b] == h->block_sent[b])
 			continue;
 		for (uint32_t value = b * HIST_BLOCK; value < (b + 1) * HIST_BLOCK; value++) {
-			/* With deltas the difference of the low halves is right over a carry, too. */
+			/* The difference of the low halves is also right after a carry. */
 			uint64_t count = h->dense_sent ? (uint32_t)(h->dense[value] - h->dense_sent[value]) : dense_count(h, value);
 
 			if (count)
@@ -257,5 +257,5 @@ void hist_each(struct hist *h, hist_visit *visit, void *to)
 			h->block_sent[b] = h->block[b];
 	}
 	visit_sparse(h, false, visit, to);
-	h->sorted_good = false; /* `sent` has moved on */
+	h->sorted_good = false; /* `sent` has changed */
 }

@@ -15,7 +15,7 @@ enum { HIST_DENSE = 1 << 20, HIST_BLOCK = 1024, HIST_BLOCKS = HIST_DENSE / HIST_
 
 struct hist_bin {
 	int64_t lower_ns;
-	uint32_t width_ns; /* 0: an empty place of the hash */
+	uint32_t width_ns; /* 0: an empty slot of the hash */
 	uint64_t count, sent;
 };
 
@@ -48,7 +48,7 @@ void hist_add_many(struct hist *h, int64_t ns, uint64_t count);
 
 static inline void hist_add(struct hist *h, int64_t ns)
 {
-	if ((uint64_t)ns >= HIST_DENSE) { /* negative ones as well */
+	if ((uint64_t)ns >= HIST_DENSE) { /* negative values too */
 		hist_add_elsewhere(h, ns, 1);
 		return;
 	}

@@ -28,7 +28,7 @@ bool run_stop(struct run *run, enum stop_reason reason, int64_t at_ns)
 	run->stop_reason = reason;
 	atomic_store_explicit(&run->stop, 1, memory_order_release);
 	if (write(run->wake_fd, &one, sizeof one) < 0)
-		return true; /* the supervisor looks once a second anyway */
+		return true; /* the supervisor also looks once a second */
 	return true;
 }
 
@@ -37,7 +37,7 @@ struct lane_stats lane_look(const struct lane *lane)
 	struct lane_stats copy;
 	uint32_t before;
 
-	do { /* torn only if the lane published twice meanwhile */
+	do { /* read again if the lane published twice meanwhile */
 		before = atomic_load_explicit(&lane->published, memory_order_acquire);
 		copy = lane->stats[before & 1];
 		atomic_thread_fence(memory_order_acquire);
@@ -59,7 +59,7 @@ int64_t lane_closed_ns(const struct lane *lane, const struct lane_stats *stats)
 {
 	const struct run *run = lane->run;
 
-	if (run->count && stats->count >= run->count) /* it ended with its last sample, whose missed count was cut to 0 */
+	if (run->count && stats->count >= run->count) /* it ended with its last sample, so that one missed nothing */
 		return lane->first_due_ns + (int64_t)(stats->next_k - 1) * run->interval_ns;
 	return atomic_load_explicit(&run->stop, memory_order_acquire) ? run->close_ns : run->planned_end_ns;
 }
@@ -70,7 +70,7 @@ static void wait_for(_Atomic int *word, int value)
 		syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
 }
 
-/* Touches the stack that the loop will use, so that it need not fault then. */
+/* Touches the stack that the loop will use, so that the loop has no page faults. */
 static int touch_stack(bool lock)
 {
 	volatile char stack[STACK_TOUCHED];
@@ -85,7 +85,7 @@ static int take_policy(struct lane *lane)
 	struct run *run = lane->run;
 	struct rlimit limit;
 
-	/* A limit may be given as the hard one only. It is the process's, so each lane sets the same. */
+	/* The soft limit may be below the hard one. It belongs to the process, and each lane sets the same value. */
 	if (!getrlimit(RLIMIT_RTPRIO, &limit) && limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_RTPRIO, &limit);
@@ -97,7 +97,7 @@ static int take_policy(struct lane *lane)
 		return 0;
 	if (!run->fallback)
 		return -1;
-	/* The best that is to be had: the priority the limit allows, else none. */
+	/* Take the priority that the limit allows, else none. */
 	if (!getrlimit(RLIMIT_RTPRIO, &limit) && limit.rlim_cur > 0 && limit.rlim_cur < (rlim_t)run->priority &&
 	    !rt_set_policy(0, run->policy, (int)limit.rlim_cur)) {
 		lane->got_priority = (int)limit.rlim_cur;
@@ -108,7 +108,7 @@ static int take_policy(struct lane *lane)
 	return 0;
 }
 
-/* The last lane to come sets the grid: it is real-time, so no load can come between the choice and the first sleep. */
+/* The last lane that arrives sets the grid. It is real-time, so no load delays it between this choice and the first sleep. */
 static void rendezvous(struct run *run)
 {
 	if (atomic_fetch_add(&run->arrived, 1) + 1 < run->n_lanes) {
@@ -154,7 +154,7 @@ static void run_lane(struct lane *lane)
 	if (!atomic_compare_exchange_strong(&lane->state, &running, LANE_ENDED))
 		atomic_store(&lane->state, LANE_LEFT);
 	if (write(lane->run->wake_fd, &one, sizeof one) < 0)
-		return; /* the supervisor looks by itself, too */
+		return; /* the supervisor also looks by itself */
 }
 
 static void *lane_thread(void *argument)
@@ -180,7 +180,7 @@ static void *lane_thread(void *argument)
 	wait_for(&lane->run->start, 0);
 	if (atomic_load_explicit(&lane->run->start, memory_order_acquire) == 1)
 		run_lane(lane);
-	/* Stays to be looked at: the supervisor ends the process. */
+	/* The supervisor still reads the counters of this thread, and then ends the process. */
 	for (;;)
 		syscall(SYS_ppoll, NULL, 0, NULL, NULL, 8);
 	return NULL;

@@ -11,11 +11,11 @@
 #include "os/rt.h"
 #include "run/ring.h"
 
-/* A starved lane is CLOSED by the supervisor, and has LEFT when it came to see that. */
+/* The supervisor sets CLOSED on a starved lane. The lane sets LEFT when it sees that. */
 enum lane_state { LANE_STARTING, LANE_READY, LANE_RUNNING, LANE_ENDED, LANE_CLOSED, LANE_LEFT, LANE_REFUSED };
 
-/* What a lane knows of itself. Kept twice: the lane fills one copy while the other is read, so that even a lane that never runs
- * again leaves a whole one behind. */
+/* The lane's own counts. There are two copies: the lane writes one while others read the other, so that a lane that never runs again
+ * still leaves a complete one. */
 struct lane_stats {
 	uint64_t next_k; /* the activation it waits for */
 	uint64_t count;  /* activations that ran, dropped ones included */
@@ -34,17 +34,17 @@ struct lane {
 	uint64_t limit; /* activations planned by the clock; UINT64_MAX: by count */
 	_Atomic int state;
 	struct task_counts counts_at_start;
-	int refused;       /* errno of the policy asked for */
-	int pin_refused;   /* errno of the pinning */
-	int lock_refused;  /* errno of locking the stack, where not everything is locked */
+	int refused;       /* errno of setting the policy */
+	int pin_refused;   /* errno of pinning */
+	int lock_refused;  /* errno of locking the stack (lock_stacks) */
 	int got_policy, got_priority;
 
 	struct ring ring;
 
-	_Alignas(64) _Atomic uint32_t published; /* stats[published & 1] is whole */
+	_Alignas(64) _Atomic uint32_t published; /* stats[published & 1] is complete */
 	struct lane_stats stats[2];
 
-	/* The one sample whose missed count was cut by the end of the run: written before its ring slot. */
+	/* The last sample, if the end of the run cut its missed count. Written before its ring slot. */
 	_Atomic int clipped;
 	uint64_t clip_k, clip_missed;
 	int64_t clip_latency_ns;
@@ -67,10 +67,10 @@ struct run {
 	struct lane *lanes;
 
 	int64_t origin_ns, planned_end_ns; /* last ns of the run; 0: by count */
-	_Atomic int start;                 /* 1: go; -1: go home */
-	_Atomic int arrived, started;      /* lanes that saw it; 1: the last of them has set origin_ns */
+	_Atomic int start;                 /* 1: measure */
+	_Atomic int arrived, started;      /* lanes that saw `start`; 1: the last of them has set origin_ns */
 
-	/* close_ns and stop_reason are good once `stop` is 1 */
+	/* close_ns and stop_reason are set before `stop` is 1 */
 	_Atomic int stop_claim, stop;
 	_Atomic int break_claim; /* 1 once a lane has hit --break-above */
 	int64_t close_ns;
@@ -86,11 +86,11 @@ struct run {
 
 /* Starts the thread; it pins itself, becomes real-time and then waits for run->start. 0 or errno. */
 int lane_start(struct lane *lane);
-/* After run->start has changed: the lanes look at it. */
+/* Wakes the lanes after run->start has changed. */
 void lanes_wake(struct run *run);
-/* The first to ask decides when and why; the lanes serve what was due by `at_ns`. False: somebody asked before. */
+/* The first call decides when and why the run stops; activations due by at_ns still count. False: it was stopped before. */
 bool run_stop(struct run *run, enum stop_reason reason, int64_t at_ns);
-/* A whole copy of the lane's own counts. */
+/* A complete copy of the lane's own counts. */
 struct lane_stats lane_look(const struct lane *lane);
 /* When the lane was closed, as the clock of the run has it. */
 int64_t lane_closed_ns(const struct lane *lane, const struct lane_stats *stats);

@@ -35,8 +35,8 @@ static int watch_signals(struct loop *l)
 	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
 		sigaddset(&set, SIGHUP);	/* under nohup it stays ignored */
 	take_signal(SIGTERM, NULL, SIG_DFL);
-	take_signal(SIGCHLD, NULL, SIG_DFL);	/* inherited SIG_IGN would reap behind our back */
-	take_signal(SIGINT, &l->old_int, SIG_DFL); /* a shell's & ignores it, and then nobody could stop us with it */
+	take_signal(SIGCHLD, NULL, SIG_DFL);	/* an inherited SIG_IGN would make the kernel reap our children */
+	take_signal(SIGINT, &l->old_int, SIG_DFL); /* a shell starts background jobs with it ignored */
 	take_signal(SIGPIPE, &l->old_pipe, SIG_IGN);
 	take_signal(SIGTTIN, &l->old_ttin, SIG_IGN);
 	if (sigprocmask(SIG_SETMASK, &set, &l->old_mask))
@@ -66,7 +66,7 @@ int loop_open(struct loop *l, const char *path, bool stream, bool attached)
 		return say_fail(EXIT_USAGE, "stdout is closed; redirect it, or use -o FILE");
 	if (fcntl(STDIN_FILENO, F_GETFD) < 0)
 		l->owner_gone = attached;
-	do {	/* nothing we open may become stdin, stdout or stderr */
+	do {	/* fill closed standard descriptors, so that no file of ours becomes one */
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	} while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
@@ -101,7 +101,7 @@ static void read_owner(struct loop *l, short revents)
 	if (n == 0)
 		l->owner_gone = true;
 	else if (n < 0 && errno == EIO && !(revents & POLLHUP))
-		l->owner_events = 0;	/* a terminal we are in the background of: only its hang-up tells */
+		l->owner_events = 0;	/* we are in the background of a terminal: wait for its hang-up only */
 	else if (n < 0 && errno != EAGAIN && errno != EINTR)
 		l->owner_gone = true;
 }
@@ -165,7 +165,7 @@ int loop_close(struct loop *l, int64_t until_ns, int exit_code)
 {
 	size_t left = loop_drain(l, until_ns, true, 0);
 
-	if (left)	/* told to end, or out of time: a last short chance for the reader */
+	if (left)	/* told to end, or out of time: wait for the reader a little longer */
 		left = loop_drain(l, mono_ns() + told_to_end_ns, false, 0);
 	if (l->out.error)
 		say_fail(EXIT_BOARD, "the stream is not whole: %s", strerror(l->out.error));
@@ -174,7 +174,7 @@ int loop_close(struct loop *l, int64_t until_ns, int exit_code)
 	if ((left || l->out.error) && exit_code == EXIT_DONE)
 		exit_code = EXIT_BOARD;
 	if (l->out.fd >= 0) {
-		outlet_drop(&l->out, 0);	/* what is left must not make emit_close block */
+		outlet_drop(&l->out, 0);	/* so that emit_close cannot block */
 		emit_close(&l->out.emit);
 		if (l->out.fd != STDOUT_FILENO)
 			close(l->out.fd);

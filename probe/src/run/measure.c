@@ -62,7 +62,7 @@ static int start_threads(struct session *s)
 
 	s->writer.run = run;
 	s->writer.cpus = *apart;
-	/* Long batches where the writer takes time from a lane or from a small board; the ring holds 10 s. */
+	/* Longer batches where the writer shares a CPU with a lane, or the board is small. The ring holds 10 s. */
 	s->writer.batch_ns = cpus_count(&s->housekeeping) && cpus_count(&s->allowed) > 2 ? 100000000 : 250000000;
 	rt_pin(0, apart);
 	if (writer_start(&s->writer))
@@ -85,7 +85,7 @@ static int start_threads(struct session *s)
 				 run->priority, strerror(lane->refused), rt_policy_name(lane->got_policy), lane->got_priority);
 		if (lane->lock_refused && s->mlock_wanted)
 			snprintf(s->mlock_error, sizeof s->mlock_error, "the stacks of the lanes: %s", strerror(lane->lock_refused));
-		lane->counts_at_start = rt_counts(lane->tid); /* migrations; the lane itself notes the rest */
+		lane->counts_at_start = rt_counts(lane->tid); /* for its migrations; the lane itself notes the rest */
 	}
 	return EXIT_DONE;
 }
@@ -100,7 +100,7 @@ static int start_and_supervise(struct session *s)
 		return code;
 	if (*s->fallback)
 		say_note("%s", s->fallback);
-	/* As the writer, so that a storm of ordinary processes (forks in a session of their own) cannot hold up the end of the run. */
+	/* The same priority as the writer, so that many ordinary processes cannot delay the end of the run. */
 	if (s->writer.obtained.policy == SCHED_FIFO)
 		rt_set_policy(0, SCHED_FIFO, s->writer.obtained.priority);
 	s->main_obtained = rt_look(0);

@@ -10,10 +10,10 @@
 struct method {
 	const char *name;    /* as the user types it: rtprobe NAME */
 	const char *summary; /* one line, no full stop */
-	const char *measure; /* what its latency is the latency of: "wake-up" ... (wire/STREAM.md). `prepare` may set run->measure to a finer one */
+	const char *measure; /* what the latency is: "wake-up" ... (wire/STREAM.md, "Measures"). `prepare` may set run->measure to a finer one */
 	const struct option_spec *settings; /* its own, beside the shared ones; ends with .name = NULL; NULL: none */
-	/* Once, before any lane starts: run->lanes have their CPUs, and signals are blocked. 0, or an exit code (os/say.h) after having
-	 * said why. NULL: there is nothing to prepare. */
+	/* Once, before any lane starts: run->lanes have their CPUs, and signals are blocked. 0, or an exit code (os/say.h) after an
+	 * error message. NULL: there is nothing to prepare. */
 	int (*prepare)(const struct plan *plan, struct run *run);
 	/* In the thread of each lane, which has its CPU and its policy: the measuring loop (run/account.h). */
 	void (*measure_lane)(struct lane *lane);

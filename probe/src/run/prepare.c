@@ -22,7 +22,7 @@ static const int64_t ring_holds_ns = INT64_C(10000000000);
 
 static void on_wake(int number)
 {
-	(void)number; /* its only use is to end a sleep */
+	(void)number; /* the signal only ends a sleep */
 }
 
 int prepare_signals(struct session *s)
@@ -38,7 +38,7 @@ int prepare_signals(struct session *s)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL); /* threads inherit it; lanes open SIGUSR1 for themselves */
+	sigprocmask(SIG_BLOCK, &set, NULL); /* threads inherit the mask; each lane unblocks SIGUSR1 */
 	sigdelset(&set, SIGUSR1);
 	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
 	s->run.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -51,7 +51,7 @@ int prepare_signals(struct session *s)
 	return EXIT_DONE;
 }
 
-/* A real-time thread that spins, by a bug of ours or of the kernel, must not block the board. */
+/* The kernel ends us if a real-time thread spins, so that a bug cannot block the board. */
 void limit_spinning(const struct run *run)
 {
 	struct rlimit limit = { 2000000, 3000000 }; /* us of CPU time without a sleep */
@@ -85,8 +85,8 @@ static bool may_lock(uint64_t bytes)
 	return !getrlimit(RLIMIT_MEMLOCK, &limit) && (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > bytes);
 }
 
-/* Everything now, and everything to come as it is touched: the big tables of the writer stay as small as they are. Where the limit
- * forbids that, what a lane touches: code, ring (lock_rings) and stack. */
+/* Locks all memory of now, and later memory when it is touched (MCL_ONFAULT), so that the large tables of the writer stay small. Where
+ * the limit forbids that, it locks what a lane touches: code, rings (lock_rings) and stacks. */
 static void lock_memory(struct session *s)
 {
 #ifndef MCL_ONFAULT

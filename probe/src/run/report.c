@@ -175,7 +175,7 @@ static void lane_end(struct json *j, const struct session *s, int i)
 	json_int(j, "closed_ns", closed);
 	json_uint(j, "n", sink->n);
 	json_uint(j, "missed", stats->missed);
-	/* What the lane counted and the stream does not hold: refused by a full ring, or on its way when the lane was abandoned. */
+	/* Counted by the lane, but not in the stream: the ring was full, or the lane was abandoned. */
 	json_uint(j, "dropped", stats->count - sink->n);
 	json_uint(j, "truncated", due > stats->next_k ? due - stats->next_k : 0);
 	json_uint(j, "exceedances", stats->exceedances);

@@ -23,7 +23,7 @@ int ring_open(struct ring *r, uint64_t samples)
 		r->slots = NULL;
 		return -1;
 	}
-	memset(r->slots, 0, ring_bytes(r)); /* MAP_POPULATE may give up quietly; writing does not */
+	memset(r->slots, 0, ring_bytes(r)); /* MAP_POPULATE may fail without an error; writing cannot */
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-/* One lane's samples on their way to the writer: one producer, one consumer, no lock, no wait. Full means refused, and counted. */
+/* Samples from one lane to the writer: one producer, one consumer, no lock, no wait. A full ring refuses a sample, and the lane counts it. */
 #ifndef RTPROBE_RING_H
 #define RTPROBE_RING_H
 
@@ -17,7 +17,7 @@ struct ring {
 	struct ring_slot *slots;
 	uint32_t mask;
 	_Alignas(64) _Atomic uint32_t head; /* written by the producer */
-	uint32_t seen_tail;                 /* the producer's last look at tail: it need not look again while there is room */
+	uint32_t seen_tail;                 /* tail when the producer last read it; read again only when the ring seems full */
 	_Alignas(64) _Atomic uint32_t tail; /* written by the consumer */
 };
 
@@ -36,7 +36,7 @@ static inline bool ring_full(struct ring *r)
 	return head - r->seen_tail > r->mask;
 }
 
-/* Only after ring_full() said no. */
+/* Only after ring_full() returned false. */
 static inline void ring_put(struct ring *r, uint32_t k, uint32_t dropped, int64_t latency_ns)
 {
 	uint32_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
@@ -45,7 +45,7 @@ static inline void ring_put(struct ring *r, uint32_t k, uint32_t dropped, int64_
 	atomic_store_explicit(&r->head, head + 1, memory_order_release);
 }
 
-/* Consumer: how many wait, the i-th of them, and done with n. */
+/* For the consumer: how many samples wait, the i-th of them, and release of the first n. */
 static inline uint32_t ring_waiting(const struct ring *r)
 {
 	return atomic_load_explicit(&r->head, memory_order_acquire) - atomic_load_explicit(&r->tail, memory_order_relaxed);

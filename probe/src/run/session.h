@@ -42,14 +42,14 @@ struct session {
 	struct cpus *moved_to;
 };
 
-/* settings.c: what was asked. 0, or an exit code after having said why. */
+/* settings.c: what was asked. 0, or an exit code after an error message. */
 int settings_take(struct session *s);
 int settings_cpus(struct session *s);
 int settings_output(struct session *s);
 
-/* prepare.c: what can be had. 0, or an exit code after having said why. */
+/* prepare.c: what can be had. 0, or an exit code after an error message. */
 int prepare_signals(struct session *s);
-int prepare_lanes(struct session *s); /* who measures where: their memory comes with prepare_memory */
+int prepare_lanes(struct session *s); /* only their CPUs: prepare_memory gives them memory */
 int prepare_memory(struct session *s);
 void hold_idle_states(struct session *s); /* /dev/cpu_dma_latency */
 void limit_spinning(const struct run *run);

@@ -61,7 +61,7 @@ static void add_mark(struct sink *s, uint32_t pos, unsigned kind, int64_t value)
 	put_u64(at + 8, (uint64_t)value);
 }
 
-/* The gap before activation k belongs after the last sample of the open block, or before the first of a new one. */
+/* The gap before activation k stands after the last sample of the open block, or before the first sample of a new block. */
 static void add_gap(struct sink *s, uint64_t k, uint64_t missed, uint64_t dropped)
 {
 	uint32_t pos = s->block.count ? s->block.count - 1 : BEFORE_BLOCK;
@@ -205,7 +205,7 @@ static uint64_t missed_after(const struct sink *s, uint64_t k, int64_t latency_n
 	return (uint64_t)latency_ns / (uint64_t)lane->run->interval_ns;
 }
 
-/* --- a sample's way --- */
+/* --- one sample --- */
 
 static void take_gap(struct sink *s, uint64_t k, uint64_t dropped)
 {
@@ -228,7 +228,7 @@ void sink_take(struct sink *s, const struct ring_slot *slot)
 	const uint64_t missed = missed_after(s, k, latency);
 
 	if (!s->second.end_k)
-		second_ends(s); /* the first of all: the origin was not known before */
+		second_ends(s); /* at the first sample: only now is the origin known */
 	if (k != s->next_k)
 		take_gap(s, k, dropped);
 	while (k >= s->second.end_k)
@@ -299,7 +299,7 @@ void sink_histogram(struct sink *s)
 
 void sink_finish(struct sink *s, const struct lane_stats *stats)
 {
-	/* Samples that were refused after the last one that got through, and what they missed. */
+	/* Samples that were dropped after the last one in the ring, and activations that those missed. */
 	uint64_t dropped = stats->count - s->n - s->dropped, gap = stats->next_k - s->next_k;
 
 	s->last = *stats;

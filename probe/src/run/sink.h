@@ -1,4 +1,5 @@
-/* What becomes of a lane's samples: histogram, one-second rollups, spill, blocks of the full stream (STREAM.md). Writer thread only. */
+/* Turns the samples of a lane into a histogram, one-second rollups, spill and blocks of the full stream (wire/STREAM.md). Only the writer
+ * thread uses it. */
 #ifndef RTPROBE_SINK_H
 #define RTPROBE_SINK_H
 
@@ -29,21 +30,21 @@ struct sink {
 		unsigned char *latency, *mark;
 	} block;
 
-	int64_t spill_above_ns; /* L > this is spilled */
+	int64_t spill_above_ns; /* latencies above this are spilled */
 	struct {
 		uint32_t count;
 		uint64_t suppressed;
 		unsigned char *entry;
 	} spill;
 	uint64_t spilled, suppressed; /* whole run */
-	struct lane_stats last;       /* as sink_finish was given it: END speaks of the same moment */
+	struct lane_stats last;       /* the counts given to sink_finish; END uses the same */
 };
 
 int sink_open(struct sink *s, struct lane *lane, struct emit *emit, bool keep_samples, uint64_t spill_per_second); /* 0 or -1 */
 void sink_take(struct sink *s, const struct ring_slot *slot);
 void sink_flush(struct sink *s);     /* pending SAMPLES and SPILL to frames */
 void sink_histogram(struct sink *s); /* counts since the last time to frames */
-/* The last words: what the lane counted that never came through the ring, the open second, the histogram. */
+/* Writes what is left: counts that never came through the ring, the open second, the histogram. */
 void sink_finish(struct sink *s, const struct lane_stats *stats);
 
 #endif

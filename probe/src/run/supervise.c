@@ -1,4 +1,4 @@
-/* The supervisor: a thread of the writer's policy that waits for the end, makes sure that there is one, and writes the last words. */
+/* The supervisor (the main thread): it waits for the end of the run, enforces it, and writes the last events and END. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include "os/say.h"
 #include "run/session.h"
 
-/* Grace is counted in wake-ups, not on the clock: a process that was stopped as a whole is not taken for starved lanes. */
+/* Patience is counted in wake-ups, not in time, so that a stop of the whole process does not look like starved lanes. */
 enum { TICK_MS = 25, GRACE_TICKS = 20, MOVED_TICKS = 40, WRITER_TICKS = 400, WRITER_TICKS_OWNERLESS = 40, ROW_MS = 500 };
 
 static void ask_stop(struct session *s, enum stop_reason reason, int signal)
@@ -29,7 +29,7 @@ static void read_signal(struct session *s)
 		return;
 	if (info.ssi_signo != SIGUSR2) {
 		ask_stop(s, STOP_SIGNAL, (int)info.ssi_signo);
-	} else if (getppid() != s->parent) { /* also sent when only the parent's thread that started us ends */
+	} else if (getppid() != s->parent) { /* the kernel also sends it when only the thread that started us ends */
 		ask_stop(s, STOP_OWNER, 0);
 	}
 }
@@ -78,7 +78,7 @@ static bool all_ended(const struct run *run)
 	return true;
 }
 
-static void kick_lanes(const struct run *run)
+static void interrupt_lanes(const struct run *run)
 {
 	for (int i = 0; i < run->n_lanes; i++)
 		if (!lane_ended(&run->lanes[i]))
@@ -90,7 +90,7 @@ static bool wait_lanes(struct session *s, int ticks)
 {
 	while (!all_ended(&s->run) && ticks--) {
 		if (atomic_load(&s->run.stop))
-			kick_lanes(&s->run);
+			interrupt_lanes(&s->run);
 		wait_events(s, TICK_MS);
 	}
 	return all_ended(&s->run);
@@ -99,7 +99,7 @@ static bool wait_lanes(struct session *s, int ticks)
 static void wait_end(struct session *s)
 {
 	const struct run *run = &s->run;
-	/* By count a lane may take longer, for what it missed, but not for ever. */
+	/* A run by count may take longer, because of missed activations, but its time is bounded. */
 	const int64_t end = run->duration_ns ? run->planned_end_ns
 					     : run->origin_ns + 2 * (int64_t)run->count * run->interval_ns + INT64_C(5000000000);
 	const bool terminal = s->text && isatty(STDOUT_FILENO);
@@ -110,7 +110,7 @@ static void wait_end(struct session *s)
 	for (;;) {
 		int64_t now = mono_ns(), left = (end - now) / 1000000 + 1;
 
-		if (s->attached && getppid() != s->parent) /* the signal for this may have come too early to be seen */
+		if (s->attached && getppid() != s->parent) /* the signal may have come before we watched for it */
 			ask_stop(s, STOP_OWNER, 0);
 		if (atomic_load_explicit(&run->stop, memory_order_acquire) || now > end || all_ended(run))
 			return;
@@ -125,8 +125,8 @@ static void wait_end(struct session *s)
 	}
 }
 
-/* Lanes that something above them keeps from running: closed first, so that they record nothing any more, then moved to where they can
- * come to their end. */
+/* Ends lanes that a thread of a higher priority keeps from running. It closes them, so that they record nothing more, and moves them to
+ * other CPUs, where they can end. */
 static void end_starved(struct session *s)
 {
 	struct run *run = &s->run;
@@ -147,7 +147,7 @@ static void end_starved(struct session *s)
 	wait_lanes(s, MOVED_TICKS);
 }
 
-/* The writer has the rings' rest to write. It gets time as long as it gets on; a reader that does not read any more ends it. */
+/* Waits until the writer has written what is left in the rings. False: it makes no progress, because nobody reads the stream. */
 static bool wait_writer(struct session *s)
 {
 	struct writer *w = &s->writer;
@@ -161,14 +161,14 @@ static bool wait_writer(struct session *s)
 		struct pollfd again = { .fd = s->signal_fd, .events = POLLIN };
 
 		if (poll(&again, 1, ticks < 4 ? 2 : TICK_MS) > 0 && signal_before)
-			return false; /* asked twice: at once */
+			return false; /* a second signal: end at once */
 		if (again.revents)
 			read_signal(s);
 		if (atomic_load(&w->beats) != beats) {
 			beats = atomic_load(&w->beats);
 			ticks = 0;
 		} else if (++ticks == limit / 2) {
-			rt_pin(w->tid, &s->allowed); /* it may be the one who is starved */
+			rt_pin(w->tid, &s->allowed); /* perhaps the writer itself is starved */
 		} else if (ticks >= limit) {
 			return false;
 		}
@@ -228,7 +228,7 @@ static int judge(struct session *s, const char **reason)
 	case STOP_ERROR:
 		*reason = "error";
 		return EXIT_BOARD;
-	case STOP_NONE: /* every lane came to its own end */
+	case STOP_NONE: /* every lane ended by itself */
 		if (run->count)
 			*reason = "count";
 		break;
@@ -253,7 +253,7 @@ int supervise(struct session *s)
 	}
 	code = judge(s, &reason);
 	error = s->writer.emit.error;
-	if (error) { /* cutting back to a whole frame may have made room for the last ones */
+	if (error) { /* cutting back to a whole frame may have freed room for these frames */
 		reason = "error";
 		code = EXIT_BOARD;
 		s->writer.emit.error = 0;

@@ -1,4 +1,4 @@
-/* Rows a cyclictest user can read. */
+/* Rows for people, like those of cyclictest. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 static void put(int fd, const char *text, int length, size_t size)
 {
 	if (length > 0 && write(fd, text, (size_t)length < size ? (size_t)length : size - 1) < 0)
-		return; /* a terminal that went away: the run goes on to its end */
+		return; /* the terminal is gone: the run goes on */
 }
 
 void text_rows(const struct session *s, int fd, bool redraw)
@@ -49,7 +49,7 @@ void text_summary(const struct session *s, int fd, const char *reason)
 		put(fd, line, snprintf(line, sizeof line, "%4d %12" PRIu64 " %8" PRIu64 " %8" PRIu64 " %9" PRIu64, run->lanes[i].cpu, sink->n,
 				       stats->missed, stats->count - sink->n, due > stats->next_k ? due - stats->next_k : 0), sizeof line);
 		for (size_t q = 0; q < sizeof ladder / sizeof *ladder; q++) {
-			/* Without one sample beyond it a quantile is only the maximum again: leave it out. */
+			/* A quantile with no sample above it is only the maximum: leave it out. */
 			bool enough = sink->n >= ladder[q][1];
 
 			put(fd, line, enough || q == 0 ? snprintf(line, sizeof line, " %10.1f", (double)hist_quantile(&sink->hist, ladder[q][0], ladder[q][1]) / 1e3)

@@ -73,7 +73,7 @@ const char *trace_keep(struct trace *t, struct run *run, const char *output)
 		snprintf(path, sizeof path, "%s/rtprobe-%d-break.trace", temporary ? temporary : "/tmp", (int)getpid());
 	from = open_in(t->root, "trace", O_RDONLY);
 	to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-	if (to < 0 && errno == EEXIST && output) /* beside -o FILE, which was replaced as well */
+	if (to < 0 && errno == EEXIST && output) /* beside -o FILE, which is replaced too */
 		to = open(path, O_WRONLY | O_TRUNC | O_NOFOLLOW | O_CLOEXEC);
 	bad = from < 0 || to < 0 || copy(from, to);
 	if (bad)

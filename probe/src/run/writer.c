@@ -28,7 +28,7 @@ static void note_cpu_time(struct writer *w)
 	w->cpu_ns = now;
 }
 
-/* Everything that waits now, in slices, so that a long backlog does not fill one huge buffer. */
+/* Takes all samples that wait now, in slices, so that a long backlog needs no large buffer. */
 static void drain(struct writer *w)
 {
 	for (int i = 0; i < w->run->n_lanes; i++) {
@@ -70,7 +70,7 @@ static void *writer_thread(void *argument)
 	w->obtained = rt_look(0);
 	atomic_store_explicit(&w->ready, 1, memory_order_release);
 	wait_start(w);
-	emit_flush(&w->emit); /* FACTS: the reader is waiting for them */
+	emit_flush(&w->emit); /* FACTS: the reader waits for them */
 	histogram_at = mono_ns() + HISTOGRAM_EVERY_NS;
 	while (!atomic_load_explicit(&w->finish, memory_order_acquire)) {
 		poll(&wake, 1, batch_ms);
@@ -87,7 +87,7 @@ static void *writer_thread(void *argument)
 	}
 	drain(w);
 	for (int i = 0; i < w->run->n_lanes; i++) {
-		/* Looked at after the drain: a lane counts before it hands over, so it can only have counted more. */
+		/* Read the counts after the drain. A lane counts a sample before it puts it into the ring, so no sample is without its count. */
 		struct lane_stats stats = lane_look(&w->run->lanes[i]);
 
 		sink_finish(&w->sinks[i], &stats);
@@ -127,5 +127,5 @@ void writer_finish(struct writer *w)
 
 	atomic_store_explicit(&w->finish, 1, memory_order_release);
 	if (write(w->wake_fd, &one, sizeof one) < 0)
-		return; /* it comes round at the end of its batch */
+		return; /* it also looks at the end of its batch */
 }

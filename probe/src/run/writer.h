@@ -1,4 +1,4 @@
-/* The thread that empties the rings: accounts for every sample (sink.h) and writes the stream. */
+/* The thread that empties the rings: it counts every sample (run/sink.h) and writes the stream. */
 #ifndef RTPROBE_WRITER_H
 #define RTPROBE_WRITER_H
 
@@ -20,7 +20,7 @@ struct writer {
 	pid_t tid;
 	int wake_fd; /* eventfd */
 	_Atomic int ready, start, finish, done;
-	_Atomic uint32_t beats; /* it lives */
+	_Atomic uint32_t beats; /* counts its rounds: a sign of progress */
 	struct obtained obtained;
 
 	uint32_t max_ring_fill;
@@ -28,7 +28,7 @@ struct writer {
 };
 
 int writer_start(struct writer *w);  /* the thread waits until `start`; 0 or errno */
-void writer_go(struct writer *w);    /* FACTS are out: begin */
+void writer_go(struct writer *w);    /* FACTS are written: begin */
 void writer_finish(struct writer *w); /* lanes are closed: drain, write what remains, set `done` */
 
 #endif

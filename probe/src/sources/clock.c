@@ -1,4 +1,4 @@
-/* @clock: how CLOCK_REALTIME and CLOCK_BOOTTIME stand to CLOCK_MONOTONIC, and what steers them: steps, suspends, NTP. */
+/* @clock: the offsets of CLOCK_REALTIME and CLOCK_BOOTTIME to CLOCK_MONOTONIC, and the state of NTP: they show steps and suspends. */
 #include <inttypes.h>
 #include <sys/timex.h>
 #include <time.h>
@@ -9,7 +9,7 @@
 static void *clock_open(const char *argument, const struct source_place *place)
 {
 	(void)argument;
-	return (void *)place;	/* it keeps nothing */
+	return (void *)place;	/* it has no state */
 }
 
 static ssize_t clock_read(void *state, char *to, size_t size, bool *more)

@@ -1,4 +1,4 @@
-/* @kmsg: the kernel's log, every record once. Each read(2) of /dev/kmsg gives one record and never a part of one. */
+/* @kmsg: the kernel's log, every record once. Each read(2) of /dev/kmsg gives one whole record. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -7,16 +7,16 @@
 
 #include "sources/source.h"
 
-/* The kernel's own limit is about 8 kB a record with everything escaped. The first reading takes all that the largest log holds: it may
- * be the only one, and the newest lines come last. */
+/* The kernel limits a record to about 8 kB with escapes. The first reading takes the whole log, because it may be the only reading, and
+ * the newest lines come last. */
 enum { RECORD = 16384, RECORDS_A_READING = 4096, RECORDS_AT_FIRST = 1 << 18 };
 
 struct kmsg {
 	int fd;
 	size_t length; /* of a record that did not fit the last frame */
-	bool gap;      /* records were overwritten before they were read: told after what came before them */
+	bool gap;      /* records were lost: reported after the records before them */
 	bool begun;    /* the first reading has begun */
-	unsigned left; /* records that may still be read at this reading: a flood of messages must not hold up the other files */
+	unsigned left; /* records left for this reading, so that a flood of messages does not delay the other files */
 	char record[RECORD];
 };
 
@@ -42,7 +42,7 @@ static void *kmsg_open(const char *argument, const struct source_place *place)
 	return k;
 }
 
-/* Fills k->record with the next record's own line; " KEY=value" lines about devices that may follow it are left out. */
+/* Fills k->record with the line of the next record, without the " KEY=value" lines about devices that may follow it. */
 static int next_record(struct kmsg *k)
 {
 	ssize_t n;
@@ -66,7 +66,7 @@ static int next_record(struct kmsg *k)
 static ssize_t kmsg_read(void *state, char *to, size_t size, bool *more)
 {
 	struct kmsg *k = state;
-	bool begins = !k->left; /* else: goes on after a full frame or a gap */
+	bool begins = !k->left; /* else: it goes on after a full frame or a gap */
 	size_t used = 0;
 
 	if (begins)
@@ -80,7 +80,7 @@ static ssize_t kmsg_read(void *state, char *to, size_t size, bool *more)
 			}
 			k->gap = true;
 		}
-		/* `size` is one byte more than a frame holds, by which the watch sees a cut: only a record that fits no frame is cut. */
+		/* `size` is one byte more than a frame holds, so that the watch sees a cut. Only a record that is larger than a frame is cut. */
 		if (used && (k->gap || k->length >= size - used)) {
 			*more = true;
 			return (ssize_t)used;

@@ -1,6 +1,6 @@
 /*
- * @msr:REG: a model-specific register of every CPU that is online, through /dev/cpu/N/msr. Reading one interrupts its CPU for a
- * microsecond, measured ones too; so it is worth a slow period.
+ * @msr:REG: a model-specific register of every online CPU, from /dev/cpu/N/msr. Each reading interrupts its CPU for a microsecond, also a
+ * measured one, so read it seldom.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@ enum { KEPT_OPEN = 64 };
 
 struct msr {
 	uint32_t number;
-	int fd[KEPT_OPEN]; /* of the first CPUs; -1: not open */
+	int fd[KEPT_OPEN]; /* by CPU; -1: not open */
 };
 
 static void *msr_open(const char *argument, const struct source_place *place)

@@ -1,8 +1,8 @@
 /*
- * @rt-threads: every thread of a real-time class, with its CPU time, so that what runs above or beside a lane has a name.
- * Looking through all of /proc is dear, so it is done every tenth reading. What was created since the last two readings is found
- * without it: the kernel tells the last number it gave, and asking a number for its policy costs less than a microsecond. Where so
- * many were created that this is dearer than the search, or the numbers began anew, the search is done then.
+ * @rt-threads: every thread of a real-time class with its CPU time, so that a thread above or beside a lane has a name.
+ * A search of all of /proc is expensive, so it happens at every tenth reading. Threads created since the last two readings are found
+ * without a search: the kernel tells the newest thread number, and asking the policy of one number takes less than a microsecond. If
+ * there are too many new numbers, or they began anew, it searches at once.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -29,7 +29,7 @@ struct rt_threads {
 	struct thread *list; /* sorted by tid */
 	size_t n, capacity;
 	unsigned readings;
-	pid_t last, before_last; /* the newest number at the last reading and the one before */
+	pid_t last, before_last; /* the newest thread number at the last reading and at the one before */
 };
 
 static void forget(struct thread *t)
@@ -51,7 +51,7 @@ static pid_t process_of(pid_t tid)
 	return line ? (pid_t)atoi(line + 6) : 0;
 }
 
-/* Adds a thread at its place; known ones stay as they are. On lack of memory it is left out until the next search. */
+/* Adds a thread in order, unless it is known. Without memory it is left out until the next search. */
 static void add(struct rt_threads *r, pid_t tid, pid_t pid)
 {
 	size_t at = r->n;
@@ -108,7 +108,7 @@ static int search_all(struct rt_threads *r)
 	return 0;
 }
 
-/* The number of the newest thread (the last field of loadavg), 0 where it is not told. */
+/* The number of the newest thread (the last field of loadavg); 0: not known. */
 static pid_t newest(void)
 {
 	char text[128], *blank;
@@ -117,7 +117,7 @@ static pid_t newest(void)
 	return blank ? (pid_t)atoi(blank + 1) : 0;
 }
 
-/* A thread often becomes real-time only after it was created: so look back over two readings. 0, or -1 and errno. */
+/* A thread often becomes real-time some time after its creation, so look back over two readings. 0, or -1 and errno. */
 static int search_new(struct rt_threads *r, pid_t now)
 {
 	if (now < r->before_last || now - r->before_last > NEW_AT_MOST)
@@ -131,7 +131,7 @@ static int search_new(struct rt_threads *r, pid_t now)
 	return 0;
 }
 
-/* Reads /proc/PID/task/TID/NAME, keeping it open where `keep`. Bytes and a NUL, or -1. */
+/* Reads /proc/PID/task/TID/NAME, and keeps it open if `keep`. Bytes and a NUL, or -1. */
 static ssize_t read_of(const struct thread *t, const char *name, int *fd, bool keep, char *text, size_t size)
 {
 	char path[80];
@@ -150,7 +150,7 @@ static ssize_t read_of(const struct thread *t, const char *name, int *fd, bool k
 	return n;
 }
 
-/* A name as one word or more of a line. */
+/* So that a name cannot end the line. */
 static void make_printable(char *name)
 {
 	for (char *c = name; *c; c++)
@@ -158,7 +158,7 @@ static void make_printable(char *name)
 			*c = '?';
 }
 
-/* One line. False: the thread is gone or is real-time no more. */
+/* One line. False: the thread is gone, or no longer real-time. */
 static bool look(struct thread *t, bool keep, struct lines *out)
 {
 	char text[1024];

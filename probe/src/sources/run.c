@@ -1,7 +1,6 @@
 /*
- * @run:PROGRAM ARGS: what a program writes to stdout, for what only a program tells (vcgencmd). The watch starts it and goes on; what it
- * has written when it ends is the content, and after 500 ms, or when it writes more than a frame holds, it is killed with all of its
- * process group.
+ * @run:PROGRAM ARGS: what a program writes to stdout, for values that only a program tells (vcgencmd). The watch starts it and goes on.
+ * When the program ends, its output is the content. After 500 ms, or when it writes more than a frame holds, its process group is killed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,9 +24,9 @@ static const int64_t patience_ns = 500000000;
 struct run {
 	struct source_place place;
 	char *words, *argv[MAX_WORDS + 1];
-	int hopeless;         /* errno of an exec that will never work; then it is not tried again */
-	pid_t child;          /* 0: none is left to be waited for */
-	bool under_way;       /* its result has not been told */
+	int hopeless;         /* errno of an exec that will never work: it is not tried again */
+	pid_t child;          /* 0: no child to wait for */
+	bool under_way;       /* its result is not yet sent */
 	int64_t until_ns;
 	int output, report;   /* read ends: its stdout; the errno of its exec. -1: closed */
 	char *got;
@@ -102,7 +101,7 @@ static int begin(struct run *r)
 		if (r->child == 0)
 			become_program(r, self, output[1], report[1]);
 		if (r->child < 0) {
-			error = errno == EAGAIN ? ENOMEM : errno; /* EAGAIN has a meaning of its own here */
+			error = errno == EAGAIN ? ENOMEM : errno; /* EAGAIN means "nothing to send" here */
 			r->child = 0;
 		}
 	}
@@ -190,7 +189,7 @@ static ssize_t result(struct run *r, int status, char *to)
 		return -1;
 	}
 	if (!n && status) {
-		errno = EIO;	/* it failed, and had nothing to say */
+		errno = EIO;	/* it failed and wrote nothing */
 		return -1;
 	}
 	if (n)
@@ -210,7 +209,7 @@ static ssize_t run_collect(void *state, char *to, size_t size)
 		return -1;
 	}
 	full = !take_output(r, size);
-	/* Its group must be killed before its number is free for another one. */
+	/* Kill its group before reaping it: after that, its number may belong to another group. */
 	if (!waitid(P_PID, (id_t)r->child, &ended, WEXITED | WNOHANG | WNOWAIT) && ended.si_pid == r->child) {
 		take_output(r, size);
 		kill_group(r);
@@ -224,7 +223,7 @@ static ssize_t run_collect(void *state, char *to, size_t size)
 	}
 	kill_group(r);
 	r->under_way = false;
-	if (full)	/* what it has still to say would be cut anyway */
+	if (full)	/* the rest would be cut */
 		return result(r, 0, to);
 	close_fd(&r->output);
 	close_fd(&r->report);
@@ -262,7 +261,7 @@ static void run_close(void *state)
 	if (r->child)
 		kill_group(r);
 	for (int i = 0; i < 20 && !reap(r, &status); i++)
-		usleep(1000);	/* what hangs in the kernel is left to whoever inherits it */
+		usleep(1000);	/* a child that hangs in the kernel is left behind */
 	close_fd(&r->output);
 	close_fd(&r->report);
 	free(r->words);

@@ -24,7 +24,7 @@ const struct source_kind *source_find(const char *name, const char **argument)
 
 		if (strlen(kind->name) != length || strncmp(kind->name, name, length))
 			continue;
-		/* An argument is there where one is wanted, and nowhere else. */
+		/* A source has an argument if and only if it wants one. */
 		if (kind->argument ? !name[length] || !name[length + 1] : name[length] != 0)
 			return NULL;
 		*argument = kind->argument ? name + length + 1 : "";

@@ -1,4 +1,4 @@
-/* What a watch was asked to read: [PERIOD:]PATH, [PERIOD:]PATTERN or [PERIOD:]@source, as a list in which nothing stands twice. */
+/* What a watch reads: [PERIOD:]PATH, [PERIOD:]PATTERN or [PERIOD:]@source, as a list without duplicates. */
 #ifndef RTPROBE_TARGETS_H
 #define RTPROBE_TARGETS_H
 
@@ -9,7 +9,7 @@
 #include "sources/source.h"
 
 struct target {
-	char *name;                     /* a path, or a source as it was asked for */
+	char *name;                     /* a path, or a source with its argument */
 	int64_t period_ns;              /* 0: at every reading */
 	const struct source_kind *kind; /* NULL: a file */
 	const char *argument;           /* of the source; points into name */
@@ -21,9 +21,9 @@ struct targets {
 	struct names unmatched; /* patterns that match nothing */
 };
 
-/* Adds what one word of the command line stands for. 0, or an exit code after having said why. */
+/* Adds the targets of one word of the command line. 0, or an exit code after an error message. */
 int targets_add(struct targets *t, const char *word);
-/* Removes second appearances; the order of the first ones stays, and the shortest period. 0, or an exit code. */
+/* Removes duplicates: the first one stays, with the shortest period of all. 0, or an exit code. */
 int targets_unique(struct targets *t);
 void targets_free(struct targets *t);
 

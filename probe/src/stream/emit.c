@@ -51,7 +51,7 @@ static uint32_t get_u32(const unsigned char *at)
 	return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-/* Eight bytes a step: eight times the tables, a fifth of the time. */
+/* Eight bytes a step: it needs eight tables, and a fifth of the time. */
 uint32_t crc32_update(uint32_t crc, const void *data, size_t length)
 {
 	const unsigned char *at = data;
@@ -98,7 +98,7 @@ static void cut_back(const struct emit *e, size_t written)
 	while (whole + FRAME_HEADER <= written && whole + FRAME_HEADER + get_u32(e->buffer + whole + 12) <= written)
 		whole += FRAME_HEADER + get_u32(e->buffer + whole + 12);
 	if (at < (off_t)(written - whole) || ftruncate(e->fd, at - (off_t)(written - whole)))
-		return; /* a pipe: the reader finds its way without */
+		return; /* a pipe: the reader skips the half frame */
 	lseek(e->fd, at - (off_t)(written - whole), SEEK_SET);
 }
 

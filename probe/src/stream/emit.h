@@ -23,12 +23,12 @@ enum { FRAME_HEADER = 24, FRAME_MAX = 1 << 20, LANE_NONE = 0xFFFF };
 
 /* One writer at a time: callers with threads hold their own lock. */
 struct emit {
-	int fd; /* -1: frames are built, counted and thrown away */
+	int fd; /* -1: frames are built, counted and discarded */
 	uint32_t seq;
 	unsigned char *buffer;
 	size_t length, capacity;
 	size_t open_at; /* start of the frame begun, while emit_begin is open */
-	int error;      /* errno of the first failed write; from then on frames are thrown away */
+	int error;      /* errno of the first failed write; later frames are discarded */
 	uint64_t bytes, writes, write_errors;
 };
 
@@ -38,11 +38,12 @@ void emit_close(struct emit *e); /* flushes and frees; does not close fd */
 
 /* Appends one whole frame. 0, or -1 once writing has failed (e->error). */
 int emit_frame(struct emit *e, enum frame_type type, uint16_t lane, const void *payload, size_t length);
-/* Without a copy: room for at most `most` bytes of payload, then how many there are. Never NULL while most <= FRAME_MAX. */
+/* The same without a copy: emit_begin gives room for `most` bytes of payload, emit_commit says how many are used. Never NULL while
+ * most <= FRAME_MAX. */
 void *emit_begin(struct emit *e, enum frame_type type, uint16_t lane, size_t most);
 int emit_commit(struct emit *e, size_t length);
-/* Writes what is pending: all of it, over EINTR, EAGAIN and partial writes. On failure (EPIPE, ENOSPC ...) a regular file is cut back
- * to its last whole frame, e->error keeps errno, and -1 comes back. */
+/* Writes all that is pending, also after EINTR, EAGAIN and partial writes. On failure (EPIPE, ENOSPC ...) it cuts a regular file back to
+ * its last whole frame, keeps errno in e->error, and returns -1. */
 int emit_flush(struct emit *e);
 
 uint32_t crc32_update(uint32_t crc, const void *data, size_t length); /* IEEE, as zlib's: start with 0 */

@@ -7,7 +7,7 @@
 #include "os/files.h"
 #include "os/version.h"
 
-/* Both clocks of one moment. */
+/* Both clocks at the same moment. */
 static void json_now(struct json *j)
 {
 	int64_t offset = clock_offset_ns(CLOCK_REALTIME), now = mono_ns();

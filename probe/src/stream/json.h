@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Commas, escapes and nesting are looked after; key is NULL inside an array and at the top. Bytes that are not UTF-8 become
- * U+FFFD. On lack of memory `failed` is set and everything else is ignored. */
+/* Adds commas and escapes. key is NULL inside an array and at the top. Bytes that are not UTF-8 become U+FFFD. Without memory it sets
+ * `failed` and ignores all later calls. */
 struct json {
 	char *text;
 	size_t length, capacity;

@@ -18,7 +18,7 @@ static void make_nonblocking(struct outlet *o)
 	char path[40];
 	int own;
 
-	/* O_NONBLOCK belongs to the open file description, which others may share: open a new one. */
+	/* Other processes may share the open file description, and O_NONBLOCK belongs to it. So open a new one. */
 	snprintf(path, sizeof path, "/proc/self/fd/%d", o->fd);
 	own = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	if (own < 0)

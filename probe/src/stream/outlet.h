@@ -14,18 +14,18 @@ enum { OUTLET_ROOM = 256 * 1024 };
 struct outlet {
 	struct emit emit;
 	int fd;            /* -1: there is no stream */
-	bool queued;       /* false: a regular file, emit writes it */
+	bool queued;       /* false: a regular file, written at once */
 	bool nonblocking;  /* fd has its own O_NONBLOCK description; else at most one page is written when poll sees room */
 	unsigned char *queue;
 	size_t head, tail, capacity;
-	int error;         /* errno of the first failed write; from then on frames are thrown away */
+	int error;         /* errno of the first failed write; later frames are discarded */
 };
 
-/* `path` NULL: stdout. 0, or an exit code after having said why. */
+/* `path` NULL: stdout. 0, or an exit code after an error message. */
 int outlet_open(struct outlet *o, const char *path);
 /* Writes what is queued, as far as there is room. */
 void outlet_push(struct outlet *o);
-/* Throws away what is queued and all that comes. `error` 0: without an error to tell. */
+/* Discards what is queued; with an `error`, all later frames too. */
 void outlet_drop(struct outlet *o, int error);
 void outlet_frame(struct outlet *o, enum frame_type type, const void *payload, size_t length);
 void outlet_json(struct outlet *o, enum frame_type type, struct json *j);
