@@ -18,7 +18,10 @@ static void print_words(const struct option_spec *o)
 static void print_option(const struct option_spec *o)
 {
 	static const char *const value_name[] = {
-		[OPT_DURATION] = "TIME", [OPT_INTEGER] = "N", [OPT_CPUS] = "LIST", [OPT_TEXT] = "TEXT",
+		[OPT_DURATION] = "TIME",
+		[OPT_INTEGER] = "N",
+		[OPT_CPUS] = "LIST",
+		[OPT_TEXT] = "TEXT",
 	};
 	char left[40];
 

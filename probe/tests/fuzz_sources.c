@@ -37,9 +37,9 @@ void say(const char *what, const char *why, const char *hint)
 /* First byte: bytes a frame. Then records that end with 0xff; one that begins with 0xfe is the error in its second byte. */
 static void fuzz_kmsg(const uint8_t *data, size_t size)
 {
-	static const int errors[] = {EPIPE, EINTR, EIO, EPIPE};
+	static const int errors[] = { EPIPE, EINTR, EIO, EPIPE };
 	struct fake_record records[MAX_RECORDS];
-	struct kmsg kmsg = {.fd = -1};
+	struct kmsg kmsg = { .fd = -1 };
 	size_t n = 0, most, gaps = 0, told = 0, lines = 0, bytes = 0;
 	bool more = true;
 
@@ -50,9 +50,9 @@ static void fuzz_kmsg(const uint8_t *data, size_t size)
 		const uint8_t *end = memchr(data + at, 0xff, size - at);
 		size_t length = end ? (size_t)(end - data) - at : size - at;
 
-		records[n] = (struct fake_record){.text = (const char *)data + at, .length = length};
+		records[n] = (struct fake_record){ .text = (const char *)data + at, .length = length };
 		if (data[at] == 0xfe && length)
-			records[n] = (struct fake_record){.error = errors[length > 1 ? data[at + 1] % 4 : 0]};
+			records[n] = (struct fake_record){ .error = errors[length > 1 ? data[at + 1] % 4 : 0] };
 		gaps += !records[n].text && records[n].error == EPIPE;
 		at += length + 1;
 	}
@@ -81,7 +81,7 @@ static void fuzz_kmsg(const uint8_t *data, size_t size)
 
 static void fuzz_words(char *text)
 {
-	struct targets t = {0};
+	struct targets t = { 0 };
 	struct procstat stat;
 
 	if (procstat_parse(text, &stat))
@@ -90,7 +90,7 @@ static void fuzz_words(char *text)
 		size_t before = t.n;
 
 		if (strpbrk(word, "*?["))
-			continue;	/* patterns would search this machine's disk */
+			continue; /* patterns would search this machine's disk */
 		if (!targets_add(&t, word))
 			check(t.n == before + 1 && t.list[before].period_ns >= 0 && strlen(t.list[before].name) <= strlen(word));
 	}

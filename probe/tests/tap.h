@@ -8,7 +8,8 @@ static int tap_tests, tap_failed;
 
 #define OK(condition, ...) tap_result((condition) ? 1 : 0, __FILE__, __LINE__, #condition, __VA_ARGS__)
 
-__attribute__((format(printf, 5, 6))) static void tap_result(int good, const char *file, int line, const char *what, const char *format, ...)
+__attribute__((format(printf, 5, 6))) static void tap_result(int good, const char *file, int line, const char *what, const char *format,
+							     ...)
 {
 	char name[300];
 	__builtin_va_list arguments;

@@ -39,15 +39,17 @@ static void test_json(void)
 	json_real(&j, "inf", -INFINITY);
 	json_null(&j, "z\"");
 	json_end_object(&j);
-	json_is(&j, "{\"s\":\"a\\\"b\\\\c\\u000a\\u0009\\u0001\\u007f/\",\"n\":null,\"a\":[-9223372036854775808,18446744073709551615,[],{},true],"
-		    "\"r\":0.5,\"nan\":null,\"inf\":null,\"z\\\"\":null}");
+	json_is(&j,
+		"{\"s\":\"a\\\"b\\\\c\\u000a\\u0009\\u0001\\u007f/\",\"n\":null,\"a\":[-9223372036854775808,18446744073709551615,[],{},true],"
+		"\"r\":0.5,\"nan\":null,\"inf\":null,\"z\\\"\":null}");
 	json_open(&j);
 	json_array(&j, NULL);
 	json_string(&j, NULL, "\xc2\xb5s \xe2\x82\xac \xf0\x9f\x98\x80");
 	json_string(&j, NULL, "\xff|\xc2|\xc0\x80|\xed\xa0\x80|\xf5\x80\x80\x80|\xe2\x82");
 	json_end_array(&j);
-	json_is(&j, "[\"\xc2\xb5s \xe2\x82\xac \xf0\x9f\x98\x80\",\"\xef\xbf\xbd|\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd|"
-		    "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd\"]");
+	json_is(&j,
+		"[\"\xc2\xb5s \xe2\x82\xac \xf0\x9f\x98\x80\",\"\xef\xbf\xbd|\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd|"
+		"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd\"]");
 }
 
 static void test_frame(void)

@@ -54,7 +54,8 @@ static int64_t some_latency(void)
 
 static void test_quantiles(size_t n)
 {
-	static const uint64_t ladder[][2] = { { 0, 1 }, { 1, 100 }, { 1, 2 }, { 9, 10 }, { 99, 100 }, { 999, 1000 }, { 9999, 10000 }, { 1, 1 } };
+	static const uint64_t ladder[][2] = { { 0, 1 },    { 1, 100 },    { 1, 2 },        { 9, 10 },
+					      { 99, 100 }, { 999, 1000 }, { 9999, 10000 }, { 1, 1 } };
 	int64_t *values = malloc(n * sizeof *values), total = 0;
 	struct sums s = { .sorted = 1 };
 	struct hist h;
@@ -119,8 +120,8 @@ static void test_coarsening(void)
 	OK(p50 <= 10000000 + (int64_t)(n / 2) * 1013 && p50 > (10000000 + (int64_t)(n / 2) * 1013) / 100 * 99,
 	   "the median is off by less than a bin of three digits: %lld", (long long)p50);
 	hist_add(&h, -123456789);
-	OK(hist_quantile(&h, 0, 1) <= -123456789 && hist_quantile(&h, 0, 1) > -123456789 - 1000000, "negative values are rounded down, too: %lld",
-	   (long long)hist_quantile(&h, 0, 1));
+	OK(hist_quantile(&h, 0, 1) <= -123456789 && hist_quantile(&h, 0, 1) > -123456789 - 1000000,
+	   "negative values are rounded down, too: %lld", (long long)hist_quantile(&h, 0, 1));
 	hist_close(&h);
 }
 

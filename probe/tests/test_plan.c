@@ -118,18 +118,22 @@ static void test_good(void)
 	OK(!parse(&plain, "--interval 20us --count 5") && plan_number(&plan, "interval") == 20000 && plan_number(&plan, "count") == 5,
 	   "--option value");
 	OK(!parse(&plain, "--interval=20us --count=5 --colour=red") && plan_number(&plan, "interval") == 20000 &&
-		   plan_number(&plan, "colour") == 0, "--option=value");
+		   plan_number(&plan, "colour") == 0,
+	   "--option=value");
 	OK(!parse(&plain, "-i 30us -n7 -q -c red -ofile") && plan_number(&plan, "interval") == 30000 && plan_number(&plan, "count") == 7 &&
-		   plan_flag(&plan, "quiet") && !strcmp(plan_text(&plan, "file"), "file"), "letters, with and without a space");
+		   plan_flag(&plan, "quiet") && !strcmp(plan_text(&plan, "file"), "file"),
+	   "letters, with and without a space");
 	OK(!parse(&plain, "--level off") && plan_number(&plan, "level") == -1, "a word beside a number reads as -1");
 	OK(!parse(&plain, "--any -5") && plan_number(&plan, "any") == -5, "a negative number is a value");
 	OK(!parse(&plain, "--cpus 0-1") && cpus_count(plan_cpus(&plan, "cpus")) == 2, "a CPU list");
 	OK(!parse(&plain, "--cpus 0-1 --cpus all") && !plan_cpus(&plan, "cpus") && plan_number(&plan, "cpus") == -1, "the last one counts");
-	OK(!parse(&plain, "--interval 10us") && !parse(&plain, "--interval 1s") && !parse(&plain, "--count 1") && !parse(&plain, "--count 100"),
+	OK(!parse(&plain, "--interval 10us") && !parse(&plain, "--interval 1s") && !parse(&plain, "--count 1") &&
+		   !parse(&plain, "--count 100"),
 	   "both ends of a range belong to it");
 	OK(!parse(&words, "a -q b") && plan.n_args == 2 && !strcmp(plan.args[1], "b") && !plan.args[2], "arguments among options");
 	OK(!parse(&words, "a -- -q b") && plan.n_rest == 2 && !strcmp(plan.rest[0], "-q"), "after -- nothing is an option");
-	OK(!parse(&guard, "--max 5s -- sleep 1 --max") && plan.n_rest == 3 && plan_number(&plan, "max") == INT64_C(5000000000), "a command after --");
+	OK(!parse(&guard, "--max 5s -- sleep 1 --max") && plan.n_rest == 3 && plan_number(&plan, "max") == INT64_C(5000000000),
+	   "a command after --");
 }
 
 static void test_bad(void)
@@ -168,8 +172,9 @@ int main(void)
 	test_values();
 	test_good();
 	test_bad();
-	OK(!strcmp(format_time(997000, out), "997us") && !strcmp(format_time(812, out), "812ns") && !strcmp(format_time(INT64_C(90000000000), out), "90s") &&
-		   !strcmp(format_time(INT64_C(3600000000000), out), "1h"), "times for people");
+	OK(!strcmp(format_time(997000, out), "997us") && !strcmp(format_time(812, out), "812ns") &&
+		   !strcmp(format_time(INT64_C(90000000000), out), "90s") && !strcmp(format_time(INT64_C(3600000000000), out), "1h"),
+	   "times for people");
 	plan_free(&plan);
 	return tap_end();
 }

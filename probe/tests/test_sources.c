@@ -8,10 +8,10 @@
 #include "tap.h"
 #include "sources/targets.h"
 
-#define R(text) {text, sizeof text - 1, 0}
-#define E(error) {NULL, 0, error}
+#define R(text) { text, sizeof text - 1, 0 }
+#define E(error) { NULL, 0, error }
 
-static struct kmsg kmsg = {.fd = -1};
+static struct kmsg kmsg = { .fd = -1 };
 static char frame[64];
 static bool more;
 
@@ -28,14 +28,14 @@ static void begin(const struct fake_record *records, size_t n)
 {
 	fake_records = records;
 	fake_left = n;
-	kmsg = (struct kmsg){.fd = -1};
+	kmsg = (struct kmsg){ .fd = -1 };
 }
 
 static void test_kmsg(void)
 {
-	static const struct fake_record plain[] = {R("6,1,5,-;one\n SUBSYSTEM=x\n"), E(EINTR), R("6,2,6,-;two\n"), R("6,3,7,-;three")};
-	static const struct fake_record gap[] = {R("a;1\n"), E(EPIPE), R("b;2\n"), E(EPIPE), E(EPIPE), E(EIO), R("c;3\n")};
-	static const struct fake_record longer[] = {R("0123456789\n"), R("x\n")};
+	static const struct fake_record plain[] = { R("6,1,5,-;one\n SUBSYSTEM=x\n"), E(EINTR), R("6,2,6,-;two\n"), R("6,3,7,-;three") };
+	static const struct fake_record gap[] = { R("a;1\n"), E(EPIPE), R("b;2\n"), E(EPIPE), E(EPIPE), E(EIO), R("c;3\n") };
+	static const struct fake_record longer[] = { R("0123456789\n"), R("x\n") };
 
 	begin(plain, 4);
 	OK(next(40) == 38 && !strcmp(frame, "6,1,5,-;one\n6,2,6,-;two\n6,3,7,-;three\n") && !more, "lines of the records, nothing else");
@@ -79,16 +79,19 @@ static void test_kmsg_of_many(void)
 
 static void test_stat(void)
 {
-	static const char line[] = "7 (a) S (b) R 1 22 333 -1 -1 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 "
-				   "36 37 38 39";
-	static const char *const bad[] = {"", "no brackets", "1 )(", "1 (a)", "1 (a) ", ") (a"};
+	static const char line[] =
+		"7 (a) S (b) R 1 22 333 -1 -1 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 "
+		"36 37 38 39";
+	static const char *const bad[] = { "", "no brackets", "1 )(", "1 (a)", "1 (a) ", ") (a" };
 	struct procstat s;
 
 	OK(procstat_parse(line, &s) && !strcmp(s.name, "a) S (b") && s.state == 'R', "a name with brackets ends at the last one");
 	OK(s.ppid == 1 && s.pgrp == 22 && s.minor_faults == 6 && s.major_faults == 8 && s.user_ticks == 10 && s.system_ticks == 11 &&
-	   s.waited_ticks == 12 + 13 && s.threads == 16 && s.start_ticks == 18, "fields are those of proc(5)");
+		   s.waited_ticks == 12 + 13 && s.threads == 16 && s.start_ticks == 18,
+	   "fields are those of proc(5)");
 	OK(s.cpu == 35 && s.priority == 36 && s.policy == 37, "and the last ones, too");
-	OK(procstat_parse("7 (x) S 3 -1", &s) && s.ppid == 3 && s.pgrp == -1 && s.start_ticks == 0 && s.policy == 0, "what is not there is 0");
+	OK(procstat_parse("7 (x) S 3 -1", &s) && s.ppid == 3 && s.pgrp == -1 && s.start_ticks == 0 && s.policy == 0,
+	   "what is not there is 0");
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		OK(!procstat_parse(bad[i], &s), "`%s` is no stat line", bad[i]);
 	OK(procstat_read("/proc/self/stat", &s) && s.ppid == getppid() && s.start_ticks == process_start(getpid()), "this process");
@@ -97,10 +100,11 @@ static void test_stat(void)
 
 static void test_targets(void)
 {
-	struct targets t = {0};
+	struct targets t = { 0 };
 
 	OK(!targets_add(&t, "2s:/a") && !targets_add(&t, "/b") && !targets_add(&t, "1s:/a") && !targets_add(&t, "9s:/b") &&
-	   !targets_add(&t, "3s:@msr:0x34") && !targets_add(&t, "@run:a b:c") && !targets_unique(&t), "words are taken");
+		   !targets_add(&t, "3s:@msr:0x34") && !targets_add(&t, "@run:a b:c") && !targets_unique(&t),
+	   "words are taken");
 	OK(t.n == 4 && !strcmp(t.list[0].name, "/a") && t.list[0].period_ns == 1000000000, "the shortest period of two");
 	OK(!strcmp(t.list[1].name, "/b") && t.list[1].period_ns == 0, "each reading beats any period");
 	OK(!strcmp(t.list[2].name, "@msr:0x34") && t.list[2].kind && !strcmp(t.list[2].argument, "0x34"), "a source with its argument");

@@ -36,9 +36,9 @@ static void json_setting(struct json *j, const struct option_spec *o)
 {
 	static const char *const types[] = {
 		[OPT_FLAG] = "flag", [OPT_DURATION] = "duration", [OPT_INTEGER] = "integer",
-		[OPT_CPUS] = "cpus", [OPT_CHOICE] = "choice", [OPT_TEXT] = "text",
+		[OPT_CPUS] = "cpus", [OPT_CHOICE] = "choice",     [OPT_TEXT] = "text",
 	};
-	char letter[2] = {o->letter, 0};
+	char letter[2] = { o->letter, 0 };
 
 	json_object(j, NULL);
 	json_string(j, "name", o->name);
@@ -136,7 +136,7 @@ static int describe_run(const struct plan *plan)
 	return failed ? say_fail(EXIT_BOARD, "cannot write the description to stdout") : EXIT_DONE;
 }
 
-static const struct option_spec describe_options[] = {{0}};
+static const struct option_spec describe_options[] = { { 0 } };
 
 const struct command command_describe = {
 	.name = "describe",

@@ -113,11 +113,11 @@ static void run_memory(const struct work *work)
 /* The periods of the timers have no common factor, so that the timers expire alone and in bursts. */
 static void run_timer(const struct work *work)
 {
-	static const long period_ns[TIMERS] = {197000, 211000, 307000, 401000, 503000, 601000, 809000, 997000};
+	static const long period_ns[TIMERS] = { 197000, 211000, 307000, 401000, 503000, 601000, 809000, 997000 };
 	struct pollfd fds[TIMERS];
 
 	for (int i = 0; i < TIMERS; i++) {
-		struct itimerspec every = {{0, period_ns[i]}, {0, period_ns[i]}};
+		struct itimerspec every = { { 0, period_ns[i] }, { 0, period_ns[i] } };
 
 		fds[i].fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
 		fds[i].events = POLLIN;
@@ -143,19 +143,19 @@ static void run_fork(const struct work *work)
 		if (pid == 0)
 			_exit(0);
 		if (pid < 0)
-			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); /* EAGAIN: the board is full of processes */
+			nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL); /* EAGAIN: the board is full of processes */
 		else if (waitpid(pid, NULL, 0) == pid)
 			step(work, 1);
 		/* Without a pause a loop of forks keeps ordinary threads of other sessions off the CPU for seconds (autogroup). */
-		nanosleep(&(struct timespec){.tv_nsec = FORK_PAUSE_NS}, NULL);
+		nanosleep(&(struct timespec){ .tv_nsec = FORK_PAUSE_NS }, NULL);
 	}
 }
 
 static const struct load_kind load_kinds[] = {
-	{"cpu", "rounds", 1, run_cpu},
-	{"memory", "bytes", PAGE, run_memory},
-	{"timer", "expiries", 1, run_timer},
-	{"fork", "forks", 1, run_fork},
+	{ "cpu", "rounds", 1, run_cpu },
+	{ "memory", "bytes", PAGE, run_memory },
+	{ "timer", "expiries", 1, run_timer },
+	{ "fork", "forks", 1, run_fork },
 };
 enum { N_KINDS = sizeof load_kinds / sizeof *load_kinds, MEMORY = 1 };
 #define KIND_NAMES "cpu|memory|timer|fork|all"
@@ -260,16 +260,16 @@ static int prepare(struct load *load)
 static _Noreturn void become_worker(const struct load *load, int index, pid_t parent)
 {
 	const struct worker *w = &load->workers[index];
-	struct work work = {.counter = &load->counters[index], .bytes = (size_t)(load->size / load->per_kind)};
+	struct work work = { .counter = &load->counters[index], .bytes = (size_t)(load->size / load->per_kind) };
 	int64_t left_s = (load->end_ns - mono_ns()) / second_ns + ALARM_SLACK_S;
-	struct cpus set = {{0}};
+	struct cpus set = { { 0 } };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(EXIT_BOARD);
 	loop_undo_signals(&load->loop);
 	signal(SIGALRM, SIG_DFL);
-	alarm(left_s > ALARM_SLACK_S ? (unsigned)left_s : ALARM_SLACK_S);	/* if the parent is stopped or starved */
+	alarm(left_s > ALARM_SLACK_S ? (unsigned)left_s : ALARM_SLACK_S); /* if the parent is stopped or starved */
 	cpus_add(&set, w->cpu);
 	if (rt_pin(0, &set))
 		_exit(EXIT_BOARD);
@@ -295,7 +295,7 @@ static int start_workers(struct load *load)
 			cpu = cpus_next(&load->cpus, cpu);
 			if (cpu < 0)
 				cpu = cpus_next(&load->cpus, -1);
-			*w = (struct worker){.kind = kind, .cpu = cpu};
+			*w = (struct worker){ .kind = kind, .cpu = cpu };
 			w->pid = fork();
 			if (w->pid == 0)
 				become_worker(load, load->n, self);
@@ -378,7 +378,7 @@ static const char *supervise(struct load *load)
 		if (now < next_ns)
 			continue;
 		if (outlet_pending(&load->loop.out) < OUTLET_ROOM)
-			report(load);	/* sums since the start: a report left out for a slow reader loses nothing */
+			report(load); /* sums since the start: a report left out for a slow reader loses nothing */
 		next_ns += ((now - next_ns) / second_ns + 1) * second_ns;
 	}
 }
@@ -457,16 +457,33 @@ static int load_run(const struct plan *plan)
 }
 
 static const struct option_spec load_options[] = {
-	{.name = "cpus", .letter = 'a', .type = OPT_CPUS, .help = "one worker of each kind on each of these CPUs (default: all allowed ones)"},
-	{.name = "duration", .letter = 'D', .type = OPT_DURATION, .unit = "ns", .min = 10000000, .max = INT64_C(31622400000000000),
-	 .standard = "60s", .help = "end after this time"},
-	{.name = "size", .type = OPT_INTEGER, .unit = "bytes", .min = PAGE, .max = INT64_C(1) << 40,
-	 .help = "memory of all memory workers together (default: 64 MiB, at most a quarter of what is available)"},
-	{.name = "workers", .type = OPT_INTEGER, .unit = "processes", .min = 1, .max = MAX_WORKERS,
-	 .help = "workers of each kind, spread over the CPUs (default: one per CPU)"},
-	{.name = "attached", .type = OPT_FLAG, .help = "end when stdin ends"},
-	{.name = "output", .letter = 'o', .type = OPT_TEXT, .unit = "FILE", .help = "where the stream goes instead of stdout"},
-	{0},
+	{ .name = "cpus",
+	  .letter = 'a',
+	  .type = OPT_CPUS,
+	  .help = "one worker of each kind on each of these CPUs (default: all allowed ones)" },
+	{ .name = "duration",
+	  .letter = 'D',
+	  .type = OPT_DURATION,
+	  .unit = "ns",
+	  .min = 10000000,
+	  .max = INT64_C(31622400000000000),
+	  .standard = "60s",
+	  .help = "end after this time" },
+	{ .name = "size",
+	  .type = OPT_INTEGER,
+	  .unit = "bytes",
+	  .min = PAGE,
+	  .max = INT64_C(1) << 40,
+	  .help = "memory of all memory workers together (default: 64 MiB, at most a quarter of what is available)" },
+	{ .name = "workers",
+	  .type = OPT_INTEGER,
+	  .unit = "processes",
+	  .min = 1,
+	  .max = MAX_WORKERS,
+	  .help = "workers of each kind, spread over the CPUs (default: one per CPU)" },
+	{ .name = "attached", .type = OPT_FLAG, .help = "end when stdin ends" },
+	{ .name = "output", .letter = 'o', .type = OPT_TEXT, .unit = "FILE", .help = "where the stream goes instead of stdout" },
+	{ 0 },
 };
 
 const struct command command_load = {

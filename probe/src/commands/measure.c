@@ -32,7 +32,7 @@ const struct command *measure_command(const char *name)
 			continue;
 		chosen = methods[i];
 		add_settings(add_settings(0, chosen->settings), shared_settings);
-		command = (struct command){.name = chosen->name, .summary = chosen->summary, .options = settings, .run = measure_run};
+		command = (struct command){ .name = chosen->name, .summary = chosen->summary, .options = settings, .run = measure_run };
 		return &command;
 	}
 	return NULL;

@@ -22,7 +22,7 @@
 
 static const int64_t second_ns = 1000000000;
 static const int64_t grace_ns = 500000000;  /* between SIGTERM and SIGKILL; shorter than the time after which a guard asks the children */
-static const int64_t short_ns = 1000000;    /* least time between two rounds, so that a command that ends at once makes no storm of forks */
+static const int64_t short_ns = 1000000; /* least time between two rounds, so that a command that ends at once makes no storm of forks */
 
 struct repeat {
 	const struct plan *plan;
@@ -30,8 +30,8 @@ struct repeat {
 	int64_t end_ns, started_ns;
 	uint64_t rounds;
 	pid_t child; /* 0: none */
-	bool asked;  /* to end */
-	int status;  /* of the last child, or -1 */
+	bool asked; /* to end */
+	int status; /* of the last child, or -1 */
 };
 
 static int take_place(const struct plan *plan)
@@ -77,18 +77,18 @@ static int start_round(struct repeat *r)
 		r->child = 0;
 		return say_fail(EXIT_BOARD, "cannot start '%s': %s", r->plan->rest[0], strerror(errno));
 	}
-	setpgid(r->child, r->child);	/* parent and child both do it, because either may run first */
+	setpgid(r->child, r->child); /* parent and child both do it, because either may run first */
 	return 0;
 }
 
 static void reap(struct repeat *r)
 {
-	siginfo_t info = {0};
+	siginfo_t info = { 0 };
 	int status;
 
 	if (!r->child || waitid(P_PID, (id_t)r->child, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid != r->child)
 		return;
-	kill(-r->child, SIGKILL);	/* kill what the round left behind, while its process group still has this number */
+	kill(-r->child, SIGKILL); /* kill what the round left behind, while its process group still has this number */
 	if (waitpid(r->child, &status, 0) != r->child)
 		return;
 	r->child = 0;
@@ -108,11 +108,11 @@ static void ask(struct repeat *r)
 
 	r->asked = true;
 	if (r->child) {
-		kill(r->child, SIGTERM);	/* a program with workers ends them itself */
+		kill(r->child, SIGTERM); /* a program with workers ends them itself */
 		kill(-r->child, SIGCONT);
 	}
 	while (r->child && mono_ns() < until_ns) {
-		nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+		nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
 		reap(r);
 	}
 	if (!r->child)
@@ -212,7 +212,7 @@ static int exit_code(const struct repeat *r, const char *reason)
 
 static int repeat_run(const struct plan *plan)
 {
-	struct repeat r = {.plan = plan, .status = -1};
+	struct repeat r = { .plan = plan, .status = -1 };
 	const char *reason;
 	int code = take_place(plan);
 
@@ -233,13 +233,19 @@ static int repeat_run(const struct plan *plan)
 }
 
 static const struct option_spec repeat_options[] = {
-	{.name = "cpus", .letter = 'a', .type = OPT_CPUS, .help = "CPUs on which CMD may run (default: as this process)"},
-	{.name = "duration", .letter = 'D', .type = OPT_DURATION, .unit = "ns", .min = 10000000, .max = INT64_C(31622400000000000),
-	 .standard = "60s", .help = "end CMD after this time"},
-	{.name = "once", .type = OPT_FLAG, .help = "one round only: end with CMD, and with its exit code"},
-	{.name = "attached", .type = OPT_FLAG, .help = "end when stdin ends"},
-	{.name = "output", .letter = 'o', .type = OPT_TEXT, .unit = "FILE", .help = "where the stream goes instead of stdout"},
-	{0},
+	{ .name = "cpus", .letter = 'a', .type = OPT_CPUS, .help = "CPUs on which CMD may run (default: as this process)" },
+	{ .name = "duration",
+	  .letter = 'D',
+	  .type = OPT_DURATION,
+	  .unit = "ns",
+	  .min = 10000000,
+	  .max = INT64_C(31622400000000000),
+	  .standard = "60s",
+	  .help = "end CMD after this time" },
+	{ .name = "once", .type = OPT_FLAG, .help = "one round only: end with CMD, and with its exit code" },
+	{ .name = "attached", .type = OPT_FLAG, .help = "end when stdin ends" },
+	{ .name = "output", .letter = 'o', .type = OPT_TEXT, .unit = "FILE", .help = "where the stream goes instead of stdout" },
+	{ 0 },
 };
 
 const struct command command_repeat = {

@@ -89,7 +89,8 @@ static void check_fifo(struct check *c)
 
 	if (error) {
 		found(c, NOT_OK, "SCHED_FIFO %d is refused: %s", SELFTEST_PRIORITY, strerror(error));
-		hint(c, "run as root, with CAP_SYS_NICE, or with RLIMIT_RTPRIO at %d; in a container or cgroup v1 look at cpu.rt_runtime_us",
+		hint(c,
+		     "run as root, with CAP_SYS_NICE, or with RLIMIT_RTPRIO at %d; in a container or cgroup v1 look at cpu.rt_runtime_us",
 		     SELFTEST_PRIORITY);
 		return;
 	}
@@ -111,7 +112,7 @@ static void check_affinity(struct check *c)
 		return;
 	}
 	for (int cpu = cpus_next(&allowed, -1); cpu >= 0; cpu = cpus_next(&allowed, cpu)) {
-		struct cpus one = {{0}};
+		struct cpus one = { { 0 } };
 		int error;
 
 		cpus_add(&one, cpu);
@@ -155,7 +156,8 @@ static void check_wakeups(struct check *c)
 	if (early)
 		found(c, NOT_OK, "%lld of %lld wake-ups came before they were due", (long long)early, (long long)n);
 	else if (n + missed != k || k > due)
-		found(c, NOT_OK, "wake-ups do not add up: %lld ran, %lld missed, %lld due", (long long)n, (long long)missed, (long long)due);
+		found(c, NOT_OK, "wake-ups do not add up: %lld ran, %lld missed, %lld due", (long long)n, (long long)missed,
+		      (long long)due);
 	else
 		found(c, OK, "%lld wake-ups of %lld due accounted for, %lld missed", (long long)n, (long long)k, (long long)missed);
 }
@@ -184,13 +186,14 @@ static void check_timers(struct check *c)
 		      (long long)clock.read_cost_ns);
 	else {
 		found(c, SKIP, "timers of %lld ns", (long long)clock.getres_ns);
-		hint(c, "no high-resolution timers: wake-ups come on the tick; CONFIG_HIGH_RES_TIMERS, and no highres=off on the command line");
+		hint(c,
+		     "no high-resolution timers: wake-ups come on the tick; CONFIG_HIGH_RES_TIMERS, and no highres=off on the command line");
 	}
 }
 
 static void check_mlock(struct check *c)
 {
-	struct rlimit limit = {0};
+	struct rlimit limit = { 0 };
 	void *memory = mmap(NULL, PROBE_MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int error = memory == MAP_FAILED || mlock(memory, PROBE_MEMORY) ? errno : 0;
 
@@ -221,7 +224,7 @@ static void check_dma_latency(struct check *c)
 
 static void check_tracefs(struct check *c)
 {
-	static const char *const roots[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+	static const char *const roots[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
 	char path[64];
 
 	for (int i = 0; i < 2; i++) {
@@ -245,8 +248,10 @@ static void check_kmsg(struct check *c)
 		found(c, OK, "/dev/kmsg is readable: messages of the kernel are kept with their time");
 	} else {
 		found(c, SKIP, "kernel log");
-		hint(c, "/dev/kmsg: %s: throttling, under-voltage and memory shortage the kernel speaks of will not be seen; root, or "
-		     "kernel.dmesg_restrict=0", strerror(errno));
+		hint(c,
+		     "/dev/kmsg: %s: throttling, under-voltage and memory shortage the kernel speaks of will not be seen; root, or "
+		     "kernel.dmesg_restrict=0",
+		     strerror(errno));
 	}
 }
 
@@ -326,24 +331,24 @@ static const struct {
 	const char *id;
 	void (*look)(struct check *c);
 } checks[] = {
-	{"time", check_time},
-	{"proc", check_proc},
-	{"fifo", check_fifo},
-	{"affinity", check_affinity},
-	{"wakeups", check_wakeups},
-	{"processes", check_subreaper},
-	{"timers", check_timers},
-	{"mlock", check_mlock},
-	{"dma-latency", check_dma_latency},
-	{"tracefs", check_tracefs},
-	{"kmsg", check_kmsg},
-	{"pressure", check_pressure},
+	{ "time", check_time },
+	{ "proc", check_proc },
+	{ "fifo", check_fifo },
+	{ "affinity", check_affinity },
+	{ "wakeups", check_wakeups },
+	{ "processes", check_subreaper },
+	{ "timers", check_timers },
+	{ "mlock", check_mlock },
+	{ "dma-latency", check_dma_latency },
+	{ "tracefs", check_tracefs },
+	{ "kmsg", check_kmsg },
+	{ "pressure", check_pressure },
 #if defined(__x86_64__) || defined(__i386__)
-	{"smi", check_msr},
+	{ "smi", check_msr },
 #endif
-	{"throttling", check_throttling},
-	{"kernel", check_kernel},
-	{"cpus", check_cpus},
+	{ "throttling", check_throttling },
+	{ "kernel", check_kernel },
+	{ "cpus", check_cpus },
 };
 enum { N_CHECKS = sizeof checks / sizeof *checks };
 
@@ -360,7 +365,7 @@ static void print_ktap(int i, const struct check *c)
 
 static void add_json(struct json *j, int i, const struct check *c)
 {
-	static const char *const answers[] = {[OK] = "ok", [NOT_OK] = "failed", [SKIP] = "skipped"};
+	static const char *const answers[] = { [OK] = "ok", [NOT_OK] = "failed", [SKIP] = "skipped" };
 
 	json_object(j, NULL);
 	json_string(j, "id", checks[i].id);
@@ -396,7 +401,7 @@ static int selftest_run(const struct plan *plan)
 	if (!as_json)
 		printf("KTAP version 1\n1..%d\n", (int)N_CHECKS);
 	for (int i = 0; i < N_CHECKS; i++) {
-		struct check c = {.answer = NOT_OK};
+		struct check c = { .answer = NOT_OK };
 		size_t used = strlen(missing);
 
 		checks[i].look(&c);
@@ -417,8 +422,8 @@ static int selftest_run(const struct plan *plan)
 }
 
 static const struct option_spec selftest_options[] = {
-	{.name = "json", .type = OPT_FLAG, .help = "one JSON object instead of KTAP lines"},
-	{0},
+	{ .name = "json", .type = OPT_FLAG, .help = "one JSON object instead of KTAP lines" },
+	{ 0 },
 };
 
 const struct command command_selftest = {

@@ -292,7 +292,7 @@ static int prepare(struct watch *w)
 
 	if (code)
 		return code;
-	w->place = (struct source_place){.loop = &w->loop, .events = epoll_create1(EPOLL_CLOEXEC)};
+	w->place = (struct source_place){ .loop = &w->loop, .events = epoll_create1(EPOLL_CLOEXEC) };
 	if (w->place.events < 0)
 		return say_fail(EXIT_BOARD, "cannot watch anything: %s", strerror(errno));
 	w->block = malloc(FILE_HEAD + w->max_bytes + 1);
@@ -300,7 +300,7 @@ static int prepare(struct watch *w)
 	if (!w->block || !w->files)
 		return say_fail(EXIT_BOARD, "no memory to read %zu files of %zu bytes; lower --max-bytes", w->paths.n, w->max_bytes);
 	for (size_t i = 0; i < w->paths.n; i++)
-		w->files[i] = (struct watched){.fd = -1, .next_ns = INT64_MIN, .error = NEVER_SENT};
+		w->files[i] = (struct watched){ .fd = -1, .next_ns = INT64_MIN, .error = NEVER_SENT };
 	w->keep_open = enough_descriptors(w);
 	return send_facts(w);
 }
@@ -337,7 +337,7 @@ static bool over(const struct watch *w)
 static void wait_and_collect(struct watch *w, int64_t due_ns)
 {
 	while (!over(w)) {
-		struct pollfd results = {.fd = w->place.events, .events = POLLIN};
+		struct pollfd results = { .fd = w->place.events, .events = POLLIN };
 		int64_t next_ns = collect_results(w);
 
 		if (mono_ns() >= due_ns || (next_ns == INT64_MAX && due_ns == INT64_MAX))
@@ -433,7 +433,7 @@ static int watch_run(const struct plan *plan)
 		.every_ns = plan_number(plan, "every"),
 		.count = (uint64_t)plan_number(plan, "count"),
 		.max_bytes = (size_t)plan_number(plan, "max-bytes"),
-		.place = {.events = -1},
+		.place = { .events = -1 },
 	};
 	int code = loop_open(&w.loop, plan_text(plan, "output"), true, plan_flag(plan, "attached"));
 
@@ -444,7 +444,7 @@ static int watch_run(const struct plan *plan)
 	if (!code) {
 		const char *reason = watch_rounds(&w);
 
-		close_sources(&w);	/* so that END has the CPU time of the last programs */
+		close_sources(&w); /* so that END has the CPU time of the last programs */
 		send_end(&w, reason, EXIT_DONE);
 	}
 	code = loop_close(&w.loop, INT64_MAX, code);
@@ -453,15 +453,25 @@ static int watch_run(const struct plan *plan)
 }
 
 static const struct option_spec watch_options[] = {
-	{.name = "every", .type = OPT_DURATION, .unit = "ns", .min = 10000000, .max = INT64_C(86400000000000), .standard = "1s",
-	 .help = "time between two readings of all files"},
-	{.name = "count", .type = OPT_INTEGER, .unit = "readings", .min = 1, .max = INT32_MAX, .help = "end after this many readings"},
-	{.name = "max-bytes", .type = OPT_INTEGER, .unit = "bytes", .min = 1, .max = MAX_CONTENT, .standard = "65536",
-	 .help = "longer content is cut and marked as cut"},
-	{.name = "cpus", .type = OPT_CPUS, .help = "run on these CPUs, away from the measured ones"},
-	{.name = "attached", .type = OPT_FLAG, .help = "end when stdin ends"},
-	{.name = "output", .letter = 'o', .type = OPT_TEXT, .unit = "FILE", .help = "where the stream goes instead of stdout"},
-	{0},
+	{ .name = "every",
+	  .type = OPT_DURATION,
+	  .unit = "ns",
+	  .min = 10000000,
+	  .max = INT64_C(86400000000000),
+	  .standard = "1s",
+	  .help = "time between two readings of all files" },
+	{ .name = "count", .type = OPT_INTEGER, .unit = "readings", .min = 1, .max = INT32_MAX, .help = "end after this many readings" },
+	{ .name = "max-bytes",
+	  .type = OPT_INTEGER,
+	  .unit = "bytes",
+	  .min = 1,
+	  .max = MAX_CONTENT,
+	  .standard = "65536",
+	  .help = "longer content is cut and marked as cut" },
+	{ .name = "cpus", .type = OPT_CPUS, .help = "run on these CPUs, away from the measured ones" },
+	{ .name = "attached", .type = OPT_FLAG, .help = "end when stdin ends" },
+	{ .name = "output", .letter = 'o', .type = OPT_TEXT, .unit = "FILE", .help = "where the stream goes instead of stdout" },
+	{ 0 },
 };
 
 const struct command command_watch = {

@@ -14,7 +14,8 @@ static int cyclic_prepare(const struct plan *plan, struct run *run)
 	(void)plan;
 	(void)run;
 	if (error)
-		return say_fail(EXIT_BOARD, "this kernel does not sleep until a moment (clock_nanosleep: %s); nothing was measured", strerror(error));
+		return say_fail(EXIT_BOARD, "this kernel does not sleep until a moment (clock_nanosleep: %s); nothing was measured",
+				strerror(error));
 	return EXIT_DONE;
 }
 

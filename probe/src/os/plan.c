@@ -82,10 +82,9 @@ static int check_range(struct plan *plan, const struct option_spec *o, const cha
 	if ((o->min == 0 && o->max == 0) || (number >= o->min && number <= o->max))
 		return 0;
 	if (o->type == OPT_DURATION)
-		return fail(plan, "--%s %s is out of range: %s to %s", o->name, text, format_time(o->min, low),
-			    format_time(o->max, high));
-	return fail(plan, "--%s %s is out of range: %" PRId64 " to %" PRId64 "%s%s", o->name, text, o->min, o->max,
-		    o->unit ? " " : "", o->unit ? o->unit : "");
+		return fail(plan, "--%s %s is out of range: %s to %s", o->name, text, format_time(o->min, low), format_time(o->max, high));
+	return fail(plan, "--%s %s is out of range: %" PRId64 " to %" PRId64 "%s%s", o->name, text, o->min, o->max, o->unit ? " " : "",
+		    o->unit ? o->unit : "");
 }
 
 static int set_value(struct plan *plan, const struct option_spec *o, struct option_value *v, const char *text)
@@ -126,7 +125,9 @@ static int set_value(struct plan *plan, const struct option_spec *o, struct opti
 	}
 	if (bad)
 		return fail(plan, "--%s: '%s' %s; write %s%s%s", o->name, text, why,
-			    o->type == OPT_DURATION ? "200us, 10ms, 60s or 1h" : o->type == OPT_CPUS ? "1, 0-3 or 0,2-3" : "a number",
+			    o->type == OPT_DURATION ? "200us, 10ms, 60s or 1h"
+			    : o->type == OPT_CPUS   ? "1, 0-3 or 0,2-3"
+						    : "a number",
 			    o->words ? " or " : "", words);
 	return o->type == OPT_CPUS ? 0 : check_range(plan, o, text, v->number);
 }

@@ -24,7 +24,8 @@ struct option_spec {
 	char letter;              /* short form, or 0 */
 	enum option_type type;
 	const char *unit;         /* for people: "ns", "us", "samples"; NULL for none */
-	const char *const *words; /* OPT_CHOICE: the choices. Other types: words accepted beside a value; word i reads as -1-i. NULL-terminated */
+	/* OPT_CHOICE: the choices. Other types: words accepted instead of a value; word i reads as -1-i. NULL-terminated */
+	const char *const *words;
 	int64_t min, max;         /* inclusive; durations in ns; both 0 for no range */
 	const char *standard;     /* default as one would type it, parsed like a given value; NULL: not set */
 	bool required;

@@ -22,7 +22,7 @@ static void read_numbers(const char *at, unsigned long long field[LAST_FIELD + 1
 bool procstat_parse(const char *text, struct procstat *s)
 {
 	const char *begin = strchr(text, '('), *end = strrchr(text, ')');
-	unsigned long long field[LAST_FIELD + 1] = {0};
+	unsigned long long field[LAST_FIELD + 1] = { 0 };
 
 	if (!begin || !end || end < begin || end[1] != ' ' || !end[2])
 		return false;

@@ -17,7 +17,7 @@ static const int64_t told_to_end_ns = 2000000000;
 
 static void take_signal(int number, struct sigaction *old, void (*handler)(int))
 {
-	struct sigaction action = {.sa_handler = handler};
+	struct sigaction action = { .sa_handler = handler };
 
 	sigaction(number, &action, old);
 }
@@ -33,9 +33,9 @@ static int watch_signals(struct loop *l)
 	sigaddset(&set, SIGQUIT);
 	sigaddset(&set, SIGCHLD);
 	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
-		sigaddset(&set, SIGHUP);	/* under nohup it stays ignored */
+		sigaddset(&set, SIGHUP); /* under nohup it stays ignored */
 	take_signal(SIGTERM, NULL, SIG_DFL);
-	take_signal(SIGCHLD, NULL, SIG_DFL);	/* an inherited SIG_IGN would make the kernel reap our children */
+	take_signal(SIGCHLD, NULL, SIG_DFL); /* an inherited SIG_IGN would make the kernel reap our children */
 	take_signal(SIGINT, &l->old_int, SIG_DFL); /* a shell starts background jobs with it ignored */
 	take_signal(SIGPIPE, &l->old_pipe, SIG_IGN);
 	take_signal(SIGTTIN, &l->old_ttin, SIG_IGN);
@@ -66,7 +66,7 @@ int loop_open(struct loop *l, const char *path, bool stream, bool attached)
 		return say_fail(EXIT_USAGE, "stdout is closed; redirect it, or use -o FILE");
 	if (fcntl(STDIN_FILENO, F_GETFD) < 0)
 		l->owner_gone = attached;
-	do {	/* fill closed standard descriptors, so that no file of ours becomes one */
+	do { /* fill closed standard descriptors, so that no file of ours becomes one */
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	} while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
@@ -94,14 +94,14 @@ static void read_owner(struct loop *l, short revents)
 	ssize_t n;
 
 	if (!(revents & POLLIN)) {
-		l->owner_gone = true;	/* POLLHUP, POLLERR, POLLNVAL */
+		l->owner_gone = true; /* POLLHUP, POLLERR, POLLNVAL */
 		return;
 	}
 	n = read(STDIN_FILENO, ignored, sizeof ignored);
 	if (n == 0)
 		l->owner_gone = true;
 	else if (n < 0 && errno == EIO && !(revents & POLLHUP))
-		l->owner_events = 0;	/* we are in the background of a terminal: wait for its hang-up only */
+		l->owner_events = 0; /* we are in the background of a terminal: wait for its hang-up only */
 	else if (n < 0 && errno != EAGAIN && errno != EINTR)
 		l->owner_gone = true;
 }
@@ -123,9 +123,9 @@ static struct timespec *time_left(int64_t until_ns, struct timespec *left)
 void loop_wait(struct loop *l, int64_t until_ns, struct pollfd *extra, int n_extra)
 {
 	struct pollfd fds[3 + LOOP_MAX_EXTRA] = {
-		{.fd = l->signals, .events = POLLIN},
-		{.fd = l->attached && !l->owner_gone ? STDIN_FILENO : -1, .events = l->owner_events},
-		{.fd = l->out.queued && outlet_pending(&l->out) ? l->out.fd : -1, .events = POLLOUT},
+		{ .fd = l->signals, .events = POLLIN },
+		{ .fd = l->attached && !l->owner_gone ? STDIN_FILENO : -1, .events = l->owner_events },
+		{ .fd = l->out.queued && outlet_pending(&l->out) ? l->out.fd : -1, .events = POLLOUT },
 	};
 	struct timespec left;
 	int n;
@@ -165,7 +165,7 @@ int loop_close(struct loop *l, int64_t until_ns, int exit_code)
 {
 	size_t left = loop_drain(l, until_ns, true, 0);
 
-	if (left)	/* told to end, or out of time: wait for the reader a little longer */
+	if (left) /* told to end, or out of time: wait for the reader a little longer */
 		left = loop_drain(l, mono_ns() + told_to_end_ns, false, 0);
 	if (l->out.error)
 		say_fail(EXIT_BOARD, "the stream is not whole: %s", strerror(l->out.error));
@@ -174,7 +174,7 @@ int loop_close(struct loop *l, int64_t until_ns, int exit_code)
 	if ((left || l->out.error) && exit_code == EXIT_DONE)
 		exit_code = EXIT_BOARD;
 	if (l->out.fd >= 0) {
-		outlet_drop(&l->out, 0);	/* so that emit_close cannot block */
+		outlet_drop(&l->out, 0); /* so that emit_close cannot block */
 		emit_close(&l->out.emit);
 		if (l->out.fd != STDOUT_FILENO)
 			close(l->out.fd);

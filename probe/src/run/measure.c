@@ -18,14 +18,17 @@ static int refused(const struct session *s, const struct lane *lane)
 	if (lane->pin_refused)
 		return say_fail(EXIT_USAGE, "lane %d cannot be pinned to CPU %d: %s", lane->index, lane->cpu, strerror(lane->pin_refused));
 	if (geteuid() == 0)
-		return say_fail(EXIT_BOARD, "%s %d was refused although this is root: %s; give the process CAP_SYS_NICE, or its cgroup a "
-				"real-time budget (cpu.rt_runtime_us), or measure with --policy other", name, s->run.priority,
-				strerror(lane->refused));
+		return say_fail(EXIT_BOARD,
+				"%s %d was refused although this is root: %s; give the process CAP_SYS_NICE, or its cgroup a "
+				"real-time budget (cpu.rt_runtime_us), or measure with --policy other",
+				name, s->run.priority, strerror(lane->refused));
 	if (!getrlimit(RLIMIT_RTPRIO, &limit) && limit.rlim_cur > 0 && limit.rlim_cur < (rlim_t)s->run.priority)
-		return say_fail(EXIT_BOARD, "%s %d was refused: the limit of this login is %d (ulimit -r); ask for --priority %d, or raise it "
-				"(`USER - rtprio %d` in /etc/security/limits.conf), or run as root", name, s->run.priority,
-				(int)limit.rlim_cur, (int)limit.rlim_cur, s->run.priority);
-	return say_fail(EXIT_BOARD, "%s %d was refused: %s; run as root, or give the program CAP_SYS_NICE (setcap cap_sys_nice+ep), or raise "
+		return say_fail(EXIT_BOARD,
+				"%s %d was refused: the limit of this login is %d (ulimit -r); ask for --priority %d, or raise it "
+				"(`USER - rtprio %d` in /etc/security/limits.conf), or run as root",
+				name, s->run.priority, (int)limit.rlim_cur, (int)limit.rlim_cur, s->run.priority);
+	return say_fail(EXIT_BOARD,
+			"%s %d was refused: %s; run as root, or give the program CAP_SYS_NICE (setcap cap_sys_nice+ep), or raise "
 			"the limit (ulimit -r 99; `USER - rtprio 99` in /etc/security/limits.conf), or measure with --policy other",
 			name, s->run.priority, strerror(lane->refused));
 }
@@ -81,8 +84,9 @@ static int start_threads(struct session *s)
 		if (atomic_load(&lane->state) == LANE_REFUSED)
 			return refused(s, lane);
 		if (lane->refused && !*s->fallback)
-			snprintf(s->fallback, sizeof s->fallback, "%s %d was refused (%s): the lanes run as %s %d", rt_policy_name(run->policy),
-				 run->priority, strerror(lane->refused), rt_policy_name(lane->got_policy), lane->got_priority);
+			snprintf(s->fallback, sizeof s->fallback, "%s %d was refused (%s): the lanes run as %s %d",
+				 rt_policy_name(run->policy), run->priority, strerror(lane->refused), rt_policy_name(lane->got_policy),
+				 lane->got_priority);
 		if (lane->lock_refused && s->mlock_wanted)
 			snprintf(s->mlock_error, sizeof s->mlock_error, "the stacks of the lanes: %s", strerror(lane->lock_refused));
 		lane->counts_at_start = rt_counts(lane->tid); /* for its migrations; the lane itself notes the rest */

@@ -10,7 +10,8 @@
 struct method {
 	const char *name;    /* as the user types it: rtprobe NAME */
 	const char *summary; /* one line, no full stop */
-	const char *measure; /* what the latency is: "wake-up" ... (wire/STREAM.md, "Measures"). `prepare` may set run->measure to a finer one */
+	/* What the latency is: "wake-up" ... (wire/STREAM.md, "Measures"). `prepare` may set run->measure to a finer one. */
+	const char *measure;
 	const struct option_spec *settings; /* its own, beside the shared ones; ends with .name = NULL; NULL: none */
 	/* Once, before any lane starts: run->lanes have their CPUs, and signals are blocked. 0, or an exit code (os/say.h) after an
 	 * error message. NULL: there is nothing to prepare. */

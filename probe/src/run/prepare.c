@@ -107,15 +107,18 @@ static void lock_memory(struct session *s)
 	}
 	s->run.lock_stacks = true;
 	if (!bad)
-		snprintf(s->mlock_error, sizeof s->mlock_error, "the limit on locked memory (ulimit -l) is below %" PRIu64
-			 " kB: code, rings and stacks of the lanes are locked, the writer's tables are not", need >> 10);
+		snprintf(s->mlock_error, sizeof s->mlock_error,
+			 "the limit on locked memory (ulimit -l) is below %" PRIu64
+			 " kB: code, rings and stacks of the lanes are locked, the writer's tables are not",
+			 need >> 10);
 }
 
 static void lock_rings(struct session *s)
 {
 	for (int i = 0; s->run.lock_stacks && i < s->run.n_lanes; i++)
 		if (mlock(s->run.lanes[i].ring.slots, ring_bytes(&s->run.lanes[i].ring)))
-			snprintf(s->mlock_error, sizeof s->mlock_error, "the limit on locked memory (ulimit -l) is too small even for the rings");
+			snprintf(s->mlock_error, sizeof s->mlock_error,
+				 "the limit on locked memory (ulimit -l) is too small even for the rings");
 }
 
 int prepare_lanes(struct session *s)
@@ -151,7 +154,8 @@ int prepare_memory(struct session *s)
 
 		if (ring_open(&lane->ring, s->ring_samples) ||
 		    sink_open(&s->writer.sinks[i], lane, &s->writer.emit, s->writer.keep_samples, (uint64_t)s->spill_per_second))
-			return say_fail(EXIT_BOARD, "no memory for lane %d (%" PRIu64 " kB a ring): %s; use a longer --interval or fewer CPUs", i,
+			return say_fail(EXIT_BOARD,
+					"no memory for lane %d (%" PRIu64 " kB a ring): %s; use a longer --interval or fewer CPUs", i,
 					s->ring_samples * sizeof(struct ring_slot) / 1024, strerror(errno));
 	}
 	s->ring_samples = run->lanes[0].ring.mask + UINT64_C(1);

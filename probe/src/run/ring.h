@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct ring_slot {
-	uint32_t k;       /* low half of the activation index */
+	uint32_t k; /* low half of the activation index */
 	uint32_t dropped; /* low half of how many samples were refused before this one */
 	int64_t latency_ns;
 };
@@ -17,7 +17,7 @@ struct ring {
 	struct ring_slot *slots;
 	uint32_t mask;
 	_Alignas(64) _Atomic uint32_t head; /* written by the producer */
-	uint32_t seen_tail;                 /* tail when the producer last read it; read again only when the ring seems full */
+	uint32_t seen_tail; /* tail when the producer last read it; read again only when the ring seems full */
 	_Alignas(64) _Atomic uint32_t tail; /* written by the consumer */
 };
 

@@ -31,9 +31,11 @@ const struct option_spec shared_settings[] = {
 	{ "aligned", 0, OPT_FLAG, NULL, NULL, 0, 0, NULL, false, "all lanes at the same moment (default: spread over the interval)" },
 	{ "no-mlock", 0, OPT_FLAG, NULL, NULL, 0, 0, NULL, false, "do not lock memory" },
 	{ "dma-latency", 0, OPT_INTEGER, "us", off, 0, 2000000000, "0", false, "hold /dev/cpu_dma_latency at this" },
-	{ "break-above", 0, OPT_DURATION, "ns", NULL, 1, H, NULL, false, "stop the run and the kernel's trace at the first sample this late" },
+	{ "break-above", 0, OPT_DURATION, "ns", NULL, 1, H, NULL, false,
+	  "stop the run and the kernel's trace at the first sample this late" },
 	{ "no-samples", 0, OPT_FLAG, NULL, NULL, 0, 0, NULL, false, "histogram, seconds and spill only, not every sample" },
-	{ "spill", 0, OPT_INTEGER, "samples", NULL, 0, 1000000, "100", false, "at most so many late samples kept one by one, a lane and second" },
+	{ "spill", 0, OPT_INTEGER, "samples", NULL, 0, 1000000, "100", false,
+	  "at most so many late samples kept one by one, a lane and second" },
 	{ "text", 0, OPT_FLAG, NULL, NULL, 0, 0, NULL, false, "rows for people on stdout; the stream only with --output" },
 	{ "attached", 0, OPT_FLAG, NULL, NULL, 0, 0, NULL, false, "end when stdin ends" },
 	{ "fallback", 0, OPT_FLAG, NULL, NULL, 0, 0, NULL, false, "go on without the policy asked for when it is refused" },
@@ -63,7 +65,8 @@ int settings_take(struct session *s)
 	s->text = plan_flag(plan, "text");
 	s->spill_per_second = plan_number(plan, "spill");
 	s->writer.keep_samples = !plan_flag(plan, "no-samples");
-	s->writer.priority = run->policy == SCHED_OTHER && !plan_given(plan, "writer-priority") ? 0 : (int)plan_number(plan, "writer-priority");
+	s->writer.priority = run->policy == SCHED_OTHER && !plan_given(plan, "writer-priority") ? 0
+												: (int)plan_number(plan, "writer-priority");
 	if (run->policy == SCHED_OTHER && plan_given(plan, "priority"))
 		return say_fail(EXIT_USAGE, "--priority is for fifo and rr; --policy other has none");
 	if (run->duration_ns && run->count)
@@ -76,7 +79,8 @@ int settings_take(struct session *s)
 		return say_fail(EXIT_USAGE, "--duration %s is no longer than one interval of %s", plan_text(plan, "duration"),
 				plan_text(plan, "interval"));
 	if (run->policy != SCHED_OTHER && s->writer.priority >= run->priority)
-		return say_fail(EXIT_USAGE, "--writer-priority %d must be below the lanes' --priority %d", s->writer.priority, run->priority);
+		return say_fail(EXIT_USAGE, "--writer-priority %d must be below the lanes' --priority %d", s->writer.priority,
+				run->priority);
 	return EXIT_DONE;
 }
 
@@ -93,7 +97,8 @@ int settings_cpus(struct session *s)
 		s->measured = *plan_cpus(s->plan, "cpus");
 	} else if (plan_set(s->plan, "cpus")) {
 		if (cpus_file("/sys/devices/system/cpu/isolated", &s->measured) || !cpus_count(&s->measured))
-			return say_fail(EXIT_USAGE, "--cpus isolated: this kernel isolates no CPU; boot with isolcpus=LIST, or give a list");
+			return say_fail(EXIT_USAGE,
+					"--cpus isolated: this kernel isolates no CPU; boot with isolcpus=LIST, or give a list");
 	} else {
 		s->measured = s->allowed;
 	}
@@ -102,7 +107,8 @@ int settings_cpus(struct session *s)
 		int error;
 
 		if (!cpus_has(&online, cpu))
-			return say_fail(EXIT_USAGE, "--cpus: CPU %d is not there; online: %s", cpu, format_cpus(&online, list, sizeof list));
+			return say_fail(EXIT_USAGE, "--cpus: CPU %d is not there; online: %s", cpu,
+					format_cpus(&online, list, sizeof list));
 		cpus_add(&only, cpu);
 		error = rt_pin(0, &only); /* a cpuset may forbid it */
 		rt_pin(0, &s->allowed);

@@ -142,11 +142,20 @@ static void emit_second(struct sink *s)
 {
 	unsigned char *at = emit_begin(s->emit, FRAME_SECOND, (uint16_t)s->lane->index, 15 * 8);
 	const uint64_t value[15] = {
-		s->second.number, s->second.n, s->second.missed, s->second.dropped, s->second.exceedances,
-		(uint64_t)s->second.min_ns, (uint64_t)s->second.max_ns, (uint64_t)s->second.sum_ns,
-		s->n, (uint64_t)(s->n ? s->max_ns : 0),
-		(uint64_t)hist_quantile(&s->hist, 1, 2), (uint64_t)hist_quantile(&s->hist, 99, 100),
-		(uint64_t)hist_quantile(&s->hist, 999, 1000), (uint64_t)hist_quantile(&s->hist, 9999, 10000),
+		s->second.number,
+		s->second.n,
+		s->second.missed,
+		s->second.dropped,
+		s->second.exceedances,
+		(uint64_t)s->second.min_ns,
+		(uint64_t)s->second.max_ns,
+		(uint64_t)s->second.sum_ns,
+		s->n,
+		(uint64_t)(s->n ? s->max_ns : 0),
+		(uint64_t)hist_quantile(&s->hist, 1, 2),
+		(uint64_t)hist_quantile(&s->hist, 99, 100),
+		(uint64_t)hist_quantile(&s->hist, 999, 1000),
+		(uint64_t)hist_quantile(&s->hist, 9999, 10000),
 		(uint64_t)clock_offset_ns(CLOCK_REALTIME),
 	};
 

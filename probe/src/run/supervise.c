@@ -196,8 +196,8 @@ static void report_events(struct session *s)
 
 		report_break(s, kept, *s->trace.error ? s->trace.error : NULL);
 		say_note("CPU %d was %.1f us late, above --break-above %.1f us; %s%s", run->lanes[run->break_lane].cpu,
-			 (double)run->break_latency_ns / 1e3, (double)run->break_ns / 1e3, kept ? "the trace is in " : "no trace: ",
-			 kept ? kept : s->trace.error);
+			 (double)run->break_latency_ns / 1e3, (double)run->break_ns / 1e3,
+			 kept ? "the trace is in " : "no trace: ", kept ? kept : s->trace.error);
 	}
 }
 

@@ -9,13 +9,13 @@
 static void *clock_open(const char *argument, const struct source_place *place)
 {
 	(void)argument;
-	return (void *)place;	/* it has no state */
+	return (void *)place; /* it has no state */
 }
 
 static ssize_t clock_read(void *state, char *to, size_t size, bool *more)
 {
-	struct lines line = {.at = to, .size = size};
-	struct timex steering = {.modes = 0};
+	struct lines line = { .at = to, .size = size };
+	struct timex steering = { .modes = 0 };
 
 	(void)state;
 	(void)more;

@@ -66,7 +66,7 @@ static int read_cpu(struct msr *m, int cpu, uint64_t *value)
 
 static ssize_t msr_read(void *state, char *to, size_t size, bool *more)
 {
-	struct lines out = {.at = to, .size = size};
+	struct lines out = { .at = to, .size = size };
 	struct cpus online;
 	int first_error = 0;
 

@@ -70,7 +70,7 @@ static void add(struct rt_threads *r, pid_t tid, pid_t pid)
 		r->capacity = capacity;
 	}
 	memmove(&r->list[at + 1], &r->list[at], (r->n - at) * sizeof *r->list);
-	r->list[at] = (struct thread){.tid = tid, .pid = pid, .stat = -1, .schedstat = -1};
+	r->list[at] = (struct thread){ .tid = tid, .pid = pid, .stat = -1, .schedstat = -1 };
 	r->n++;
 }
 
@@ -165,7 +165,8 @@ static bool look(struct thread *t, bool keep, struct lines *out)
 	unsigned long long run_ns;
 	struct procstat stat;
 
-	if (read_of(t, "stat", &t->stat, keep, text, sizeof text) <= 0 || !procstat_parse(text, &stat) || !rt_is_real_time_policy(stat.policy))
+	if (read_of(t, "stat", &t->stat, keep, text, sizeof text) <= 0 || !procstat_parse(text, &stat) ||
+	    !rt_is_real_time_policy(stat.policy))
 		return false;
 	make_printable(stat.name);
 	if (read_of(t, "schedstat", &t->schedstat, keep, text, sizeof text) <= 0 || sscanf(text, "%llu", &run_ns) != 1 || !run_ns)
@@ -185,7 +186,7 @@ static void *rt_threads_open(const char *argument, const struct source_place *pl
 static ssize_t rt_threads_read(void *state, char *to, size_t size, bool *more)
 {
 	struct rt_threads *r = state;
-	struct lines out = {.at = to, .size = size};
+	struct lines out = { .at = to, .size = size };
 	pid_t now = newest();
 	size_t kept = 0;
 

@@ -90,8 +90,8 @@ static int open_pipe(int ends[2])
 
 static int begin(struct run *r)
 {
-	struct epoll_event wake = {.events = EPOLLIN};
-	int output[2] = {-1, -1}, report[2] = {-1, -1}, error = 0;
+	struct epoll_event wake = { .events = EPOLLIN };
+	int output[2] = { -1, -1 }, report[2] = { -1, -1 }, error = 0;
 	pid_t self = getpid();
 
 	if (open_pipe(output) || open_pipe(report) || epoll_ctl(r->place.events, EPOLL_CTL_ADD, output[0], &wake))
@@ -189,7 +189,7 @@ static ssize_t result(struct run *r, int status, char *to)
 		return -1;
 	}
 	if (!n && status) {
-		errno = EIO;	/* it failed and wrote nothing */
+		errno = EIO; /* it failed and wrote nothing */
 		return -1;
 	}
 	if (n)
@@ -200,7 +200,7 @@ static ssize_t result(struct run *r, int status, char *to)
 static ssize_t run_collect(void *state, char *to, size_t size)
 {
 	struct run *r = state;
-	siginfo_t ended = {0};
+	siginfo_t ended = { 0 };
 	int status = 0;
 	bool full;
 
@@ -223,7 +223,7 @@ static ssize_t run_collect(void *state, char *to, size_t size)
 	}
 	kill_group(r);
 	r->under_way = false;
-	if (full)	/* the rest would be cut */
+	if (full) /* the rest would be cut */
 		return result(r, 0, to);
 	close_fd(&r->output);
 	close_fd(&r->report);
@@ -261,7 +261,7 @@ static void run_close(void *state)
 	if (r->child)
 		kill_group(r);
 	for (int i = 0; i < 20 && !reap(r, &status); i++)
-		usleep(1000);	/* a child that hangs in the kernel is left behind */
+		usleep(1000); /* a child that hangs in the kernel is left behind */
 	close_fd(&r->output);
 	close_fd(&r->report);
 	free(r->words);

@@ -19,7 +19,7 @@ static int64_t take_period(const char **word)
 	memcpy(text, *word, length);
 	text[length] = 0;
 	if (parse_duration(text, &period_ns, &why))
-		return 0;	/* a name with a colon in it */
+		return 0; /* a name with a colon in it */
 	*word += length + 1;
 	return period_ns;
 }
@@ -43,7 +43,7 @@ static int append(struct targets *t, const char *name, int64_t period_ns)
 		t->capacity = capacity;
 	}
 	to = &t->list[t->n];
-	*to = (struct target){.name = strdup(name), .period_ns = period_ns};
+	*to = (struct target){ .name = strdup(name), .period_ns = period_ns };
 	if (!to->name)
 		return no_memory();
 	t->n++;
@@ -59,14 +59,15 @@ static int add_source(struct targets *t, const char *name, int64_t period_ns)
 		return code;
 	added->kind = source_find(added->name, &added->argument);
 	if (!added->kind)
-		return say_fail(EXIT_USAGE, "there is no source '%s'; `rtprobe describe` lists them, and a file of this name is ./%s", name, name);
+		return say_fail(EXIT_USAGE, "there is no source '%s'; `rtprobe describe` lists them, and a file of this name is ./%s", name,
+				name);
 	return 0;
 }
 
 int targets_add(struct targets *t, const char *word)
 {
 	int64_t period_ns = take_period(&word);
-	struct names found = {0};
+	struct names found = { 0 };
 	int code = 0;
 
 	if (*word == '@')

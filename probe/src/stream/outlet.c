@@ -110,7 +110,7 @@ void outlet_push(struct outlet *o)
 		}
 		o->head += (size_t)n;
 		if (!o->nonblocking)
-			return;	/* ask poll again before the next page */
+			return; /* ask poll again before the next page */
 	}
 }
 
