@@ -1,5 +1,6 @@
-"""Every report and export format, built in or installed: takes any findings, gives bytes, keeps its hands off everything else."""
+"""Every report and export format, built in or installed: takes any subject of its class, gives bytes, and does nothing else."""
 
+import functools
 import importlib.util
 import sys
 from dataclasses import replace
@@ -7,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from rtassay import reports
 from rtassay.model import rooms
+from rtassay.model.comparison import Comparison
+from rtassay.model.errors import UsageError
+from rtassay.model.experiment import ExperimentReport
+from rtassay.reports.base import JudgedRecording
+
+from ..unit.analysis.many.experiment.synthetic import make
+from ..unit.reports.comparison.comparisons import EXAMPLES as COMPARISONS
 
 _FILE = Path(__file__).parents[1] / "unit" / "reports" / "examples.py"
 sys.path.insert(0, str(_FILE.parent))  # for its building blocks
@@ -16,22 +25,31 @@ examples = importlib.util.module_from_spec(_SPEC)
 sys.modules[_SPEC.name] = examples
 _SPEC.loader.exec_module(examples)
 
+CLASSES = {"recording": JudgedRecording, "comparison": Comparison, "experiment": ExperimentReport}
 NAMES = list(rooms.table("reports"))
-CASES = {
-    **examples.all_examples(),
-    "no labels, no lanes": tuple(replace(part, lanes=()) for part in examples.imported()),
-    "one lane": tuple(replace(part, lanes=part.lanes[:1]) for part in examples.violated()),
-    "judged by analysis": None,
-}
 
 
-def case_of(name):
-    if CASES[name] is not None:
-        return CASES[name]
+def judged_by_analysis():
     from rtassay.analysis.judge import judge
 
     recording = examples.violated()[1]
-    return judge(recording, deadline_ns=100_000, p_target=1e-6), recording
+    return JudgedRecording(judge(recording, deadline_ns=100_000, p_target=1e-6), recording)
+
+
+SUBJECTS = {
+    "recording": {
+        **{name: functools.partial(JudgedRecording, *pair) for name, pair in examples.all_examples().items()},
+        "no lanes": lambda: JudgedRecording(*(replace(part, lanes=()) for part in examples.imported())),
+        "one lane": lambda: JudgedRecording(*(replace(part, lanes=part.lanes[:1]) for part in examples.violated())),
+        "judged by analysis": judged_by_analysis,
+    },
+    "comparison": COMPARISONS,
+    "experiment": {"whole": lambda: make().report, "empty": lambda: make(sealed=0).report},
+}
+SUBJECT = {
+    (word, case): functools.cache(made) for word, cases in SUBJECTS.items() for case, made in cases.items()
+}  # made once, however many formats render it
+CASES = [(name, case) for name in NAMES for case in SUBJECTS[name.partition(".")[0]]]
 
 
 @pytest.fixture(params=NAMES)
@@ -39,31 +57,33 @@ def report(request):
     return rooms.load("reports", request.param)()
 
 
+@pytest.fixture
+def subject(report):
+    word = report.name.partition(".")[0]
+    return SUBJECT[word, next(iter(SUBJECTS[word]))]()
+
+
 def test_it_says_what_it_is(report):
-    assert rooms.table("reports")[report.name]
+    word, _, format_name = report.name.partition(".")
+    assert reports.load(CLASSES[word], format_name).name == report.name
     assert report.suffix.startswith(".") and " " not in report.suffix
     assert report.summary and "\n" not in report.summary
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_it_renders_every_kind_of_findings_to_utf8(report, case):
-    content = report.render(*case_of(case))
+@pytest.mark.parametrize(("name", "case"), CASES)
+def test_it_renders_every_subject_to_utf8_and_twice_the_same(name, case):
+    made, word = rooms.load("reports", name), name.partition(".")[0]
+    content = made().render(SUBJECT[word, case]())
     assert isinstance(content, bytes) and content.endswith(b"\n")
     content.decode("utf-8")
+    assert made().render(SUBJECT[word, case]()) == content
 
 
-def test_same_input_same_bytes_whatever_was_rendered_before(report):
-    first = report.render(*examples.holds())
-    report.render(*examples.violated())
-    assert report.render(*examples.holds()) == first
-    assert type(report)().render(*examples.holds()) == first
-
-
-def test_it_reads_no_clock_writes_no_file_and_prints_nothing(report, monkeypatch, capfd, tmp_path):
+def test_it_reads_no_clock_writes_no_file_and_prints_nothing(report, subject, monkeypatch, capfd, tmp_path):
     import time
 
     monkeypatch.chdir(tmp_path)
-    expected = report.render(*examples.holds())
+    expected = report.render(subject)
 
     def refuse(*_args):
         raise AssertionError("a report read the clock")
@@ -71,15 +91,42 @@ def test_it_reads_no_clock_writes_no_file_and_prints_nothing(report, monkeypatch
     with monkeypatch.context() as patch:
         for name in ("time", "time_ns", "localtime", "gmtime"):
             patch.setattr(time, name, refuse)
-        assert report.render(*examples.holds()) == expected
+        assert report.render(subject) == expected
     assert capfd.readouterr() == ("", "")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_input_is_not_changed(report):
-    findings, recording = examples.violated()
-    before = [lane.histogram.counts.copy() for lane in recording.lanes]
-    checks = list(findings.checks)
-    report.render(findings, recording)
-    assert all((lane.histogram.counts == old).all() for lane, old in zip(recording.lanes, before, strict=True))
-    assert list(findings.checks) == checks
+def test_the_input_is_not_changed(report, subject):
+    before = repr(subject)
+    counts = [lane.histogram.counts.copy() for lane in subject.recording.lanes] if "recording" in report.name else []
+    report.render(subject)
+    assert repr(subject) == before
+    if counts:
+        assert all(
+            (lane.histogram.counts == old).all() for lane, old in zip(subject.recording.lanes, counts, strict=True)
+        )
+
+
+@pytest.mark.parametrize("word", CLASSES)
+def test_an_unknown_format_names_the_known_ones_of_its_subject(word):
+    known = reports.formats(CLASSES[word])
+    assert known == [name.partition(".")[2] for name in NAMES if name.partition(".")[0] == word]
+    with pytest.raises(UsageError, match=f"{word} in the format 'htm'") as caught:
+        reports.load(CLASSES[word], "htm")
+    assert caught.value.hint == f"did you mean 'html'? known: {', '.join(known)}"
+
+
+@pytest.mark.parametrize("word", CLASSES)
+def test_a_suffix_names_a_format_and_an_unknown_one_the_known_suffixes(word):
+    for name in reports.formats(CLASSES[word]):
+        found = reports.format_of(CLASSES[word], f"x.y{reports.load(CLASSES[word], name).suffix.upper()}")
+        assert reports.load(CLASSES[word], found).suffix == reports.load(CLASSES[word], name).suffix
+    with pytest.raises(UsageError, match="names no format") as caught:
+        reports.format_of(CLASSES[word], "page.doc")
+    assert ".html" in caught.value.hint
+
+
+def test_an_installed_format_joins_its_subject(monkeypatch):
+    table = {**rooms.table("reports"), "comparison.oneline": "outside:OneLine"}
+    monkeypatch.setattr(rooms, "table", lambda room: table)
+    assert "oneline" in reports.formats(Comparison) and "oneline" not in reports.formats(JudgedRecording)

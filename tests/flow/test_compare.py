@@ -126,7 +126,7 @@ def test_terminal_has_no_colour_in_a_pipe(home: Path, ids: dict[str, str]) -> No
         (("{std}", "--with", "nosuch"), "there is no recording 'nosuch'"),
         (("{std}", "--with", "{rt}", "--fail-on", "progress"), "regression=PERCENT"),
         (("{std}", "--with", "{rt}", "--factor", "weather"), "there is no factor 'weather'"),
-        (("{std}", "--with", "{rt}", "-o", "page.pdf"), "does not tell a format"),
+        (("{std}", "--with", "{rt}", "-o", "page.pdf"), "names no format"),
         (("{std}", "--with", "{rt}", "--json", "-o", "-"), "both want stdout"),
     ],
 )

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rtassay.reports.html import HtmlReport
+from rtassay.reports.base import JudgedRecording
+from rtassay.reports.recording.html import HtmlRecording
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = [
@@ -58,7 +59,7 @@ def files(tmp_path_factory):
     made = {}
     for name, pair in {**examples.all_examples(), "huge": examples.huge()}.items():
         made[name] = folder / f"{name}.html"
-        made[name].write_bytes(HtmlReport().render(*pair))
+        made[name].write_bytes(HtmlRecording().render(JudgedRecording(*pair)))
     return made
 
 

@@ -25,7 +25,7 @@ from rtassay.analysis.judge import judge
 from rtassay.model.findings import Findings, Outlier
 from rtassay.model.recording import Recording, Series
 from rtassay.model.units import NS_PER_S
-from rtassay.reports import outliers
+from rtassay.reports.recording import outliers
 from rtassay.session.control import Progress, RunResult, StopRequest
 
 Measure = Callable[..., RunResult]

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from vboard import Board, Setup
 
-from rtassay import store
+from rtassay import reports, store
 from rtassay.cli.judging import judge, own_requirement
-from rtassay.model import rooms
+from rtassay.reports.base import JudgedRecording
 
 EXIT_USAGE, EXIT_BOARD, EXIT_NOT_DEMONSTRATED, EXIT_INVALID = 2, 3, 4, 5
 LABEL = "virtual board: function only"
@@ -187,7 +187,7 @@ def test_a_clock_that_jumps_by_a_year_moves_no_count_and_is_named(host: Host, bo
     # Every format that people read says so.
     findings = judge(recording, own_requirement(recording.manifest))
     for name in ("html", "markdown", "json", "terminal"):
-        text = rooms.load("reports", name)().render(findings, recording).decode()
+        text = reports.load(JudgedRecording, name).render(JudgedRecording(findings, recording)).decode()
         assert LABEL in " ".join(text.split()), name
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from rtassay.model.comparison import Comparison
     from rtassay.model.recording import Recording
 
-_BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", ".txt": "terminal"}
 _LABEL = re.compile(r"([A-Za-z][\w.-]*)=(.+)", re.DOTALL)
 
 
@@ -153,16 +152,12 @@ def exit_code(result: Comparison, tolerated: float | None) -> int:
 
 
 def _format_of(output: str | None) -> str:
+    from rtassay import reports
+    from rtassay.model.comparison import Comparison
+
     if output is None:
         return "terminal"
-    if output == "-":
-        return "html"
-    suffix = Path(output).suffix.lower()
-    if suffix not in _BY_SUFFIX:
-        raise UsageError(
-            f"'{output}' does not tell a format", hint=f"end it in {', '.join(_BY_SUFFIX)}, or give --format"
-        )
-    return _BY_SUFFIX[suffix]
+    return "html" if output == "-" else reports.format_of(Comparison, output)
 
 
 def _open(names: tuple[str, ...], group: str) -> list[Recording]:
@@ -204,10 +199,11 @@ def find_group(name: str) -> list[Path]:
 
 
 def _write(name: str, target: str, result: Comparison) -> None:
+    from rtassay import reports
     from rtassay.cli.report import write_bytes
-    from rtassay.reports import comparison
+    from rtassay.model.comparison import Comparison
 
-    write_bytes(target, comparison.load(name)().render(result))
+    write_bytes(target, reports.load(Comparison, name).render(result))
 
 
 def _show(result: Comparison, format_name: str | None) -> None:

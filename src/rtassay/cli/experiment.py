@@ -201,16 +201,16 @@ def report_command(experiment: str, output: str | None, as_json: bool) -> int:
 
     `run` and `resume` write it at their end. It is computed from the recordings each time, of an unfinished experiment too.
     """
-    from rtassay.cli.experiment_result import FORMATS, report_of, save_reports, write_report
-    from rtassay.cli.figure import format_of
+    from rtassay import reports
+    from rtassay.cli.experiment_result import report_of, save_reports, write_report
     from rtassay.experiments import directory
+    from rtassay.model.experiment import ExperimentReport
 
     path = directory.find(experiment)
     if output is None:
         written = save_reports(path, report_of(path))
     else:
-        suffix = format_of(output, tuple(ending.removeprefix(".") for ending in FORMATS.values()))
-        name = next(name for name, ending in FORMATS.items() if ending == f".{suffix}")
+        name = reports.format_of(ExperimentReport, output)
         written = Path(output)
         write_report(written, report_of(path), name)
     if as_json:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rtassay.model.recording import Recording
 
 REPORT = "report"
-FORMATS = {"html": ".html", "markdown": ".md", "json": ".json"}
+SAVED_FORMATS = ("html", "markdown")
 
 
 def result_of(path: Path, *, save: bool = False) -> dict[str, Any]:
@@ -74,17 +74,22 @@ def report_of(path: Path, *, save: bool = False) -> ExperimentReport:
 
 def save_reports(path: Path, report: ExperimentReport) -> Path:
     """report.html, report.md beside experiment.json; the page's path. Raises BoardError."""
-    for name in ("html", "markdown"):
-        write_report(path / f"{REPORT}{FORMATS[name]}", report, name)
+    from rtassay import reports
+    from rtassay.model.experiment import ExperimentReport
+
+    for name in SAVED_FORMATS:
+        write_report(path / f"{REPORT}{reports.load(ExperimentReport, name).suffix}", report, name)
     return path / f"{REPORT}.html"
 
 
 def write_report(file: Path, report: ExperimentReport, name: str) -> None:
     """One format to one file, whole or not at all. Raises BoardError."""
-    from rtassay.reports import experiment as reports
+    from rtassay import reports
+    from rtassay.model.experiment import ExperimentReport
     from rtassay.store.disk import write_replacing
 
-    write_replacing(file, reports.load(name)().render(report), "every recording is whole; the report can be made again")
+    data = reports.load(ExperimentReport, name).render(report)
+    write_replacing(file, data, "every recording is whole; the report can be made again")
 
 
 class _Work:
@@ -197,9 +202,9 @@ def _measured(status: Status, work: _Work) -> list[Measured]:
 
 def _told(one: Measured) -> tuple[str, str]:
     """The run's worst wake-up and the work of its loads, in the words of its own report."""
-    from rtassay.reports import loads, outliers
+    from rtassay.reports.recording import load_work, outliers
 
-    return outliers.worst(one.findings) or "", loads.in_words(one.recording) or ""
+    return outliers.worst(one.findings) or "", load_work.in_words(one.recording) or ""
 
 
 def _commands(plan: ExperimentPlan, design: Design) -> tuple[tuple[str, str, str], ...]:

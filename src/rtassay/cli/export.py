@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
+from rtassay import reports
 from rtassay.cli.judging import judge, open_by_name, own_requirement
 from rtassay.cli.options import json_option, print_json
-from rtassay.cli.report import write_report
+from rtassay.cli.report import write_bytes
 from rtassay.model.errors import UsageError
-
-FORMATS = ("csv", "json", "cyclictest")
+from rtassay.reports.base import JudgedRecording
 
 
 @click.command("export")
@@ -17,9 +17,10 @@ FORMATS = ("csv", "json", "cyclictest")
 @click.option(
     "--to",
     "format_name",
-    type=click.Choice(FORMATS),
+    metavar="FORMAT",
     required=True,
-    help="csv: the exact histogram per lane; json: show --json and the histograms; cyclictest: the text of cyclictest -h -q.",
+    help="csv: the exact histogram per lane; json: show --json and the histograms; cyclictest: the text of cyclictest -h -q; "
+    "or any other format of rtassay report.",
 )
 @click.option("-o", "--output", default="-", show_default=True, metavar="FILE", help="File to write, '-' is stdout.")
 @json_option
@@ -30,8 +31,10 @@ def command(recording: str, format_name: str, output: str, as_json: bool) -> int
     """
     if as_json and output == "-":
         raise UsageError("--json and -o - both want stdout", hint="add -o FILE")
+    report = reports.load(JudgedRecording, format_name)
     path, opened = open_by_name(recording)
-    write_report(format_name, output, judge(opened, own_requirement(opened.manifest)), opened)
+    findings = judge(opened, own_requirement(opened.manifest))
+    write_bytes(output, report.render(JudgedRecording(findings, opened)))
     if as_json:
         print_json(
             {

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import click
 
+from rtassay import reports
 from rtassay.cli.judging import Requirement, judge, open_by_name, own_requirement, with_trust
 from rtassay.cli.options import EXIT_BY_STATE, json_option, print_json, requirement_options, trust_options, waivers_of
-from rtassay.model import rooms
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.findings import Findings
 from rtassay.model.published import Against
-from rtassay.model.recording import Recording
+from rtassay.reports.base import JudgedRecording
 
-_BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", ".txt": "terminal"}
+# Formats with a place for published results.
+_WITH_PUBLISHED = ("html", "markdown")
 
 
 @click.command("report")
@@ -26,10 +27,13 @@ _BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json
     "-o",
     "--output",
     metavar="FILE",
-    help="File to write; its suffix names the format (.html, .md, .json, .txt). '-' is stdout. Default: <id>.html here.",
+    help="File to write; its suffix names the format (.html, .md, .json, .csv, .txt). '-' is stdout. Default: <id>.html here.",
 )
 @click.option(
-    "--format", "format_name", metavar="NAME", help="html, markdown, json or terminal, whatever the suffix says."
+    "--format",
+    "format_name",
+    metavar="NAME",
+    help="Format of the report, whatever the suffix says: html, markdown, json, csv, cyclictest, terminal, or an installed one.",
 )
 @click.option(
     "--against",
@@ -60,8 +64,9 @@ def command(
     stated = Requirement(deadline_ns, p_target, confidence) if deadline_ns is not None else None
     findings = judge(opened, with_trust(stated or own_requirement(opened.manifest), strict, waivers))
     name = format_name or _format_of(output)
-    target = output or f"{findings.id}{rooms.load('reports', name)().suffix}"
-    write_report(name, target, findings, opened, _beside(against, name, findings))
+    target = output or f"{findings.id}{reports.load(JudgedRecording, name).suffix}"
+    published = _published(against, name, findings)
+    write_bytes(target, reports.load(JudgedRecording, name).render(JudgedRecording(findings, opened, published)))
     if as_json:
         print_json(
             {"schema": "rtassay/report/1", "id": findings.id, "recording": str(path), "path": target, "format": name}
@@ -72,17 +77,10 @@ def command(
 
 
 def _format_of(output: str | None) -> str:
-    if output is None or output == "-":
-        return "html"
-    suffix = Path(output).suffix.lower()
-    if suffix not in _BY_SUFFIX:
-        raise UsageError(
-            f"'{output}' does not tell a format", hint=f"end it in {', '.join(_BY_SUFFIX)}, or give --format"
-        )
-    return _BY_SUFFIX[suffix]
+    return "html" if output is None or output == "-" else reports.format_of(JudgedRecording, output)
 
 
-def _beside(text: str | None, name: str, findings: Findings) -> Against | None:
+def _published(text: str | None, name: str, findings: Findings) -> Against | None:
     """What --against asks for. Raises UsageError for another form, a board nobody published, a format without such a table."""
     if text is None:
         return None
@@ -91,7 +89,7 @@ def _beside(text: str | None, name: str, findings: Findings) -> Against | None:
         raise UsageError(
             f"--against '{text}' is not of the form published:BOARD", hint="against recordings: rtassay compare"
         )
-    if name not in ("html", "markdown"):
+    if name not in _WITH_PUBLISHED:
         raise UsageError(f"--against has no place in {name}", hint="write .html or .md")
     from rtassay.analysis.many.against import against
     from rtassay.analysis.many.published import check, choose
@@ -102,15 +100,6 @@ def _beside(text: str | None, name: str, findings: Findings) -> Against | None:
     if not rows:
         raise UsageError(f"nobody published results of '{board}'", hint="rtassay published lists the boards")
     return against(findings, rows, check(every), text)
-
-
-def write_report(
-    name: str, target: str, findings: Findings, recording: Recording, against: Against | None = None
-) -> None:
-    """Render by the room's member `name` and write to a file or `-` (stdout); `against` where that member has a place for it."""
-    member = rooms.load("reports", name)
-    report = member() if against is None else member(against=against)
-    write_bytes(target, report.render(findings, recording))
 
 
 def write_bytes(target: str, data: bytes) -> None:

@@ -165,8 +165,9 @@ def command(**options: Any) -> int:
     cyclictest's -p -i -l -D -a -t -m -S -q -h -b -N -d -A keep their sense and their units (us; s for -D).
     Ctrl-C once seals what there is; twice aborts.
     """
-    from rtassay import store
-    from rtassay.cli.report import write_report
+    from rtassay import reports, store
+    from rtassay.cli.report import write_bytes
+    from rtassay.reports.base import JudgedRecording
 
     report_file = options["report_file"]
     report_format = _report_format(report_file)
@@ -185,7 +186,9 @@ def command(**options: Any) -> int:
     cache_findings(path, findings)
     _tell(findings, recording, path, options)
     if report_format is not None:
-        write_report(report_format, report_file, findings, recording)
+        write_bytes(
+            report_file, reports.load(JudgedRecording, report_format).render(JudgedRecording(findings, recording))
+        )
     return _exit_code(findings, recording, stopped_by)
 
 

@@ -90,9 +90,9 @@ def _findings(
 
 def show_on_terminal(findings: Findings, recording: Recording) -> None:
     """One screen on stdout."""
-    from rtassay.reports.terminal import TerminalReport
+    from rtassay.reports.base import JudgedRecording
+    from rtassay.reports.recording.terminal import TerminalRecording
 
     width = min(max(shutil.get_terminal_size((100, 24)).columns, 80), 140)
-    click.echo(
-        TerminalReport(width=width, color=wants_colour()).render(findings, recording).decode(), nl=False, color=True
-    )
+    report = TerminalRecording(width=width, color=wants_colour())
+    click.echo(report.render(JudgedRecording(findings, recording)).decode(), nl=False, color=True)

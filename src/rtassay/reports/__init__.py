@@ -1,12 +1,64 @@
-"""Reports and export formats."""
+"""Reports and export formats: one table, keyed by what a report is about and by its format."""
 
-from typing import Final
+from __future__ import annotations
 
-MEMBERS: Final = {
-    "html": "rtassay.reports.html:HtmlReport",
-    "markdown": "rtassay.reports.markdown:MarkdownReport",
-    "json": "rtassay.reports.json:JsonReport",
-    "csv": "rtassay.reports.csv:CsvReport",
-    "cyclictest": "rtassay.reports.cyclictest:CyclictestReport",
-    "terminal": "rtassay.reports.terminal:TerminalReport",
+import difflib
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from rtassay.model import rooms
+from rtassay.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from rtassay.reports.base import Report
+
+# SUBJECT.FORMAT -> class. Entry points of the group `rtassay.reports` have names of the same form.
+MEMBERS: dict[str, str] = {
+    "recording.html": "rtassay.reports.recording.html:HtmlRecording",
+    "recording.markdown": "rtassay.reports.recording.markdown:MarkdownRecording",
+    "recording.json": "rtassay.reports.recording.json:JsonRecording",
+    "recording.csv": "rtassay.reports.recording.csv:CsvRecording",
+    "recording.cyclictest": "rtassay.reports.recording.cyclictest:CyclictestRecording",
+    "recording.terminal": "rtassay.reports.recording.terminal:TerminalRecording",
+    "comparison.html": "rtassay.reports.comparison.html:HtmlComparison",
+    "comparison.markdown": "rtassay.reports.comparison.markdown:MarkdownComparison",
+    "comparison.json": "rtassay.reports.comparison.json:JsonComparison",
+    "comparison.terminal": "rtassay.reports.comparison.terminal:TerminalComparison",
+    "experiment.html": "rtassay.reports.experiment.html:HtmlExperiment",
+    "experiment.markdown": "rtassay.reports.experiment.markdown:MarkdownExperiment",
+    "experiment.json": "rtassay.reports.experiment.json:JsonExperiment",
 }
+# Class of a subject -> its word in the table. By name, so that --help loads none of them.
+SUBJECTS: Final = {"JudgedRecording": "recording", "Comparison": "comparison", "ExperimentReport": "experiment"}
+
+S = TypeVar("S")
+
+
+def formats(subject: type[object]) -> list[str]:
+    """Names of the formats that this class of subject has, built in and installed, in the order of the table."""
+    word = SUBJECTS[subject.__name__]
+    return [name.partition(".")[2] for name in rooms.table("reports") if name.partition(".")[0] == word]
+
+
+def load(subject: type[S], format_name: str) -> Report[S]:
+    """The report of this class of subject in one format. Raises UsageError with the known formats for an unknown one."""
+    word, known = SUBJECTS[subject.__name__], formats(subject)
+    if format_name not in known:
+        close = difflib.get_close_matches(format_name, known, n=1)
+        hint = (f"did you mean '{close[0]}'? " if close else "") + f"known: {', '.join(known)}"
+        article = "an" if word[0] in "aeiou" else "a"
+        raise UsageError(f"there is no report of {article} {word} in the format '{format_name}'", hint=hint)
+    report: Report[S] = rooms.load("reports", f"{word}.{format_name}")()
+    return report
+
+
+def format_of(subject: type[object], file: str) -> str:
+    """The format that the suffix of a file name stands for. Raises UsageError with the known suffixes."""
+    suffixes: dict[str, str] = {}
+    for name in formats(subject):
+        suffixes.setdefault(load(subject, name).suffix, name)
+    for suffix, name in suffixes.items():
+        if file.lower().endswith(suffix):
+            return name
+    raise UsageError(
+        f"the suffix of '{file}' names no format", hint=f"end it in {', '.join(suffixes)}, or give --format"
+    )

@@ -1,18 +1,40 @@
-"""A report or export format. To add one: a file here, a line in `__init__.py`, a page in docs/extend."""
+"""A report or export format. To add one: a file in `recording/`, `comparison/` or `experiment/`, and a line in `__init__.py`."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from rtassay.model.findings import Findings
+from rtassay.model.published import Against
 from rtassay.model.recording import Recording
 
+Subject = TypeVar("Subject", contravariant=True)
 
-class Report(Protocol):
-    """Findings and a recording to bytes. No file is written, no clock read, nothing printed: same input, same bytes."""
+
+@dataclass(frozen=True, slots=True)
+class JudgedRecording:
+    """The subject of a report about one recording: its findings, its data, and published results to show beside it."""
+
+    findings: Findings
+    recording: Recording
+    published: Against | None = None
+
+
+class Report(Protocol[Subject]):
+    """One subject to bytes. Write no file, read no clock, print nothing, so that the same subject gives the same bytes.
+
+    The subject is a `JudgedRecording`, a `model.comparison.Comparison` or a `model.experiment.ExperimentReport`. The class is made
+    without arguments.
+
+    name: `SUBJECT.FORMAT`, as in the table, for example `recording.html`. suffix: of a file of this format, with its dot. Of two
+    formats with one suffix, the first in the table is the one that `-o FILE` chooses. summary: one line for lists of formats.
+    """
 
     name: str
     suffix: str
     summary: str
 
-    def render(self, findings: Findings, recording: Recording) -> bytes: ...
+    def render(self, subject: Subject) -> bytes:
+        """The report as UTF-8 that ends with a newline. Raises nothing for any subject that analysis can make."""
+        ...

@@ -16,8 +16,11 @@ from rtassay.model import warnings
 from rtassay.model.findings import CheckResult, Coincidence, Outlier
 from rtassay.model.manifest import MonitorEntry, RunWarning
 from rtassay.model.recording import Series
-from rtassay.reports import details, loads, outliers, svg, view
-from rtassay.reports.html import HtmlReport, embed
+from rtassay.reports import severities, wording
+from rtassay.reports.base import JudgedRecording
+from rtassay.reports.page import embed
+from rtassay.reports.recording import conditions, drawings, load_work, outliers, recording_text
+from rtassay.reports.recording.html import HtmlRecording
 
 EXAMPLES = examples.all_examples()
 ALL = pytest.mark.parametrize("name", sorted(EXAMPLES))
@@ -68,7 +71,7 @@ class Page(HTMLParser):
 
 
 def page_of(pair):
-    html = HtmlReport().render(*pair).decode()
+    html = HtmlRecording().render(JudgedRecording(*pair)).decode()
     assert html.startswith("<!doctype html>")
     return Page(html), html
 
@@ -77,7 +80,7 @@ def page_of(pair):
 def test_every_number_of_the_lane_table_is_the_findings_own(name):
     findings, recording = EXAMPLES[name]
     page, _ = page_of((findings, recording))
-    places = view.digits(findings)
+    places = recording_text.digits(findings)
     head = next(row for row in page.rows if row[:2] == ["Lane", "Total"])
     start = page.rows.index(head) + 1
 
@@ -96,7 +99,7 @@ def test_every_number_of_the_lane_table_is_the_findings_own(name):
         for column, value in (("Missed", lane.missed), ("Dropped", lane.dropped), ("Truncated", lane.truncated)):
             assert number(cells[column]) == value
         for quantile in lane.quantiles:
-            cell = cells.get(view.quantile_name(quantile.q))
+            cell = cells.get(wording.quantile_name(quantile.q))
             if cell is None:
                 assert quantile.q > 0.999999 and quantile.bound == "at_least"
             elif quantile.bound == "at_least":
@@ -118,7 +121,7 @@ def test_both_views_where_activations_were_missed_and_only_there():
     for row, lane in zip(page.rows[due + 1 :], findings.lanes, strict=False):
         assert row[1:3] == [f"{lane.due:,}", f"{lane.missed:,}"]
         chosen = (lane.quantiles_due or lane.quantiles)[5]
-        assert row[8].split("\n")[0] == view.us(chosen.value_ns, view.digits(findings))
+        assert row[8].split("\n")[0] == wording.us(chosen.value_ns, recording_text.digits(findings))
     assert not any(row[:2] == ["Lane", "Due"] for row in page_of(EXAMPLES["holds"])[0].rows)
 
 
@@ -127,23 +130,25 @@ def test_verdict_checks_conditions_and_commands_are_there(name):
     findings, recording = EXAMPLES[name]
     page, _ = page_of((findings, recording))
     text = " ".join(page.text)
-    assert view.state(findings) in text
-    assert view.sentence(findings) in text
+    assert recording_text.state(findings) in text
+    assert recording_text.sentence(findings) in text
     shown = [row for row in page.rows if len(row) == 3 and row[0] in ("invalid", "warning", "note", "unknown", "pass")]
-    assert [tuple(row) for row in shown] == [(c.severity, c.id, c.message) for c in view.sorted_checks(findings)]
-    for key, value in details.conditions(findings, recording):
+    assert [tuple(row) for row in shown] == [
+        (c.severity, c.id, c.message) for c in severities.by_severity(findings.checks)
+    ]
+    for key, value in conditions.conditions(findings, recording):
         assert [key, value] in page.rows
     for row in [
-        *details.plan_rows(recording),
-        *loads.rows(recording),
-        *details.damage_rows(recording),
-        *details.inventory_rows(recording),
+        *conditions.plan_rows(recording),
+        *load_work.rows(recording),
+        *conditions.damage_rows(recording),
+        *conditions.inventory_rows(recording),
     ]:
         assert list(row) in page.rows
-    for _, command in details.commands(findings, recording):
+    for _, command in conditions.commands(findings, recording):
         assert command in text
-    for label, lane in zip(view.lane_labels(findings), findings.lanes, strict=True):
-        assert f"{label} max {view.us(lane.max_ns, view.digits(findings))} us" in text
+    for label, lane in zip(recording_text.lane_labels(findings), findings.lanes, strict=True):
+        assert f"{label} max {wording.us(lane.max_ns, recording_text.digits(findings))} us" in text
 
 
 @ALL
@@ -262,7 +267,7 @@ def test_what_broke_it_and_what_was_watched_is_told():
         "raspberry": MonitorEntry("not available", why="nothing there"),
     }
     watched = replace(recording, manifest=replace(recording.manifest, monitors=monitors))
-    assert details.monitor_rows(watched) == [
+    assert conditions.monitor_rows(watched) == [
         ("cpu", "watched: 1,200 readings"),
         ("kernel-log", "watched"),
         ("firmware", "no readings (what was read told nothing)"),
@@ -369,14 +374,16 @@ def test_a_page_of_findings_as_analysis_makes_them():
 
 
 def test_same_input_same_bytes():
-    assert HtmlReport().render(*EXAMPLES["holds"]) == HtmlReport().render(*EXAMPLES["holds"])
+    assert HtmlRecording().render(JudgedRecording(*EXAMPLES["holds"])) == HtmlRecording().render(
+        JudgedRecording(*EXAMPLES["holds"])
+    )
 
 
 def test_counts_above_a_billion_are_powers_of_ten_on_the_axis():
     recording = examples.all_examples()["holds"][1]
     lane = recording.lanes[0]
     many = replace(lane, histogram=replace(lane.histogram, counts=lane.histogram.counts * 10**6))
-    drawn = svg.latency_plot(replace(recording, lanes=(many,)), ["CPU0"], ["1"], 5_000, 1_000)
+    drawn = drawings.latency_plot(replace(recording, lanes=(many,)), ["CPU0"], ["1"], 5_000, 1_000)
     top = int(many.histogram.counts.max())
     assert top > 10**9
     assert ">10⁹<" in drawn and ">10⁶<" in drawn and ">100,000<" in drawn and ">1<" in drawn

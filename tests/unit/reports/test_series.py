@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from rtassay.model.recording import Histogram, Series
-from rtassay.reports import series
+from rtassay.reports import curves
+from rtassay.reports.recording import series
 
 
 def histogram(pairs):
@@ -23,7 +24,7 @@ HISTOGRAMS = st.dictionaries(st.integers(-5_000, 10**10), st.integers(1, 10**9),
 
 @given(HISTOGRAMS, st.sampled_from([1, 52, 100, 1000]))
 def test_coalescing_keeps_counts_and_places(source, unit):
-    lower, width, counts = series.coalesce(source, unit)
+    lower, width, counts = curves.coalesce(source, unit)
     assert counts.sum() == source.counts.sum()
     assert (np.diff(lower) > 0).all() and (counts > 0).all()
     assert (lower[1:] >= lower[:-1] + width[:-1]).all()
@@ -34,7 +35,7 @@ def test_coalescing_keeps_counts_and_places(source, unit):
 
 @given(HISTOGRAMS, st.integers(70, 200))
 def test_exceedance_is_exact_at_its_points_and_keeps_the_top(source, points):
-    x, k = series.exceedance_curve(source, points)
+    x, k = curves.exceedance_curve(source, points)
     for value, above in zip(x.tolist(), k.tolist(), strict=True):
         assert above == int(source.counts[source.lower_ns >= value].sum())
     assert x.tolist()[-60:] == source.lower_ns.tolist()[-60:]
@@ -42,7 +43,7 @@ def test_exceedance_is_exact_at_its_points_and_keeps_the_top(source, points):
 
 def test_a_thinned_curve_is_exact_and_follows_every_decade():
     source = examples.huge()[1].lanes[0].histogram
-    x, k = series.exceedance_curve(source, 600)
+    x, k = curves.exceedance_curve(source, 600)
     assert len(x) <= 601 and x[0] == source.lower_ns[0]
     assert x[-60:].tolist() == source.lower_ns[-60:].tolist()
     for value, above in zip(x[::50].tolist(), k[::50].tolist(), strict=True):
@@ -61,9 +62,9 @@ def test_band_is_clopper_pearson(k, n):
 
 def test_codes_are_reversible():
     values = np.array([-3, 0, 5, 5_000_000_000])
-    assert np.cumsum(series.deltas(values)).tolist() == values.tolist()
-    assert series.run_lengths(np.array([4, 4, 7, 4])) == [4, 2, 7, 1, 4, 1]
-    assert series.deltas([]) == [] and series.run_lengths([]) == []
+    assert np.cumsum(curves.deltas(values)).tolist() == values.tolist()
+    assert curves.run_lengths(np.array([4, 4, 7, 4])) == [4, 2, 7, 1, 4, 1]
+    assert curves.deltas([]) == [] and curves.run_lengths([]) == []
 
 
 def test_envelope_keeps_extremes_and_misses_of_a_day():

@@ -12,12 +12,14 @@ import pytest
 
 from rtassay.model.findings import CheckResult
 from rtassay.model.recording import Histogram, Lane
-from rtassay.reports import view
-from rtassay.reports.csv import CsvReport
-from rtassay.reports.cyclictest import CyclictestReport
-from rtassay.reports.json import JsonReport
-from rtassay.reports.markdown import MarkdownReport, escape
-from rtassay.reports.terminal import TerminalReport
+from rtassay.reports import wording
+from rtassay.reports.base import JudgedRecording
+from rtassay.reports.markdown_text import escape
+from rtassay.reports.recording.csv import CsvRecording
+from rtassay.reports.recording.cyclictest import CyclictestRecording
+from rtassay.reports.recording.json import JsonRecording
+from rtassay.reports.recording.markdown import MarkdownRecording
+from rtassay.reports.recording.terminal import TerminalRecording
 
 EXAMPLES = examples.all_examples()
 ALL = pytest.mark.parametrize("name", sorted(EXAMPLES))
@@ -26,7 +28,7 @@ ALL = pytest.mark.parametrize("name", sorted(EXAMPLES))
 @ALL
 def test_csv_keeps_every_sample(name):
     findings, recording = EXAMPLES[name]
-    rows = list(csv.DictReader(io.StringIO(CsvReport().render(findings, recording).decode())))
+    rows = list(csv.DictReader(io.StringIO(CsvRecording().render(JudgedRecording(findings, recording)).decode())))
     for lane in recording.lanes:
         mine = [row for row in rows if row["lane"] == lane.entry.name]
         assert sum(int(row["count"]) for row in mine) == lane.entry.n
@@ -38,7 +40,7 @@ def test_csv_keeps_every_sample(name):
 @ALL
 def test_json_is_findings_with_histograms(name):
     findings, recording = EXAMPLES[name]
-    data = json.loads(JsonReport().render(findings, recording))
+    data = json.loads(JsonRecording().render(JudgedRecording(findings, recording)))
     assert data["schema"] == "rtassay/show/1"
     assert data["id"] == findings.id
     assert [lane["n"] for lane in data["lanes"]] == [lane.n for lane in findings.lanes]
@@ -58,7 +60,7 @@ def parse_cyclictest(text):
 @ALL
 def test_cyclictest_rows_and_trailer_account_for_every_sample(name):
     findings, recording = EXAMPLES[name]
-    rows, trailer = parse_cyclictest(CyclictestReport().render(findings, recording).decode())
+    rows, trailer = parse_cyclictest(CyclictestRecording().render(JudgedRecording(findings, recording)).decode())
     assert len(rows) <= 1000
     for i, lane in enumerate(findings.lanes):
         total, over = int(trailer["Total"][i]), int(trailer["Histogram Overflows"][i])
@@ -73,20 +75,22 @@ def test_cyclictest_rows_and_trailer_account_for_every_sample(name):
 
 def test_cyclictest_rows_are_capped_and_the_rest_is_overflow_with_its_cycles():
     findings, recording = examples.violated()
-    rows, trailer = parse_cyclictest(CyclictestReport(max_rows=100).render(findings, recording).decode())
-    text = CyclictestReport(max_rows=100).render(findings, recording).decode()
+    rows, trailer = parse_cyclictest(
+        CyclictestRecording(max_rows=100).render(JudgedRecording(findings, recording)).decode()
+    )
+    text = CyclictestRecording(max_rows=100).render(JudgedRecording(findings, recording)).decode()
     assert len(rows) == 100
     assert [int(v) for v in trailer["Histogram Overflows"]] == [2, 1, 0, 3]
     assert "# Thread 1: 300000\n" in text  # nothing missed there: the activation is the cycle
     assert "# Thread 3: # 00003 others\n" in text
     with pytest.raises(ValueError, match="at least 1"):
-        CyclictestReport(max_rows=0)
+        CyclictestRecording(max_rows=0)
 
 
 @ALL
 @pytest.mark.parametrize("width", [60, 100, 160])
 def test_terminal_fits(name, width):
-    lines = TerminalReport(width=width).render(*EXAMPLES[name]).decode().splitlines()
+    lines = TerminalRecording(width=width).render(JudgedRecording(*EXAMPLES[name])).decode().splitlines()
     assert max(map(len, lines)) <= width
     assert width < 100 or len(lines) <= 24
     assert "\x1b" not in "".join(lines)
@@ -94,9 +98,11 @@ def test_terminal_fits(name, width):
 
 @ALL
 def test_terminal_colour_changes_no_word(name):
-    coloured = TerminalReport(color=True).render(*EXAMPLES[name]).decode()
+    coloured = TerminalRecording(color=True).render(JudgedRecording(*EXAMPLES[name])).decode()
     assert "\x1b[" in coloured
-    assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == TerminalReport().render(*EXAMPLES[name]).decode()
+    assert (
+        re.sub(r"\x1b\[[\d;]*m", "", coloured) == TerminalRecording().render(JudgedRecording(*EXAMPLES[name])).decode()
+    )
 
 
 def test_one_screen_for_findings_as_analysis_makes_them():
@@ -104,7 +110,7 @@ def test_one_screen_for_findings_as_analysis_makes_them():
 
     recording = examples.violated()[1]
     findings = judge(recording, deadline_ns=100_000, p_target=1e-6)
-    lines = TerminalReport().render(findings, recording).decode().splitlines()
+    lines = TerminalRecording().render(JudgedRecording(findings, recording)).decode().splitlines()
     assert len(lines) <= 24 and max(map(len, lines)) <= 100
     for check in findings.checks:
         if check.severity in ("invalid", "warning"):
@@ -115,7 +121,7 @@ def test_one_screen_for_findings_as_analysis_makes_them():
 def test_terminal_with_many_lanes_keeps_the_worst():
     findings, recording = examples.holds()
     lanes = tuple(replace(findings.lanes[0], name=f"cpu{i}", cpu=i, max_ns=50_000 + i) for i in range(64))
-    text = TerminalReport().render(replace(findings, lanes=lanes), recording).decode()
+    text = TerminalRecording().render(JudgedRecording(replace(findings, lanes=lanes), recording)).decode()
     assert "CPU63 " in text and "CPU48 " in text and "CPU47 " not in text
     assert "48 lanes with smaller maxima" in text
 
@@ -123,7 +129,7 @@ def test_terminal_with_many_lanes_keeps_the_worst():
 @ALL
 def test_markdown_holds_every_check_and_whole_tables(name):
     findings, recording = EXAMPLES[name]
-    text = MarkdownReport().render(findings, recording).decode()
+    text = MarkdownRecording().render(JudgedRecording(findings, recording)).decode()
     for check in findings.checks:
         assert escape(check.id) in text and escape(check.message) in text
     widths = []
@@ -142,7 +148,7 @@ def test_markdown_leaves_no_markup_of_others():
         note="```\n</details><script>x</script>",
         checks=(CheckResult("X", "warning", "optimism", "*a* | b\n\n# c"),),
     )
-    text = MarkdownReport().render(hostile, recording).decode()
+    text = MarkdownRecording().render(JudgedRecording(hostile, recording)).decode()
     assert "\\<img" in text and "a\\|b" in text and "@\u2060team" in text and "\\[x\\]" in text
     assert "````\n```\n</details>" in text  # the note is fenced with a longer fence than it holds
 
@@ -151,14 +157,14 @@ def test_markdown_leaves_no_markup_of_others():
     ("value", "text"), [(None, "-"), (0.0, "0"), (1e-6, "1e-6"), (2.9957e-6, "3.0e-6"), (0.05, "0.05"), (1.0, "1")]
 )
 def test_probability(value, text):
-    shown = view.probability(value)
+    shown = wording.probability(value)
     assert shown in (text, text.replace(".0e", "e"))
 
 
 def test_quantile_names_and_spans():
-    assert [view.quantile_name(q) for q in (0.5, 0.999, 0.9999999)] == ["p50", "p99.9", "p99.99999"]
-    assert [view.span(s) for s in (None, 60, 1000, 3600, 604800)] == ["-", "60 s", "16.7 min", "1 h", "7 d"]
-    assert view.percent(0.9999) == "> 99.9 %" and view.percent(1.0) == "100 %" and view.percent(0.0) == "0 %"
+    assert [wording.quantile_name(q) for q in (0.5, 0.999, 0.9999999)] == ["p50", "p99.9", "p99.99999"]
+    assert [wording.span(s) for s in (None, 60, 1000, 3600, 604800)] == ["-", "60 s", "16.7 min", "1 h", "7 d"]
+    assert wording.percent(0.9999) == "> 99.9 %" and wording.percent(1.0) == "100 %" and wording.percent(0.0) == "0 %"
 
 
 def empty_example():
@@ -191,9 +197,11 @@ def empty_example():
 
 
 @pytest.mark.parametrize(
-    "report", [TerminalReport(), MarkdownReport(), CsvReport(), JsonReport(), CyclictestReport()], ids=lambda r: r.name
+    "report",
+    [TerminalRecording(), MarkdownRecording(), CsvRecording(), JsonRecording(), CyclictestRecording()],
+    ids=lambda r: r.name,
 )
 def test_a_lane_without_a_sample(report):
-    assert report.render(*empty_example())
+    assert report.render(JudgedRecording(*empty_example()))
     no_lanes = replace(empty_example()[0], lanes=()), replace(empty_example()[1], lanes=())
-    assert report.render(*no_lanes)
+    assert report.render(JudgedRecording(*no_lanes))

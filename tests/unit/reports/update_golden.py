@@ -20,13 +20,14 @@ def render_all() -> dict[str, bytes]:
         import examples
     finally:
         sys.path.remove(str(HERE))
-    from rtassay.model import rooms
+    from rtassay import reports
+    from rtassay.reports.base import JudgedRecording
 
     files = {}
     for name, (findings, recording) in examples.all_examples().items():
         for kind in FORMATS:
-            report = rooms.load("reports", kind)()
-            files[f"{name}{report.suffix}"] = report.render(findings, recording)
+            report = reports.load(JudgedRecording, kind)
+            files[f"{name}{report.suffix}"] = report.render(JudgedRecording(findings, recording))
     return files
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from rtassay.model.comparison import Comparison, QuantileRatio
 from rtassay.model.units import NS_PER_US
-from rtassay.reports import series, view
-from rtassay.reports.comparison import words
+from rtassay.reports import curves as reduced
+from rtassay.reports import svg, wording
+from rtassay.reports.comparison import comparison_text
 
 _WIDTH, _LEFT, _RIGHT, _TOP = 960, 92, 150, 30
 _ROW, _FOOT = 34, 44
@@ -23,20 +24,17 @@ def ladder(comparison: Comparison) -> str:
     rows = [row for row in comparison.quantiles if row.ratio is not None or row.lo is not None or row.hi is not None]
     if not rows:
         return ""
-    low, high = words.log_range(comparison)
+    low, high = comparison_text.log_range(comparison)
     height = _TOP + _ROW * len(rows) + _FOOT
     end = _WIDTH - _RIGHT
-
-    def x_of(ratio: float) -> float:
-        inside = min(max(ratio, low), high)
-        return _LEFT + math.log(inside / low) / math.log(high / low) * (end - _LEFT)
+    x_of = svg.scale(low, high, _LEFT, end)
 
     foot = _TOP + _ROW * len(rows)
     parts = [
         f'<svg class="plot ladder" viewBox="0 0 {_WIDTH} {height}" role="img" '
         'aria-label="Ratio of B to A at each quantile with its 95 percent interval; the numbers are in the table">'
     ]
-    for tick in _ticks(low, high):
+    for tick in svg.ratio_ticks(_TICKS, low, high):
         x = x_of(tick)
         kind = "one" if tick == 1 else "grid"
         parts.append(
@@ -55,7 +53,7 @@ def _row(row: QuantileRatio, y: int, x_of: Any, end: int) -> list[str]:
     kind = row.shown or "open"
     begin = _LEFT if row.lo is None else x_of(row.lo)
     stop = end if row.hi is None else x_of(row.hi)
-    parts = [f'<text class="end name" x="{_LEFT - 12}" y="{y + 4}">{view.quantile_name(row.q)}</text>']
+    parts = [f'<text class="end name" x="{_LEFT - 12}" y="{y + 4}">{wording.quantile_name(row.q)}</text>']
     if row.lo is not None or row.hi is not None:
         caps = ("" if row.lo is None else f"M{begin:.1f} {y - 6}v12") + (
             "" if row.hi is None else f"M{stop:.1f} {y - 6}v12"
@@ -63,19 +61,9 @@ def _row(row: QuantileRatio, y: int, x_of: Any, end: int) -> list[str]:
         parts.append(f'<path class="bar {kind}" d="M{begin:.1f} {y}H{max(stop, begin + 1):.1f}{caps}"/>')
     if row.ratio is not None:
         parts.append(f'<circle class="dot {kind}" cx="{x_of(row.ratio):.1f}" cy="{y}" r="5"/>')
-    text = f"{words.ratio(row.ratio)} {words.interval(row)}".strip()
+    text = f"{wording.ratio(row.ratio)} {comparison_text.interval(row)}".strip()
     parts.append(f'<text x="{end + 10}" y="{y + 4}">{escape(text)}</text>')
     return parts
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Of _TICKS what lies inside and keeps a distance; 1 always."""
-    room = math.log(high / low) / 14
-    kept = [1.0]
-    for tick in sorted((t for t in _TICKS if low <= t <= high), key=lambda t: abs(math.log(t))):
-        if all(abs(math.log(tick / other)) >= room for other in kept):
-            kept.append(tick)
-    return sorted(kept)
 
 
 def exceedance(comparison: Comparison) -> str:
@@ -84,7 +72,7 @@ def exceedance(comparison: Comparison) -> str:
     for group in (comparison.a, comparison.b):
         if group.histogram is None or group.n == 0:
             return ""
-        x, k = series.exceedance_curve(group.histogram, _POINTS)
+        x, k = reduced.exceedance_curve(group.histogram, _POINTS)
         curves.append((x.tolist(), [count / group.n for count in k.tolist()]))
     if not all(x for x, _ in curves):
         return ""
@@ -92,8 +80,8 @@ def exceedance(comparison: Comparison) -> str:
     low = max(min(x[0] for x, _ in curves), 100)
     high = max(max(x[-1] for x, _ in curves), low + 1) * 1.05
     floor = 10.0 ** math.floor(math.log10(min(p[-1] for _, p in curves)))
-    x_of = _log_scale(low, high, _LEFT - 20, _WIDTH - 12)
-    y_of = _log_scale(floor, 1.0, _HEIGHT - _BOTTOM, 14)
+    x_of = svg.scale(low, high, _LEFT - 20, _WIDTH - 12)
+    y_of = svg.scale(floor, 1.0, _HEIGHT - _BOTTOM, 14)
     parts = [
         f'<svg class="plot" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="Exceedance probability over latency of both groups">'
     ]
@@ -102,13 +90,12 @@ def exceedance(comparison: Comparison) -> str:
         parts.append(
             f'<path class="grid" d="M{_LEFT - 20} {y:.1f}H{_WIDTH - 12}"/><text class="end" x="{_LEFT - 26}" y="{y + 4:.1f}">1e{power}</text>'
         )
-    for tick in (m * 10.0**e for e in range(2, 12) for m in (1, 2, 5)):
-        if low <= tick <= high:
-            x = x_of(tick)
-            parts.append(
-                f'<path class="grid" d="M{x:.1f} 14V{_HEIGHT - _BOTTOM}"/>'
-                f'<text class="mid" x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 16}">{tick / NS_PER_US:g}</text>'
-            )
+    for tick in svg.decade_ticks(low, high):
+        x = x_of(tick)
+        parts.append(
+            f'<path class="grid" d="M{x:.1f} 14V{_HEIGHT - _BOTTOM}"/>'
+            f'<text class="mid" x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 16}">{tick / NS_PER_US:g}</text>'
+        )
     for index, (x, p) in enumerate(curves):
         steps = "".join(f"H{x_of(v):.1f}V{y_of(s):.1f}" for v, s in zip(x, [*p[1:], floor], strict=True))
         parts.append(f'<path class="s{index}" d="M{_LEFT - 20} {y_of(1.0):.1f}{steps}"/>')
@@ -125,12 +112,6 @@ def _legend(comparison: Comparison) -> list[str]:
     for index, group in enumerate((comparison.a, comparison.b)):
         x, y = _WIDTH - 240, 30 + 18 * index
         parts.append(
-            f'<path class="s{index}" d="M{x} {y - 4}h18"/><text x="{x + 24}" y="{y}">{escape(words.called(group))}</text>'
+            f'<path class="s{index}" d="M{x} {y - 4}h18"/><text x="{x + 24}" y="{y}">{escape(comparison_text.called(group))}</text>'
         )
     return parts
-
-
-def _log_scale(low: float, high: float, begin: float, end: float) -> Any:
-    """Position of a value, which is clamped to [low, high]."""
-    factor = (end - begin) / (math.log(high / low) or 1)
-    return lambda v: begin + math.log(min(max(v, low), high) / low) * factor

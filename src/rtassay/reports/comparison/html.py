@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from rtassay.model.comparison import CROSSES, REFUSED, Comparison
+from rtassay.model.foreign import one_line
 from rtassay.model.units import NS_PER_US, format_time
-from rtassay.reports import series, svg, view
-from rtassay.reports.comparison import drawings, words
-from rtassay.reports.html import Tile, asset, content_policy, embed
+from rtassay.reports import curves, page, severities, wording
+from rtassay.reports.comparison import comparison_text, drawings
+from rtassay.reports.page import Tile
 
 _HISTOGRAM_POINTS = 3000
 _CURVE_POINTS = 1200
@@ -21,70 +20,53 @@ _CURVE_POINTS = 1200
 class HtmlComparison:
     """The page for people: conclusion, ladder drawn and in numbers, curves of both groups, runs, lanes, checks, conditions."""
 
-    name = "html"
+    name = "comparison.html"
     suffix = ".html"
     summary = "self-contained page with plots"
 
-    def render(self, comparison: Comparison) -> bytes:
-        style = asset("uPlot.min.css") + asset("report.css") + asset("comparison.css")
-        uplot, script = asset("uPlot.iife.min.js"), asset("report.js")
-        plots = _plots(comparison)
-        page: str = _template().render(
-            style=Markup(style),
-            uplot=Markup(uplot),
-            script=Markup(script),
-            csp=content_policy(style, uplot, script),
-            line=view.one_line,
-            **_words(comparison),
-            **plots,
-        )
-        return f"{page}\n".encode("utf-8", "backslashreplace")
-
-
-@functools.cache
-def _template() -> Template:
-    environment = Environment(loader=PackageLoader("rtassay.reports"), autoescape=True, undefined=StrictUndefined)
-    return environment.get_template("comparison.html.j2")
+    def render(self, subject: Comparison) -> bytes:
+        given = {**_words(subject), **_plots(subject)}
+        return page.render("comparison.html.j2", ("report.css", "comparison.css"), given)
 
 
 def _words(comparison: Comparison) -> dict[str, Any]:
-    checks = words.sorted_checks(comparison)
-    keep = words.ladder_columns(comparison)
+    checks = severities.by_severity(comparison.checks)
+    keep = comparison_text.ladder_columns(comparison)
     return {
-        "headline": words.headline(comparison),
-        "tone": words.TONES[comparison.conclusion],
+        "headline": comparison_text.headline(comparison),
+        "tone": comparison_text.TONES[comparison.conclusion],
         "icon": {CROSSES: "×", REFUSED: "!"}.get(comparison.conclusion, "="),
-        "sentence": view.one_line(comparison.sentence),
-        "next_step": words.next_step(comparison),
-        "a": words.called(comparison.a),
-        "b": words.called(comparison.b),
+        "sentence": one_line(comparison.sentence),
+        "next_step": comparison_text.next_step(comparison),
+        "a": comparison_text.called(comparison.a),
+        "b": comparison_text.called(comparison.b),
         "a_runs": len(comparison.a.runs),
         "b_runs": len(comparison.b.runs),
         "factor": ", ".join(comparison.factor),
         "refused": comparison.conclusion == REFUSED,
         "tiles": _tiles(comparison),
-        "ladder_columns": [words.LADDER_COLUMNS[i] for i in keep],
+        "ladder_columns": [comparison_text.LADDER_COLUMNS[i] for i in keep],
         "ladder_rows": [([row[i] for i in keep], shown) for row, shown in _ladder_rows(comparison)],
-        "crossover": words.crossover(comparison),
-        "tests": words.tests(comparison),
-        "maxima": words.maxima_rows(comparison),
-        "run_columns": words.run_columns(),
-        "run_rows": words.run_rows(comparison),
-        "boot_columns": words.BOOT_COLUMNS,
-        "boot_rows": words.boot_rows(comparison),
+        "crossover": comparison_text.crossover(comparison),
+        "tests": comparison_text.tests(comparison),
+        "maxima": comparison_text.maxima_rows(comparison),
+        "run_columns": comparison_text.run_columns(),
+        "run_rows": comparison_text.run_rows(comparison),
+        "boot_columns": comparison_text.BOOT_COLUMNS,
+        "boot_rows": comparison_text.boot_rows(comparison),
         "weak": [
-            (f"{group.name} {view.one_line(run.id, 60)}", ", ".join(run.weak))
+            (f"{group.name} {one_line(run.id, 60)}", ", ".join(run.weak))
             for group in (comparison.a, comparison.b)
             for run in group.runs
             if run.weak
         ],
-        "lane_columns": words.lane_columns(comparison),
-        "lanes": [(view.one_line(lane.name, 40), words.lane_cells(lane)) for lane in comparison.lanes],
-        "check_summary": words.check_summary(comparison),
+        "lane_columns": comparison_text.lane_columns(comparison),
+        "lanes": [(one_line(lane.name, 40), comparison_text.lane_cells(lane)) for lane in comparison.lanes],
+        "check_summary": comparison_text.check_summary(comparison),
         "checks_shown": [check for check in checks if check.severity != "pass"],
         "checks_passed": [check for check in checks if check.severity == "pass"],
-        "conditions": words.condition_rows(comparison),
-        "unknown": words.unknown_conditions(comparison),
+        "conditions": comparison_text.condition_rows(comparison),
+        "unknown": comparison_text.unknown_conditions(comparison),
         "not_covered": comparison.not_covered,
         "bins": format_time(comparison.bin_width_ns) if comparison.bin_width_ns > 1 else "",
         "schema": comparison.schema,
@@ -92,7 +74,7 @@ def _words(comparison: Comparison) -> dict[str, Any]:
 
 
 def _ladder_rows(comparison: Comparison) -> list[tuple[tuple[str, ...], str]]:
-    rows = zip(words.ladder_rows(comparison), comparison.quantiles, strict=True)
+    rows = zip(comparison_text.ladder_rows(comparison), comparison.quantiles, strict=True)
     return [(row, step.shown or "") for row, step in rows]
 
 
@@ -101,17 +83,19 @@ def _tiles(comparison: Comparison) -> list[Tile]:
     tiles = []
     steps = [row for row in comparison.quantiles if row.ratio is not None]
     for row in dict.fromkeys((*(s for s in steps if s.q == 0.5), *steps[-1:])):
-        name = f"B / A at {view.quantile_name(row.q)}"
+        name = f"B / A at {wording.quantile_name(row.q)}"
         tiles.append(
             Tile(
-                name, words.ratio(row.ratio), f"95 % interval {words.interval(row) or 'not known'}; {words.better(row)}"
+                name,
+                wording.ratio(row.ratio),
+                f"95 % interval {comparison_text.interval(row) or 'not known'}; {comparison_text.better(row)}",
             )
         )
     turn = comparison.crossover
     if turn is not None and turn.shown:
         later = comparison.b if turn.worse_below == "b" else comparison.a
-        why = f"exceeded with {view.probability(1 - turn.q)}; below it {words.called(later)} is later, beyond it the other"
-        tiles.append(Tile("Crossover", view.spaced(turn.value_ns), why))
+        why = f"exceeded with {wording.probability(1 - turn.q)}; below it {comparison_text.called(later)} is later, beyond it the other"
+        tiles.append(Tile("Crossover", wording.spaced(turn.value_ns), why))
     fair = comparison.rarefied
     if fair is not None:
         sides = " / ".join("overflow" if ns is None else format_time(ns) for ns in (fair.a_median_ns, fair.b_median_ns))
@@ -138,41 +122,33 @@ def _plots(comparison: Comparison) -> dict[str, Any]:
     p99 = [row.quantiles[2].value_ns for group in groups for row in group.runs if len(row.quantiles) > 2]
     typical = max(p99, default=100_000)
     unit = _bin_unit(comparison.bin_width_ns, typical)
-    while True:
-        lines = [series.coalesce(histogram, unit) for histogram in histograms]
-        if sum(len(line[0]) for line in lines) <= _HISTOGRAM_POINTS or unit > 10**9:
-            break
-        unit *= 2
-    curves = [series.exceedance_curve(histogram, _CURVE_POINTS) for histogram in histograms]
+    unit, lines = curves.histogram_lines(histograms, unit, _HISTOGRAM_POINTS)
     turn = comparison.crossover
     rules = []
     if turn is not None and turn.shown:
-        rules.append({"ns": turn.value_ns, "text": f"crossover {view.spaced(turn.value_ns)}"})
-    places = words.digits(comparison)
+        rules.append({"ns": turn.value_ns, "text": f"crossover {wording.spaced(turn.value_ns)}"})
+    places = comparison_text.digits(comparison)
     data = {
-        "labels": [words.called(group) for group in groups],
-        "maxima": [view.us(group.max_ns, places) for group in groups],
+        "labels": [comparison_text.called(group) for group in groups],
+        "maxima": [wording.us(group.max_ns, places) for group in groups],
         "digits": places,
         "typical_ns": typical,
         "judged": 0,
         "deadline_ns": None,
         "p_target": None,
-        "histogram": [{"x": series.deltas(x), "w": series.run_lengths(w), "n": n.tolist()} for x, w, n in lines],
+        "histogram": lines,
         "curves": [
-            {"x": series.deltas(x), "k": k.tolist(), "n": group.n} for (x, k), group in zip(curves, groups, strict=True)
+            curves.curve_line(histogram, _CURVE_POINTS, group.n)
+            for histogram, group in zip(histograms, groups, strict=True)
         ],
         "over": [histogram.over for histogram in histograms],
         "limit_ns": [histogram.limit_ns for histogram in histograms],
-        "time": None,
-        "marks": [],
-        "telemetry": [],
-        "worst": [],
         "rules": rules,
     }
     return {
-        "data": embed(data),
+        "data": page.plot_data(data),
         "has_plots": bool(groups),
-        "bin_words": svg.unit_words(unit),
+        "bin_words": curves.unit_words(unit),
         "ladder_svg": Markup(drawings.ladder(comparison)),  # drawings.py escapes what came from elsewhere
         "exceedance_svg": Markup(drawings.exceedance(comparison)),
     }

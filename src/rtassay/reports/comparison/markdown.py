@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from rtassay.model.comparison import Comparison
-from rtassay.reports.comparison import words
-from rtassay.reports.markdown import escape, pipe_table
+from rtassay.reports import severities
+from rtassay.reports.comparison import comparison_text
+from rtassay.reports.markdown_text import document, escape, folded, pipe_table
 
 
 class MarkdownComparison:
     """GitHub-flavoured Markdown: conclusion, ladder, runs, lanes, checks, conditions of both groups."""
 
-    name = "markdown"
+    name = "comparison.markdown"
     suffix = ".md"
     summary = "tables for an issue or a mail"
 
-    def render(self, comparison: Comparison) -> bytes:
+    def render(self, subject: Comparison) -> bytes:
+        comparison = subject
         parts = [
-            f"## {escape(words.headline(comparison))}",
+            f"## {escape(comparison_text.headline(comparison))}",
             escape(comparison.sentence),
-            f"Next: {escape(words.next_step(comparison))}",
+            f"Next: {escape(comparison_text.next_step(comparison))}",
             *_ladder(comparison),
             *_runs(comparison),
             *_lanes(comparison),
@@ -27,35 +29,35 @@ class MarkdownComparison:
             "### Not covered",
             "\n".join(f"- {escape(row)}" for row in comparison.not_covered),
         ]
-        return ("\n\n".join(part for part in parts if part) + "\n").encode("utf-8", "backslashreplace")
+        return document(parts)
 
 
 def _ladder(comparison: Comparison) -> list[str]:
     if not comparison.quantiles:
         return []
-    keep = words.ladder_columns(comparison)
-    columns = [words.LADDER_COLUMNS[i] for i in keep]
-    rows = [[escape(row[i]) for i in keep] for row in words.ladder_rows(comparison)]
+    keep = comparison_text.ladder_columns(comparison)
+    columns = [comparison_text.LADDER_COLUMNS[i] for i in keep]
+    rows = [[escape(row[i]) for i in keep] for row in comparison_text.ladder_rows(comparison)]
     return [
         "### Ladder of quantiles (ratio B / A: above 1, B is later)",
         pipe_table(columns, rows, numbers=True),
-        escape(words.crossover(comparison)),
-        escape(words.tests(comparison)),
+        escape(comparison_text.crossover(comparison)),
+        escape(comparison_text.tests(comparison)),
         pipe_table(
             ("Pooled", f"A: {escape(comparison.a.title)}", f"B: {escape(comparison.b.title)}"),
-            [tuple(map(escape, row)) for row in words.maxima_rows(comparison)],
+            [tuple(map(escape, row)) for row in comparison_text.maxima_rows(comparison)],
             numbers=True,
         ),
     ]
 
 
 def _runs(comparison: Comparison) -> list[str]:
-    rows = [[escape(cell) for cell in row] for row in words.run_rows(comparison)]
-    boots = words.boot_rows(comparison)
+    rows = [[escape(cell) for cell in row] for row in comparison_text.run_rows(comparison)]
+    boots = comparison_text.boot_rows(comparison)
     return [
         "### Runs (us, all lanes pooled)",
-        pipe_table(words.run_columns(), rows, numbers=True),
-        *(["### Boots and runs", pipe_table(words.BOOT_COLUMNS, boots, numbers=True)] if boots else []),
+        pipe_table(comparison_text.run_columns(), rows, numbers=True),
+        *(["### Boots and runs", pipe_table(comparison_text.BOOT_COLUMNS, boots, numbers=True)] if boots else []),
     ]
 
 
@@ -66,34 +68,34 @@ def _lanes(comparison: Comparison) -> list[str]:
     rows = [
         [
             escape(lane.name),
-            *(f"{r} {escape(i)}{marks[shown]}".strip() for r, i, shown in words.lane_cells(lane)),
+            *(f"{r} {escape(i)}{marks[shown]}".strip() for r, i, shown in comparison_text.lane_cells(lane)),
         ]
         for lane in comparison.lanes
     ]
     return [
         "### Ratio B / A per lane",
-        pipe_table(words.lane_columns(comparison), rows, numbers=True),
+        pipe_table(comparison_text.lane_columns(comparison), rows, numbers=True),
         "**A**, **B**: that group is shown to be better, after Holm's correction over all lanes and steps.",
     ]
 
 
 def _checks(comparison: Comparison) -> list[str]:
-    shown = [c for c in words.sorted_checks(comparison) if c.severity != "pass"]
+    shown = [c for c in severities.by_severity(comparison.checks) if c.severity != "pass"]
     passed = [c for c in comparison.checks if c.severity == "pass"]
-    parts = [f"### Checks: {words.check_summary(comparison)}"]
+    parts = [f"### Checks: {comparison_text.check_summary(comparison)}"]
     if shown:
         rows = [(f"**{c.severity}**", escape(c.id), escape(c.message)) for c in shown]
         parts.append(pipe_table(("Severity", "Check", "Message"), rows))
     if passed:
         rows = [(c.severity, escape(c.id), escape(c.message)) for c in passed]
         inner = pipe_table(("Severity", "Check", "Message"), rows)
-        parts.append(f"<details><summary>{len(passed)} passed</summary>\n\n{inner}\n\n</details>")
+        parts.append(folded(f"{len(passed)} passed", inner))
     return parts
 
 
 def _conditions(comparison: Comparison) -> list[str]:
-    rows = [[escape(cell) for cell in row] for row in words.condition_rows(comparison)]
-    unknown = words.unknown_conditions(comparison)
+    rows = [[escape(cell) for cell in row] for row in comparison_text.condition_rows(comparison)]
+    unknown = comparison_text.unknown_conditions(comparison)
     return [
         "### Conditions",
         pipe_table(("", f"A: {escape(comparison.a.title)}", f"B: {escape(comparison.b.title)}", "Remark"), rows),

@@ -6,8 +6,9 @@ import textwrap
 
 from rtassay.model.comparison import Comparison
 from rtassay.model.findings import CheckResult
-from rtassay.reports import view
-from rtassay.reports.comparison import words
+from rtassay.model.foreign import one_line
+from rtassay.reports import severities
+from rtassay.reports.comparison import comparison_text
 
 _COLOURS = {"a_better": "1;32", "b_better": "1;32", "crosses": "1;33", "no_difference_shown": "1", "refused": "1;35"}
 _LINES = {"invalid": 4, "warning": 3, "note": 3, "unknown": 1, "pass": 1}
@@ -17,7 +18,7 @@ _SEVERITY_COLOURS = {"invalid": "35", "warning": "33", "note": "36", "unknown": 
 class TerminalComparison:
     """Plain text of at most `width` columns, ANSI colour only where asked; conclusion and severities are always words too."""
 
-    name = "terminal"
+    name = "comparison.terminal"
     suffix = ".txt"
     summary = "one screen of text"
 
@@ -25,26 +26,32 @@ class TerminalComparison:
         self.width = max(width, 60)
         self.color = color
 
-    def render(self, comparison: Comparison) -> bytes:
+    def render(self, subject: Comparison) -> bytes:
+        comparison = subject
         lines = [
-            self._paint(_COLOURS[comparison.conclusion], words.headline(comparison)),
+            self._paint(_COLOURS[comparison.conclusion], comparison_text.headline(comparison)),
             *self._wrap(comparison.sentence),
             "",
             *self._ladder(comparison),
             *self._below(comparison),
             "",
-            self._cut(f"Checks: {words.check_summary(comparison)}"),
-            *(line for c in words.sorted_checks(comparison) if c.severity != "pass" for line in self._check(c)),
+            self._cut(f"Checks: {comparison_text.check_summary(comparison)}"),
+            *(
+                line
+                for c in severities.by_severity(comparison.checks)
+                if c.severity != "pass"
+                for line in self._check(c)
+            ),
             *self._wrap(f"Not covered: {'; '.join(comparison.not_covered)}."),
-            *self._wrap(f"Next: {words.next_step(comparison)}"),
+            *self._wrap(f"Next: {comparison_text.next_step(comparison)}"),
         ]
         return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
 
     def _ladder(self, comparison: Comparison) -> list[str]:
         if not comparison.quantiles:
             return []
-        keep = words.ladder_columns(comparison)
-        rows = [words.LADDER_COLUMNS, *words.ladder_rows(comparison)]
+        keep = comparison_text.ladder_columns(comparison)
+        rows = [comparison_text.LADDER_COLUMNS, *comparison_text.ladder_rows(comparison)]
         table = [[row[i].replace("≥ ", ">=").replace("± ", "+-").replace("∞", "inf") for i in keep] for row in rows]
         widths = [max(len(row[i]) for row in table) for i in range(len(keep))]
         while sum(widths) + 2 * (len(widths) - 1) > self.width and len(widths) > 6:
@@ -57,12 +64,15 @@ class TerminalComparison:
 
     def _below(self, comparison: Comparison) -> list[str]:
         lines = [
-            line for text in (words.crossover(comparison), words.tests(comparison)) if text for line in self._wrap(text)
+            line
+            for text in (comparison_text.crossover(comparison), comparison_text.tests(comparison))
+            if text
+            for line in self._wrap(text)
         ]
         return lines
 
     def _check(self, check: CheckResult) -> list[str]:
-        text = f"{check.severity:<7} {check.id}: {view.one_line(check.message)}"
+        text = f"{check.severity:<7} {check.id}: {one_line(check.message)}"
         lines = textwrap.wrap(
             text,
             self.width,
@@ -77,7 +87,7 @@ class TerminalComparison:
         return lines
 
     def _wrap(self, text: str) -> list[str]:
-        return textwrap.wrap(view.one_line(text), self.width, subsequent_indent="  ", break_on_hyphens=False) or [""]
+        return textwrap.wrap(one_line(text), self.width, subsequent_indent="  ", break_on_hyphens=False) or [""]
 
     def _cut(self, text: str) -> str:
         return text if len(text) <= self.width else text[: self.width - 3] + "..."

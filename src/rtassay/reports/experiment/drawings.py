@@ -9,9 +9,9 @@ from statistics import median
 
 from rtassay.model.experiment import Combination, Sensitivity
 from rtassay.model.findings import Quantile
+from rtassay.model.foreign import one_line
 from rtassay.model.units import NS_PER_US
-from rtassay.reports import view
-from rtassay.reports.comparison import words as comparing
+from rtassay.reports import svg, wording
 
 _WIDTH, _LEFT, _RIGHT, _TOP = 960, 210, 170, 26
 _ROW, _FOOT = 32, 44
@@ -27,25 +27,18 @@ def sensitivity(rows: Sequence[Sensitivity]) -> str:
     known = [v for row in rows for v in (row.ratio, row.lo, row.hi) if v is not None and v > 0]
     low, high = max(min([0.8, *known]), 1e-3) / 1.05, min(max([1.25, *known]), 1e5) * 1.05
     end, foot = _WIDTH - _RIGHT, _TOP + _ROW * len(rows)
-
-    def x_of(ratio: float) -> float:
-        inside = min(max(ratio, low), high)
-        return _LEFT + math.log(inside / low) / math.log(high / low) * (end - _LEFT)
+    x_of = svg.scale(low, high, _LEFT, end)
 
     parts = [
         f'<svg class="plot bars" viewBox="0 0 {_WIDTH} {foot + _FOOT}" role="img" '
         'aria-label="How many times the D* of idle each load takes; the numbers are in the scorecard, D1">'
     ]
-    room = math.log(high / low) / 14
-    kept: list[float] = []
-    for tick in sorted((t for t in _TICKS if low <= t <= high), key=lambda t: abs(math.log(t))):
-        if all(abs(math.log(tick / other)) >= room for other in kept):
-            kept.append(tick)
-            kind = "one" if tick == 1 else "grid"
-            x = x_of(tick)
-            parts.append(
-                f'<path class="{kind}" d="M{x:.1f} {_TOP - 6}V{foot}"/><text class="mid" x="{x:.1f}" y="{foot + 16}">{tick:g}</text>'
-            )
+    for tick in svg.ratio_ticks(_TICKS, low, high):
+        kind = "one" if tick == 1 else "grid"
+        x = x_of(tick)
+        parts.append(
+            f'<path class="{kind}" d="M{x:.1f} {_TOP - 6}V{foot}"/><text class="mid" x="{x:.1f}" y="{foot + 16}">{tick:g}</text>'
+        )
     parts.append(f'<text class="mid" x="{(_LEFT + end) / 2:.0f}" y="{foot + 36}">D*(load) / D*(idle)</text>')
     for index, row in enumerate(rows):
         y = _TOP + _ROW * index + _ROW // 2
@@ -58,21 +51,21 @@ def _bar(row: Sensitivity, y: int, x_of: Callable[[float], float], end: int) -> 
     begin, stop = sorted((x_of(1.0), x_of(row.ratio)))
     name = row.load + (f" ({row.where})" if row.where else "")
     parts = [
-        f'<text class="end name" x="{_LEFT - 10}" y="{y + 4}">{escape(view.one_line(name, 34))}</text>',
+        f'<text class="end name" x="{_LEFT - 10}" y="{y + 4}">{escape(one_line(name, 34))}</text>',
         f'<rect class="{"shown" if apart else "open"}" x="{begin:.1f}" y="{y - 9}" width="{max(stop - begin, 1):.1f}" height="18"/>',
     ]
-    text = comparing.ratio(row.ratio)
+    text = wording.ratio(row.ratio)
     if row.lo is not None and row.hi is not None:
         a, b = x_of(row.lo), x_of(row.hi)
         parts.append(f'<path class="whisker" d="M{a:.1f} {y}H{b:.1f}M{a:.1f} {y - 5}v10M{b:.1f} {y - 5}v10"/>')
-        text += f" [{comparing.ratio(row.lo)}, {comparing.ratio(row.hi)}]"
+        text += f" [{wording.ratio(row.lo)}, {wording.ratio(row.hi)}]"
     return [*parts, f'<text x="{end + 10}" y="{y + 4}">{escape(text)}</text>']
 
 
 def tail(combinations: Sequence[Combination]) -> str:
     """Clusters average, 99 % ... maximum, a bar a combination: the median run, every run as a point, their range as whisker; log y."""
     shown = [one for one in combinations if one.runs][:MOST_BARS]
-    names = ["mean", *(view.quantile_name(q) for q in TAIL), "max"]
+    names = ["mean", *(wording.quantile_name(q) for q in TAIL), "max"]
     bars = [[_heights(one, index) for index in range(len(names))] for one in shown]
     values = [v for row in bars for heights in row for v in heights[0] if v > 0]
     if not values:
@@ -81,9 +74,7 @@ def tail(combinations: Sequence[Combination]) -> str:
     high = max(10.0 ** math.ceil(math.log10(max(values) * 1.05)), low * 10)
     left, right, top, height = 84, 10, 30 + 18 * -(-len(shown) // 3), 300
     bottom = top + height
-
-    def y_of(ns: float) -> float:
-        return bottom - math.log(min(max(ns, low), high) / low) / math.log(high / low) * height
+    y_of = svg.scale(low, high, bottom, top)
 
     parts = [
         f'<svg class="plot bars" viewBox="0 0 {_WIDTH} {bottom + 30}" role="img" '
@@ -98,7 +89,7 @@ def tail(combinations: Sequence[Combination]) -> str:
     for place, one in enumerate(shown):
         at, y = left + (place % 3) * 290, 12 + 18 * (place // 3)
         parts.append(
-            f'<rect class="f{place}" x="{at}" y="{y - 9}" width="14" height="10"/><text x="{at + 20}" y="{y}">{escape(view.one_line(one.title, 40))}</text>'
+            f'<rect class="f{place}" x="{at}" y="{y - 9}" width="14" height="10"/><text x="{at + 20}" y="{y}">{escape(one_line(one.title, 40))}</text>'
         )
     cluster = (_WIDTH - right - left) / len(names)
     width = min(cluster * 0.82 / len(shown), 40)

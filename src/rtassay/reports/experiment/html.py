@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from rtassay.model.comparison import REFUSED
 from rtassay.model.experiment import Compared, ExperimentReport
+from rtassay.model.foreign import clean, one_line
 from rtassay.model.units import NS_PER_US
-from rtassay.reports import series, svg, view
+from rtassay.reports import curves, page, wording
+from rtassay.reports.comparison import comparison_text
 from rtassay.reports.comparison import drawings as ladders
-from rtassay.reports.comparison import words as comparing
-from rtassay.reports.experiment import drawings, words
-from rtassay.reports.html import Tile, asset, content_policy, embed
+from rtassay.reports.experiment import drawings, experiment_text
+from rtassay.reports.page import Tile
 
 _HISTOGRAM_POINTS = 4000
 _CURVE_POINTS = 800
@@ -26,65 +25,48 @@ _OPEN = 3
 class HtmlExperiment:
     """The page for people: answers first, then combinations, bars, curves, comparisons, scorecard, runs, checks, matrix, repeat."""
 
-    name = "html"
+    name = "experiment.html"
     suffix = ".html"
     summary = "self-contained page with plots"
 
-    def render(self, report: ExperimentReport) -> bytes:
-        style = "".join(asset(name) for name in ("uPlot.min.css", "report.css", "comparison.css", "experiment.css"))
-        uplot, script = asset("uPlot.iife.min.js"), asset("report.js")
-        page: str = _template().render(
-            style=Markup(style),
-            uplot=Markup(uplot),
-            script=Markup(script),
-            csp=content_policy(style, uplot, script),
-            line=view.one_line,
-            **_words(report),
-            **_tables(report),
-            **_plots(report),
-        )
-        return f"{page}\n".encode("utf-8", "backslashreplace")
-
-
-@functools.cache
-def _template() -> Template:
-    environment = Environment(loader=PackageLoader("rtassay.reports"), autoescape=True, undefined=StrictUndefined)
-    return environment.get_template("experiment.html.j2")
+    def render(self, subject: ExperimentReport) -> bytes:
+        given = {**_words(subject), **_tables(subject), **_plots(subject)}
+        return page.render("experiment.html.j2", ("report.css", "comparison.css", "experiment.css"), given)
 
 
 def _words(report: ExperimentReport) -> dict[str, Any]:
     result, card = report.result, report.scorecard
-    what, corrected = words.lead(report)
-    said = words.state(report)
+    what, corrected = experiment_text.lead(report)
+    said = experiment_text.state(report)
     return {
-        "name": view.one_line(result["name"], 60),
+        "name": one_line(result["name"], 60),
         "what": what,
         "corrected": corrected,
-        "form": words.form(report),
-        "summary": words.states_summary(report),
-        "created": view.one_line(report.created, 40),
+        "form": experiment_text.form(report),
+        "summary": experiment_text.states_summary(report),
+        "created": one_line(report.created, 40),
         "boards": [f"{told['board']}, kernel {told['kernel']}" for told in card.boards],
         "state": said,
-        "tone": view.TONES.get(said, "none"),
-        "icon": view.ICONS.get(said, "–"),
+        "tone": wording.TONES.get(said, "none"),
+        "icon": wording.ICONS.get(said, "–"),
         "answers": card.answers,
-        "requirement": words.requirement(report),
+        "requirement": experiment_text.requirement(report),
         "tiles": _tiles(report),
         "grade": card.grade,
-        "notes": [view.one_line(note) for note in result["notes"]],
-        "order": words.order(report),
-        "p_each": view.probability(card.p_each),
-        "confidence": view.percent(card.confidence),
-        "p": view.probability(card.p),
-        "levels": [tuple(view.one_line(text, 400) for text in row) for row in report.levels],
+        "notes": [one_line(note) for note in result["notes"]],
+        "order": experiment_text.order(report),
+        "p_each": wording.probability(card.p_each),
+        "confidence": wording.percent(card.confidence),
+        "p": wording.probability(card.p),
+        "levels": [tuple(one_line(text, 400) for text in row) for row in report.levels],
         "repeat": result["repeat"],
-        "figures": words.figure_commands(report),
+        "figures": experiment_text.figure_commands(report),
         "plan": result["plan"],
         "path": result["path"],
-        "file": view.clean(report.file, 40_000),
+        "file": clean(report.file, 40_000),
         "commands": report.commands,
         "versions": list(card.versions.items()),
-        "fingerprints": words.fingerprints(report),
+        "fingerprints": experiment_text.fingerprints(report),
         "not_covered": card.not_covered,
         "superseded": result["superseded"],
         "schema": result["schema"],
@@ -94,32 +76,35 @@ def _words(report: ExperimentReport) -> dict[str, Any]:
 def _tables(report: ExperimentReport) -> dict[str, Any]:
     card = report.scorecard
     return {
-        "answer_columns": words.ANSWER_COLUMNS,
-        "answer_rows": words.answer_rows(report),
-        "latency_columns": words.LATENCY_COLUMNS,
-        "latency_rows": words.latency_rows(card.combinations),
-        "run_columns": words.RUN_COLUMNS,
-        "run_rows": words.run_rows(report),
-        "worst_columns": words.WORST_COLUMNS,
-        "worst_rows": words.worst_rows(report),
-        "spread_columns": words.SPREAD_COLUMNS,
-        "spread_rows": words.spread_rows(card.combinations),
+        "answer_columns": experiment_text.ANSWER_COLUMNS,
+        "answer_rows": experiment_text.answer_rows(report),
+        "latency_columns": experiment_text.LATENCY_COLUMNS,
+        "latency_rows": experiment_text.latency_rows(card.combinations),
+        "run_columns": experiment_text.RUN_COLUMNS,
+        "run_rows": experiment_text.run_rows(report),
+        "worst_columns": experiment_text.WORST_COLUMNS,
+        "worst_rows": experiment_text.worst_rows(report),
+        "spread_columns": experiment_text.SPREAD_COLUMNS,
+        "spread_rows": experiment_text.spread_rows(card.combinations),
         "kpis": [
             (
-                words.kpi_title(kpi),
+                experiment_text.kpi_title(kpi),
                 kpi.definition,
-                [(row.where, words.kpi_value(kpi, row), words.kpi_interval(kpi, row), row.note) for row in kpi.rows],
+                [
+                    (row.where, experiment_text.kpi_value(kpi, row), experiment_text.kpi_interval(kpi, row), row.note)
+                    for row in kpi.rows
+                ],
                 kpi.why,
             )
             for kpi in card.kpis
         ],
         "measured": sum(bool(kpi.rows) for kpi in card.kpis),
-        "check_columns": words.CHECK_COLUMNS,
-        "check_rows": words.check_rows(report, unknown=False),
-        "check_unknown": words.check_rows(report, unknown=True),
-        "check_summary": words.check_summary(report),
-        "cell_columns": words.CELL_COLUMNS,
-        "cell_rows": words.cell_rows(report),
+        "check_columns": experiment_text.CHECK_COLUMNS,
+        "check_rows": experiment_text.check_rows(report, unknown=False),
+        "check_unknown": experiment_text.check_rows(report, unknown=True),
+        "check_summary": experiment_text.check_summary(report),
+        "cell_columns": experiment_text.CELL_COLUMNS,
+        "cell_rows": experiment_text.cell_rows(report),
         "comparisons": [_comparison(one, index) for index, one in enumerate(report.compared)],
         "sensitivity_svg": Markup(
             drawings.sensitivity(card.sensitivity)
@@ -138,18 +123,20 @@ def _tiles(report: ExperimentReport) -> list[Tile]:
     each = [one for one in card.combinations if one.star_each_ns is not None]
     if known and len(known) == len(card.combinations):
         worst = max(known, key=lambda one: one.star_ns or 0)
-        why = (
-            f"smallest deadline every combination demonstrates for p ≤ {view.probability(card.p)}; worst: {worst.title}"
-        )
-        tiles.append(Tile("D*, demonstrated deadline", view.spaced(worst.star_ns or 0), why))
+        why = f"smallest deadline every combination demonstrates for p ≤ {wording.probability(card.p)}; worst: {worst.title}"
+        tiles.append(Tile("D*, demonstrated deadline", wording.spaced(worst.star_ns or 0), why))
     elif each and len(each) == len(card.combinations):
         worst = max(each, key=lambda one: one.star_each_ns or 0)
-        why = f"for p ≤ {view.probability(card.p_each)} only, too short for {view.probability(card.p)}; worst: {worst.title}"
-        tiles.append(Tile("D*, demonstrated deadline", view.spaced(worst.star_each_ns or 0), why))
+        why = f"for p ≤ {wording.probability(card.p_each)} only, too short for {wording.probability(card.p)}; worst: {worst.title}"
+        tiles.append(Tile("D*, demonstrated deadline", wording.spaced(worst.star_each_ns or 0), why))
     else:
         tiles.append(Tile("D*, demonstrated deadline", "none", "a combination demonstrates no deadline at all"))
     tiles.append(
-        Tile("Requirement", words.requirement(report).partition(",")[0], words.requirement(report).partition(", ")[2])
+        Tile(
+            "Requirement",
+            experiment_text.requirement(report).partition(",")[0],
+            experiment_text.requirement(report).partition(", ")[2],
+        )
     )
     after = f"; for a better one: {'; '.join(card.grade.next)}" if card.grade.next else ""
     tiles.append(Tile("Evidence grade", card.grade.letter, "; ".join(card.grade.because) + after))
@@ -157,33 +144,37 @@ def _tiles(report: ExperimentReport) -> list[Tile]:
     if tops:
         top = max(tops, key=lambda one: one.max_ns or 0)
         tiles.append(
-            Tile("Largest latency seen", view.spaced(top.max_ns or 0), f"{top.title}; it grows with every further hour")
+            Tile(
+                "Largest latency seen",
+                wording.spaced(top.max_ns or 0),
+                f"{top.title}; it grows with every further hour",
+            )
         )
     hours = sum(one.hours for one in card.combinations)
     tiles.append(
-        Tile("Measured", view.span(hours * 3600), f"{result['cells_sealed']} of {result['cells_total']} cells")
+        Tile("Measured", wording.span(hours * 3600), f"{result['cells_sealed']} of {result['cells_total']} cells")
     )
     return tiles
 
 
 def _comparison(one: Compared, index: int) -> dict[str, Any]:
     comparison = one.comparison
-    keep = comparing.ladder_columns(comparison)
+    keep = comparison_text.ladder_columns(comparison)
     title = f"{one.factor}: {one.a} (A) against {one.b} (B)" + (f", at {one.where}" if one.where else "")
-    rows = zip(comparing.ladder_rows(comparison), comparison.quantiles, strict=True)
+    rows = zip(comparison_text.ladder_rows(comparison), comparison.quantiles, strict=True)
     return {
-        "title": view.one_line(title, 160),
+        "title": one_line(title, 160),
         "open": index < _OPEN,
-        "headline": comparing.headline(comparison),
-        "sentence": view.one_line(comparison.sentence),
-        "crossover": comparing.crossover(comparison),
-        "tests": comparing.tests(comparison),
+        "headline": comparison_text.headline(comparison),
+        "sentence": one_line(comparison.sentence),
+        "crossover": comparison_text.crossover(comparison),
+        "tests": comparison_text.tests(comparison),
         "refused": comparison.conclusion == REFUSED,
         "ladder": Markup(ladders.ladder(comparison)),
-        "columns": [comparing.LADDER_COLUMNS[i] for i in keep],
+        "columns": [comparison_text.LADDER_COLUMNS[i] for i in keep],
         "rows": [([row[i] for i in keep], step.shown or "") for row, step in rows],
         "checks": [
-            f"{check.id}: {view.one_line(check.message)}"
+            f"{check.id}: {one_line(check.message)}"
             for check in comparison.checks
             if check.severity in ("invalid", "warning")
         ],
@@ -194,41 +185,31 @@ def _plots(report: ExperimentReport) -> dict[str, Any]:
     shown = [one for one in report.scorecard.combinations if one.histogram is not None and one.n][:_MOST_LINES]
     histograms = [one.histogram for one in shown if one.histogram is not None]
     typical = max((step.value_ns for one in shown for step in one.quantiles if step.q == 0.99), default=100_000)
-    places = words.digits(shown)
+    places = experiment_text.digits(shown)
     unit = NS_PER_US if places == 0 or typical >= 20 * NS_PER_US else NS_PER_US // 10
-    while True:
-        lines = [series.coalesce(histogram, unit) for histogram in histograms]
-        if sum(len(line[0]) for line in lines) <= _HISTOGRAM_POINTS or unit > 10**9:
-            break
-        unit *= 2
-    curves = [series.exceedance_curve(histogram, _CURVE_POINTS) for histogram in histograms]
+    unit, lines = curves.histogram_lines(histograms, unit, _HISTOGRAM_POINTS)
     worst = max(range(len(shown)), key=lambda i: shown[i].max_ns or 0, default=0)
     deadline = report.result["requirement"]["deadline_ns"]
     data = {
-        "labels": [view.one_line(one.title, 60) for one in shown],
-        "maxima": [view.us(one.max_ns, places) for one in shown],
+        "labels": [one_line(one.title, 60) for one in shown],
+        "maxima": [wording.us(one.max_ns, places) for one in shown],
         "digits": places,
         "typical_ns": typical,
         "judged": worst,
         "deadline_ns": deadline,
         "p_target": report.scorecard.p if deadline is not None else None,
-        "histogram": [{"x": series.deltas(x), "w": series.run_lengths(w), "n": n.tolist()} for x, w, n in lines],
+        "histogram": lines,
         "curves": [
-            {"x": series.deltas(x), "k": k.tolist(), "n": one.n} for (x, k), one in zip(curves, shown, strict=True)
+            curves.curve_line(histogram, _CURVE_POINTS, one.n) for histogram, one in zip(histograms, shown, strict=True)
         ],
         "over": [histogram.over for histogram in histograms],
         "limit_ns": [histogram.limit_ns for histogram in histograms],
-        "time": None,
-        "marks": [],
-        "telemetry": [],
-        "worst": [],
-        "rules": [],
     }
     return {
-        "data": embed(data),
+        "data": page.plot_data(data),
         "has_plots": bool(shown),
-        "bin_words": svg.unit_words(unit),
+        "bin_words": curves.unit_words(unit),
         "judged": shown[worst].title if shown else "-",
-        "judged_n": view.count(shown[worst].n) if shown else "-",
+        "judged_n": wording.count(shown[worst].n) if shown else "-",
         "lines_left_out": max(0, len(report.scorecard.combinations) - len(shown)),
     }

@@ -10,9 +10,9 @@ from rtassay.model.experiment import ExperimentReport
 class JsonExperiment:
     """For programs."""
 
-    name = "json"
+    name = "experiment.json"
     suffix = ".json"
     summary = "the result for programs"
 
-    def render(self, report: ExperimentReport) -> bytes:
-        return (json.dumps(report.result, indent=1, allow_nan=False) + "\n").encode()
+    def render(self, subject: ExperimentReport) -> bytes:
+        return (json.dumps(subject.result, indent=1, allow_nan=False) + "\n").encode()

@@ -7,18 +7,19 @@ import re
 
 import pytest
 
+from rtassay import reports
+from rtassay.model.comparison import Comparison
 from rtassay.model.errors import UsageError
-from rtassay.reports import comparison as reports
 
 from ..test_html import Page
 from .comparisons import EXAMPLES, crossing
 
 ALL = pytest.mark.parametrize("name", sorted(EXAMPLES))
-FORMATS = pytest.mark.parametrize("kind", sorted(reports.MEMBERS))
+FORMATS = pytest.mark.parametrize("kind", sorted(reports.formats(Comparison)))
 
 
 def render(kind, name):
-    return reports.load(kind)().render(EXAMPLES[name]()).decode()
+    return reports.load(Comparison, kind).render(EXAMPLES[name]()).decode()
 
 
 @ALL
@@ -32,13 +33,13 @@ def test_same_input_same_bytes_in_every_format(kind, name):
 
 @FORMATS
 def test_members_are_named_as_the_user_types_them(kind):
-    member = reports.load(kind)
-    assert member.name == kind and member.suffix.startswith(".") and member.summary
+    member = reports.load(Comparison, kind)
+    assert member.name == f"comparison.{kind}" and member.suffix.startswith(".") and member.summary
 
 
 def test_an_unknown_format_names_the_known():
     with pytest.raises(UsageError, match="markdwon") as caught:
-        reports.load("markdwon")
+        reports.load(Comparison, "markdwon")
     assert "did you mean 'markdown'" in caught.value.hint
 
 

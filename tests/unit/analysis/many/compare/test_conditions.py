@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from rtassay import reports
 from rtassay.analysis.many.compare import compare
 from rtassay.analysis.many.compare.checks import PAIR_CHECKS, reference_markdown
+from rtassay.model.comparison import Comparison
 from rtassay.model.findings import SEVERITIES
 from rtassay.model.manifest import Obtained, Source
-from rtassay.reports.comparison import MEMBERS, load
 
 from ...build import MS, US, cyclictest, skip_lane
 from .groups import group, run, scaled, tail_counts
@@ -258,8 +259,8 @@ def test_an_emulated_board_is_named_in_every_format():
     result = compare([run("a", BASE, board=lab)], [run("b", LATER)])
     found = check(result, "VIRTUAL-BOARD")
     assert found.severity == "warning" and found.facts == {"groups": ["A"]}
-    for name in MEMBERS:
-        assert "virtual board: function only" in load(name)().render(result).decode(), name
+    for name in reports.formats(Comparison):
+        assert "virtual board: function only" in reports.load(Comparison, name).render(result).decode(), name
     assert check(compare([run("a", BASE)], [run("b", LATER)]), "VIRTUAL-BOARD").severity == "pass"
 
 

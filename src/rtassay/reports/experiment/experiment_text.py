@@ -22,19 +22,18 @@ from rtassay.model.experiment import (
     Kpi,
     KpiRow,
 )
-from rtassay.model.findings import SEVERITIES, Quantile
+from rtassay.model.findings import Quantile
+from rtassay.model.foreign import one_line
 from rtassay.model.units import NS_PER_US, format_time
-from rtassay.reports import view
-from rtassay.reports.comparison import words as comparing
+from rtassay.reports import severities, wording
 
-NOT_JUDGED = "NO REQUIREMENT STATED"
 STEPS = (0.5, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
 _ARROWS = {"down": "↓", "up": "↑", "": ""}
 
 
 def state(report: ExperimentReport) -> str:
     accepted = report.result["acceptance"]
-    return NOT_JUDGED if accepted is None else str(accepted["state"])
+    return wording.NO_REQUIREMENT if accepted is None else str(accepted["state"])
 
 
 def requirement(report: ExperimentReport) -> str:
@@ -44,15 +43,15 @@ def requirement(report: ExperimentReport) -> str:
         return "none"
     per = "all runs of a combination together" if asked["per"] == "combination" else "every run alone"
     return (
-        f"latency < {format_time(asked['deadline_ns'])}, p ≤ {view.probability(asked['p'])} per activation, "
-        f"{view.percent(asked['confidence'])} confidence, {per}"
+        f"latency < {format_time(asked['deadline_ns'])}, p ≤ {wording.probability(asked['p'])} per activation, "
+        f"{wording.percent(asked['confidence'])} confidence, {per}"
     )
 
 
 def lead(report: ExperimentReport) -> tuple[str, str]:
     """(what the experiment is, what its corrected form changes)."""
     text, _, corrected = str(report.result["what"]).partition("\nCorrected: ")
-    return view.one_line(text), view.one_line(corrected)
+    return one_line(text), one_line(corrected)
 
 
 def form(report: ExperimentReport) -> str:
@@ -73,7 +72,7 @@ def digits(combinations: Sequence[Combination]) -> int:
 def quantile(step: Quantile | None, places: int) -> str:
     if step is None:
         return "-"
-    return ("" if step.bound == "exact" else "≥ ") + view.us(step.value_ns, places)
+    return ("" if step.bound == "exact" else "≥ ") + wording.us(step.value_ns, places)
 
 
 ANSWER_COLUMNS = ("", "Runs", "Boots", "Hours", "Due", "Missed", "D*", "Verdict", "p at most")
@@ -90,8 +89,8 @@ def answer_rows(report: ExperimentReport) -> list[tuple[str, ...]]:
         verdict = row.get("state") or "-"
         if report.result["requirement"]["per"] == "cell" and report.result["acceptance"] is not None:
             verdict = ", ".join(dict.fromkeys(run.verdict or "-" for run in one.runs))
-        cells = (f"{one.hours:.3g}", view.count(one.due), view.count(one.missed), star(report, one))
-        rows.append((one.title, runs, boots, *cells, verdict, view.probability(row.get("p_upper"))))
+        cells = (f"{one.hours:.3g}", wording.count(one.due), wording.count(one.missed), star(report, one))
+        rows.append((one.title, runs, boots, *cells, verdict, wording.probability(row.get("p_upper"))))
     return rows
 
 
@@ -103,13 +102,13 @@ def star(report: ExperimentReport, one: Combination) -> str:
     """D*, with the p it is for where that is not the one asked for."""
     card = report.scorecard
     if one.star_ns is not None:
-        return view.spaced(one.star_ns)
+        return wording.spaced(one.star_ns)
     if one.star_each_ns is not None and card.p_each is not None:
-        return f"{view.spaced(one.star_each_ns)} (p {view.probability(card.p_each)})"
+        return f"{wording.spaced(one.star_each_ns)} (p {wording.probability(card.p_each)})"
     return "none"
 
 
-LATENCY_COLUMNS = ("", "Samples", "Min", "Mean", "SD", *(view.quantile_name(q) for q in STEPS), "Max", "Over")
+LATENCY_COLUMNS = ("", "Samples", "Min", "Mean", "SD", *(wording.quantile_name(q) for q in STEPS), "Max", "Over")
 
 
 def latency_rows(combinations: Sequence[Combination]) -> list[tuple[tuple[str, str], ...]]:
@@ -118,10 +117,10 @@ def latency_rows(combinations: Sequence[Combination]) -> list[tuple[tuple[str, s
     rows: list[tuple[tuple[str, str], ...]] = []
     for one in combinations:
         by_q = {step.q: step for step in one.quantiles}
-        steps = [view.quantile_cell(by_q.get(q), places) for q in STEPS]
-        head = [one.title, view.count(one.n), view.us(one.min_ns, places)]
-        head += [view.us(value, max(places, 2)) for value in (one.mean_ns, one.sd_ns)]
-        tail = [view.us(one.max_ns, places), view.count(one.over)]
+        steps = [wording.quantile_cell(by_q.get(q), places) for q in STEPS]
+        head = [one.title, wording.count(one.n), wording.us(one.min_ns, places)]
+        head += [wording.us(value, max(places, 2)) for value in (one.mean_ns, one.sd_ns)]
+        tail = [wording.us(one.max_ns, places), wording.count(one.over)]
         rows.append(
             (*((text, "") for text in head), *((c.text, c.detail) for c in steps), *((text, "") for text in tail))
         )
@@ -156,8 +155,8 @@ def run_rows(report: ExperimentReport) -> list[tuple[str, ...]]:
             by_q = {step.q: step for step in run.quantiles}
             steps = [quantile(by_q.get(q), places) for q in (0.5, 0.999, 0.9999, 0.99999)]
             begun = "-" if run.started is None else run.started[:19].replace("T", " ")
-            place = (one.title, str(run.repeat), str(run.order), view.count(run.n))
-            ends = (view.us(run.max_ns, places), view.count(run.missed), view.us(run.star_ns, places))
+            place = (one.title, str(run.repeat), str(run.order), wording.count(run.n))
+            ends = (wording.us(run.max_ns, places), wording.count(run.missed), wording.us(run.star_ns, places))
             degrees = "-" if run.temperature_c is None else f"{run.temperature_c:.1f}"
             rows.append((*place, *steps, *ends, degrees, begun, (run.boot or "-")[:8], run.id))
     return rows
@@ -190,12 +189,12 @@ def spread_rows(combinations: Sequence[Combination]) -> list[tuple[str, ...]]:
         icc = "-"
         if one.boot_variance:
             found = one.boot_variance[-1]
-            icc = f"{view.percent(found.icc)} [{view.percent(found.lo)}, {view.percent(found.hi)}] at {view.quantile_name(found.q)}"
+            icc = f"{wording.percent(found.icc)} [{wording.percent(found.lo)}, {wording.percent(found.hi)}] at {wording.quantile_name(found.q)}"
         head = (one.title, str(len(one.runs)), "-" if one.boots is None else str(one.boots))
         if one.cv_q is not None:
             values = [step.value_ns for run in one.runs for step in run.quantiles if step.q == one.cv_q]
             rows.append(
-                (*head, view.quantile_name(one.cv_q), *_apart(values, places), view.percent(one.cv or 0.0), icc)
+                (*head, wording.quantile_name(one.cv_q), *_apart(values, places), wording.percent(one.cv or 0.0), icc)
             )
         maxima = [run.max_ns for run in one.runs if run.max_ns is not None]
         if len(maxima) == len(one.runs):
@@ -205,7 +204,7 @@ def spread_rows(combinations: Sequence[Combination]) -> list[tuple[str, ...]]:
 
 def _apart(values: Sequence[int], places: int) -> tuple[str, str, str]:
     low, high = min(values), max(values)
-    return view.us(low, places), view.us(high, places), "-" if low <= 0 else comparing.ratio(high / low)
+    return wording.us(low, places), wording.us(high, places), "-" if low <= 0 else wording.ratio(high / low)
 
 
 KPI_COLUMNS = ("KPI", "", "Value", "Interval", "")
@@ -234,13 +233,13 @@ def _number(unit: str, value: float | None) -> str:
     if value is None:
         return "-"
     if unit == NS:
-        return ("−" if value < 0 else "") + view.spaced(round(abs(value)))
+        return ("−" if value < 0 else "") + wording.spaced(round(abs(value)))
     if unit == RATIO:
-        return comparing.ratio(value)
+        return wording.ratio(value)
     if unit == PROBABILITY:
-        return view.probability(value)
+        return wording.probability(value)
     if unit == SHARE:
-        return view.percent(value)
+        return wording.percent(value)
     if unit == PER_DAY:
         return f"{100 * value:+.2g} % in 24 h"
     if unit == PER_DEGREE:
@@ -266,8 +265,8 @@ def check_rows(report: ExperimentReport, *, unknown: bool) -> list[tuple[str, ..
 
 
 def _message(row: CheckRow) -> str:
-    said = view.one_line(row.message)
-    return said if row.waived is None else f"[waived: {view.one_line(row.waived, 400)}] {said}"
+    said = one_line(row.message)
+    return said if row.waived is None else f"[waived: {one_line(row.waived, 400)}] {said}"
 
 
 def _where(report: ExperimentReport, where: Sequence[str]) -> str:
@@ -276,9 +275,7 @@ def _where(report: ExperimentReport, where: Sequence[str]) -> str:
 
 def check_summary(report: ExperimentReport) -> str:
     """`1 invalid, 4 warning, 11 unknown`."""
-    rows = report.scorecard.checks
-    counts = [(name, sum(row.severity == name for row in rows)) for name in SEVERITIES]
-    return ", ".join(f"{number} {name}" for name, number in counts if number) or "all passed in every cell"
+    return severities.counts(report.scorecard.checks) or "all passed in every cell"
 
 
 CELL_COLUMNS = ("Order", "Block", "Repeat", "Cell", "State", "Attempts", "Recording", "Max (us)", "Verdict", "Remark")
@@ -296,11 +293,11 @@ def cell_rows(report: ExperimentReport) -> list[tuple[str, ...]]:
         numbers = (
             str(cell["attempts"]),
             cell["recording"] or "-",
-            view.us(cell.get("max_ns"), 1),
+            wording.us(cell.get("max_ns"), 1),
             cell.get("verdict") or "-",
         )
         head = (str(cell["order"]), str(cell["block"]), str(cell["repeat"]), title, cell["state"])
-        rows.append((*head, *numbers, view.one_line("; ".join(remark), 300)))
+        rows.append((*head, *numbers, one_line("; ".join(remark), 300)))
     return rows
 
 
@@ -333,7 +330,7 @@ def figure_commands(report: ExperimentReport) -> list[str]:
     ]
     by = f" --by {varying[0]}" if varying else " --by load"
     panels = f" --panels {varying[1]}" if len(varying) > 1 else ""
-    where = view.shell_line([f"{report.result['path']}/recordings"])
+    where = wording.shell_line([f"{report.result['path']}/recordings"])
     return [
         f"rtassay figure tail {where}{by}{panels} -o tail.pdf",
         f"rtassay figure cdf {where} -o cdf.pdf",
@@ -345,8 +342,8 @@ def fingerprints(report: ExperimentReport) -> list[tuple[str, list[tuple[str, st
     """(board and kernel, its facts)."""
     return [
         (
-            f"{view.one_line(str(told['board']), 60)}, {view.one_line(str(told['kernel']), 80)}",
-            view.pairs((key, value) for key, value in told.items() if key not in ("board", "kernel")),
+            f"{one_line(str(told['board']), 60)}, {one_line(str(told['kernel']), 80)}",
+            wording.pairs((key, value) for key, value in told.items() if key not in ("board", "kernel")),
         )
         for told in report.scorecard.boards
     ]

@@ -11,10 +11,10 @@ from html.parser import HTMLParser
 
 import pytest
 
+from rtassay import reports
 from rtassay.model.errors import UsageError
-from rtassay.model.experiment import Kpi, KpiRow
-from rtassay.reports import experiment as reports
-from rtassay.reports.experiment import drawings, words
+from rtassay.model.experiment import ExperimentReport, Kpi, KpiRow
+from rtassay.reports.experiment import drawings, experiment_text
 
 from ...analysis.many.experiment.synthetic import COST, make
 
@@ -22,7 +22,7 @@ made = functools.cache(make)
 
 
 def page(**how: object) -> str:
-    return reports.load("html")().render(made(**how).report).decode()  # type: ignore[arg-type]
+    return reports.load(ExperimentReport, "html").render(made(**how).report).decode()  # type: ignore[arg-type]
 
 
 class Text(HTMLParser):
@@ -114,8 +114,8 @@ def test_tail_bars_have_a_point_a_run_and_outlines_for_lower_bounds() -> None:
 
 def test_markdown_and_json_hold_the_same_answers() -> None:
     report = made().report
-    markdown = reports.load("markdown")().render(report).decode()
-    data = json.loads(reports.load("json")().render(report))
+    markdown = reports.load(ExperimentReport, "markdown").render(report).decode()
+    data = json.loads(reports.load(ExperimentReport, "json").render(report))
     assert data == json.loads(json.dumps(report.result))
     for answer in report.scorecard.answers:
         assert answer.question in markdown
@@ -128,18 +128,18 @@ def test_markdown_and_json_hold_the_same_answers() -> None:
 def test_every_value_of_the_scorecard_has_words() -> None:
     for kpi in made().scorecard.kpis:
         for row in kpi.rows:
-            assert words.kpi_value(kpi, row) not in ("", "-"), kpi
-            interval = words.kpi_interval(kpi, row)
+            assert experiment_text.kpi_value(kpi, row) not in ("", "-"), kpi
+            interval = experiment_text.kpi_interval(kpi, row)
             assert interval == "" or interval[0] == "["
 
 
 def test_the_same_input_gives_the_same_bytes_and_no_report_is_missing() -> None:
-    for name in reports.MEMBERS:
-        member = reports.load(name)()
-        assert member.name == name and member.summary
+    for name in reports.formats(ExperimentReport):
+        member = reports.load(ExperimentReport, name)
+        assert member.name == f"experiment.{name}" and member.summary
         assert member.render(made().report) == member.render(made().report)
     with pytest.raises(UsageError) as caught:
-        reports.load("htm")
+        reports.load(ExperimentReport, "htm")
     assert "did you mean 'html'" in str(caught.value.hint)
 
 
@@ -157,11 +157,11 @@ def test_the_worst_run_of_every_combination_says_what_held_it_up_and_where_to_re
     }
     one = next(iter(worst.values()))
     told = replace(report, told={one.id: ("9ms on CPU1, with <script>", "stress-ng 5 bogo ops")})
-    rows = words.worst_rows(told)
+    rows = experiment_text.worst_rows(told)
     assert [row[0] for row in rows] == list(worst)
     assert [row[-1] for row in rows] == [run.id for run in worst.values()]
     assert [row[1:3] for row in rows if row[-1] == one.id] == [("9ms on CPU1, with <script>", "stress-ng 5 bogo ops")]
-    html, markdown = (reports.load(name)().render(told).decode() for name in ("html", "markdown"))
+    html, markdown = (reports.load(ExperimentReport, name).render(told).decode() for name in ("html", "markdown"))
     assert "9ms on CPU1, with &lt;script&gt;" in html and "with <script>" not in html
     assert "stress-ng 5 bogo ops" in markdown
 
@@ -176,5 +176,5 @@ def test_the_worst_run_of_every_combination_says_what_held_it_up_and_where_to_re
 )
 def test_rates_and_slopes_have_their_units(unit: str, value: float, expected: str) -> None:
     one = Kpi("E5", "x", "y", unit, "up")
-    assert words.kpi_value(one, KpiRow("", value)) == expected
-    assert words.kpi_value(one, KpiRow("", value, at_least=True)) == f"≥ {expected}"
+    assert experiment_text.kpi_value(one, KpiRow("", value)) == expected
+    assert experiment_text.kpi_value(one, KpiRow("", value, at_least=True)) == f"≥ {expected}"

@@ -5,26 +5,25 @@ from __future__ import annotations
 import csv
 import io
 
-from rtassay.model.findings import Findings
-from rtassay.model.recording import Recording
+from rtassay.reports.base import JudgedRecording
 
 
-class CsvReport:
+class CsvRecording:
     """Columns `lane,cpu,lower_ns,width_ns,count`; a row holds `count` samples in [lower_ns, lower_ns + width_ns).
 
     Samples beyond the source's last bin are one row with an empty width_ns: `count` samples at or above lower_ns. Samples below its
     first bin are one row with lower_ns and width_ns both empty. So the sum of `count` over a lane is always all its samples.
     """
 
-    name = "csv"
+    name = "recording.csv"
     suffix = ".csv"
     summary = "exact histograms, one bin a row: lane,cpu,lower_ns,width_ns,count"
 
-    def render(self, findings: Findings, recording: Recording) -> bytes:
+    def render(self, subject: JudgedRecording) -> bytes:
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(("lane", "cpu", "lower_ns", "width_ns", "count"))
-        for lane in recording.lanes:
+        for lane in subject.recording.lanes:
             cpu = "" if lane.entry.cpu is None else lane.entry.cpu
             histogram = lane.histogram
             lower, width = histogram.lower_ns.tolist(), histogram.width_ns.tolist()

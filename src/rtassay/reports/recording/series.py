@@ -1,7 +1,6 @@
-"""Plot data small enough for a page: histograms in coalesced bins, exceedance curves, envelopes and telemetry in buckets of time.
+"""Plot data of one recording, small enough for a page: curves, envelopes, outliers and telemetry in buckets of time.
 
-Every reduction keeps counts and extremes: coalescing adds counts up, an envelope keeps the minimum and maximum of its bucket,
-the top of every exceedance curve is kept step by step. Lengths are bounded whatever the recording's size.
+An envelope keeps the minimum and maximum of its bucket. Lengths are bounded whatever the recording's size.
 """
 
 from __future__ import annotations
@@ -12,12 +11,11 @@ import numpy as np
 
 from rtassay.model.findings import Findings
 from rtassay.model.own import is_guard
-from rtassay.model.recording import Histogram, Lane, Recording, Series
+from rtassay.model.recording import Lane, Recording, Series
 from rtassay.model.units import NS_PER_S, NS_PER_US
+from rtassay.reports.curves import curve_line
 
-_HISTOGRAM_POINTS = 6000  # over all lanes
 _CURVE_POINTS = 2400
-_TOP_STEPS = 60
 _ENVELOPE_POINTS = 4000
 _MARKS = 600
 _TELEMETRY_POINTS = 4800
@@ -39,23 +37,6 @@ _MEANS = ("ratio", "CPUs", "1/s")
 _STILL_NS = 1000.0
 
 
-def coalesce(histogram: Histogram, unit_ns: int) -> tuple[Any, Any, Any]:
-    """(lower_ns, width_ns, counts) in bins `unit_ns` wide up to 1024 units, twice as wide for each doubling beyond. No empty bins.
-
-    Sums of counts are kept. A source bin counts where its lower edge falls.
-    """
-    lower = np.asarray(histogram.lower_ns, dtype=np.int64)
-    units = np.maximum(lower, 0) // (1024 * unit_ns)
-    octave = np.zeros(len(lower), dtype=np.int64)
-    octave[units > 0] = np.floor(np.log2(units[units > 0])).astype(np.int64) + 1
-    width = unit_ns * 2**octave
-    begin = lower // width * width
-    starts = np.flatnonzero(np.diff(begin, prepend=begin[:1] - 1)) if len(lower) else np.zeros(0, dtype=np.int64)
-    if not len(starts):
-        return begin, width, np.zeros(0, dtype=np.int64)
-    return begin[starts], width[starts], np.add.reduceat(np.asarray(histogram.counts, dtype=np.int64), starts)
-
-
 def bin_unit_ns(findings: Findings, typical_ns: int) -> int:
     """The finest bin of the latency plot: 1 us as everybody knows it, about 0.1 us where the bulk is below 20 us.
 
@@ -65,49 +46,6 @@ def bin_unit_ns(findings: Findings, typical_ns: int) -> int:
         return max(NS_PER_US, findings.bin_width_ns)
     step = max(findings.clock_step_ns or 1, findings.bin_width_ns)
     return -(-(NS_PER_US // 10) // step) * step
-
-
-def histogram_lines(recording: Recording, unit_ns: int) -> tuple[int, list[dict[str, Any]]]:
-    """(bin unit in ns, per lane {"x", "w", "n"}): lower edges and widths in ns and counts, at most 6000 bins over all lanes.
-
-    The unit is doubled until they fit.
-    """
-    unit = unit_ns
-    while True:
-        lines = [coalesce(lane.histogram, unit) for lane in recording.lanes]
-        if sum(len(line[0]) for line in lines) <= max(_HISTOGRAM_POINTS, 40 * len(lines)) or unit > NS_PER_S:
-            return unit, [{"x": deltas(x), "w": run_lengths(w), "n": n.tolist()} for x, w, n in lines]
-        unit *= 2
-
-
-def deltas(values: Any) -> list[int]:
-    """First value, then differences: small numbers make a small page."""
-    array = np.asarray(values, dtype=np.int64)
-    return np.diff(array, prepend=0).tolist() if len(array) else []
-
-
-def run_lengths(values: Any) -> list[int]:
-    """value, how often, value, how often ..."""
-    array = np.asarray(values, dtype=np.int64)
-    starts = np.flatnonzero(np.diff(array, prepend=array[:1] - 1)) if len(array) else np.zeros(0, dtype=np.int64)
-    lengths = np.diff(np.append(starts, len(array)))
-    return [int(x) for pair in zip(array[starts], lengths, strict=True) for x in pair]
-
-
-def exceedance_curve(histogram: Histogram, points: int) -> tuple[Any, Any]:
-    """(x_ns, k): k samples have a latency >= x. Exact at each x; thinned in the bulk evenly in log k, every step kept at the top."""
-    lower = np.asarray(histogram.lower_ns, dtype=np.int64)
-    if not len(lower):
-        return lower, lower
-    counts = np.asarray(histogram.counts, dtype=np.int64)
-    above = np.cumsum(counts[::-1])[::-1] + histogram.over
-    if len(lower) <= points:
-        return lower, above
-    targets = np.geomspace(max(int(above[-1]), 1), int(above[0]), max(points - _TOP_STEPS, 8))
-    picks = len(lower) - np.searchsorted(above[::-1], targets, side="left") - 1
-    top = np.arange(max(len(lower) - _TOP_STEPS, 0), len(lower))
-    keep = np.unique(np.concatenate(([0], np.clip(picks, 0, len(lower) - 1), top)))
-    return lower[keep], above[keep]
 
 
 def confidence_band(k: Any, n: int, confidence: float = 0.95) -> tuple[Any, Any]:
@@ -126,10 +64,9 @@ def curves(recording: Recording, judged: int) -> list[dict[str, Any]]:
     points = max(_CURVE_POINTS // max(len(recording.lanes), 1), 40)
     lines = []
     for index, lane in enumerate(recording.lanes):
-        x, k = exceedance_curve(lane.histogram, points)
-        line: dict[str, Any] = {"x": deltas(x), "k": k.tolist(), "n": lane.histogram.total}
-        if index == judged and len(x):
-            low, high = confidence_band(k, lane.histogram.total)
+        line = curve_line(lane.histogram, points, lane.histogram.total)
+        if index == judged and line["k"]:
+            low, high = confidence_band(line["k"], lane.histogram.total)
             line["lo"] = [rounded(v, 4) for v in low.tolist()]
             line["hi"] = [rounded(v, 4) for v in high.tolist()]
         lines.append(line)

@@ -20,9 +20,10 @@ from rtassay.model.comparison import (
     LaneRatios,
     QuantileRatio,
 )
-from rtassay.model.findings import SEVERITIES, CheckResult, Quantile
+from rtassay.model.findings import Quantile
+from rtassay.model.foreign import one_line
 from rtassay.model.units import NS_PER_US, format_time
-from rtassay.reports import view
+from rtassay.reports import severities, wording
 
 TONES = {A_BETTER: "none", B_BETTER: "none", CROSSES: "open", NO_DIFFERENCE: "none", REFUSED: "void"}
 METHODS = {
@@ -36,7 +37,7 @@ RUN_STEPS = (0.5, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
 
 def called(group: Group) -> str:
     """`stock (A)`, or `A` where nothing names it."""
-    title = view.one_line(group.title, 40)
+    title = one_line(group.title, 40)
     return group.name if title == group.name else f"{title} ({group.name})"
 
 
@@ -60,41 +61,24 @@ def digits(comparison: Comparison) -> int:
     return 2 if medians and medians[0] < 10 * NS_PER_US else 1
 
 
-def ratio(value: float | None) -> str:
-    """`1.36`, `0.0712`, `23.4`: three figures."""
-    if value is None:
-        return "-"
-    if 0.9995 <= value < 10:
-        return f"{value:.2f}" if value >= 1.995 else f"{value:.3f}"
-    if value < 1:
-        return f"{value:#.3g}"
-    if value < 1000:
-        return f"{value:.3g}"
-    return f"{value:,.0f}" if value < 100_000 else f"{value:.1e}"
-
-
 def interval(row: QuantileRatio) -> str:
     """`[1.27, 1.43]`; open where a limit is not known."""
     if row.lo is None and row.hi is None:
         return ""
-    low = "[0" if row.lo is None else f"[{ratio(row.lo)}"
-    return f"{low}, ∞)" if row.hi is None else f"{low}, {ratio(row.hi)}]"
+    low = "[0" if row.lo is None else f"[{wording.ratio(row.lo)}"
+    return f"{low}, ∞)" if row.hi is None else f"{low}, {wording.ratio(row.hi)}]"
 
 
 def value(ns: int | None, row: QuantileRatio, places: int) -> str:
     """A quantile in us, `≥` where it is only a lower bound."""
     if ns is None:
         return "-"
-    return ("" if row.bound == "exact" else "≥ ") + view.us(ns, places)
+    return ("" if row.bound == "exact" else "≥ ") + wording.us(ns, places)
 
 
 def better(row: QuantileRatio) -> str:
     """Who is shown to be better, in a word."""
     return {A_BETTER: "A better", B_BETTER: "B better"}.get(row.shown or "", "not shown" if row.method else "-")
-
-
-def p_value(p: float | None) -> str:
-    return view.probability(p)
 
 
 LADDER_COLUMNS = (
@@ -116,14 +100,14 @@ def ladder_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     places = digits(comparison)
     return [
         (
-            view.quantile_name(row.q),
+            wording.quantile_name(row.q),
             value(row.a_ns, row, places),
             value(row.b_ns, row, places),
-            ratio(row.ratio),
+            wording.ratio(row.ratio),
             interval(row) or "-",
             better(row),
-            p_value(row.p_value),
-            p_value(row.p_holm),
+            wording.probability(row.p_value),
+            wording.probability(row.p_holm),
             "-" if row.a12 is None else f"{row.a12:.2f}",
             "-" if row.detectable is None else change(row.detectable),
         )
@@ -143,7 +127,17 @@ def change(factor: float) -> str:
 
 
 def run_columns() -> tuple[str, ...]:
-    return ("Run", "n", "Missed", "Mean", "SD", *(view.quantile_name(q) for q in RUN_STEPS), "Max", "degC", "Started")
+    return (
+        "Run",
+        "n",
+        "Missed",
+        "Mean",
+        "SD",
+        *(wording.quantile_name(q) for q in RUN_STEPS),
+        "Max",
+        "degC",
+        "Started",
+    )
 
 
 def run_rows(comparison: Comparison) -> list[tuple[str, ...]]:
@@ -156,22 +150,22 @@ def run_rows(comparison: Comparison) -> list[tuple[str, ...]]:
             ladder = {quantile.q: quantile for quantile in run.quantiles}
             rows.append(
                 (
-                    f"{group.name} {view.one_line(run.id, 60)}",
-                    view.count(run.n),
-                    view.count(run.missed),
-                    view.us(run.mean_ns, fine),
-                    view.us(run.sd_ns, fine),
+                    f"{group.name} {one_line(run.id, 60)}",
+                    wording.count(run.n),
+                    wording.count(run.missed),
+                    wording.us(run.mean_ns, fine),
+                    wording.us(run.sd_ns, fine),
                     *(_quantile(ladder.get(q), places) for q in RUN_STEPS),
-                    view.us(run.max_ns, places),
+                    wording.us(run.max_ns, places),
                     "-" if run.temperature_c is None else f"{run.temperature_c:.1f}",
-                    view.one_line(run.started or "-", 40),
+                    one_line(run.started or "-", 40),
                 )
             )
     return rows
 
 
 def _quantile(quantile: Quantile | None, places: int) -> str:
-    return view.quantile_cell(quantile, places).text
+    return wording.quantile_cell(quantile, places).text
 
 
 BOOT_COLUMNS = ("Group", "Quantile", "Boots", "Runs", "SD of boots", "SD within", "Share of boots", "95 % interval")
@@ -182,7 +176,7 @@ def boot_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     return [
         (
             group.name,
-            view.quantile_name(row.q),
+            wording.quantile_name(row.q),
             str(row.boots),
             str(row.runs),
             f"{row.between_sd * 100:.2g} %",
@@ -196,12 +190,14 @@ def boot_rows(comparison: Comparison) -> list[tuple[str, ...]]:
 
 
 def lane_columns(comparison: Comparison) -> tuple[str, ...]:
-    return ("Lane", *(view.quantile_name(row.q) for row in comparison.lanes[0].quantiles)) if comparison.lanes else ()
+    return (
+        ("Lane", *(wording.quantile_name(row.q) for row in comparison.lanes[0].quantiles)) if comparison.lanes else ()
+    )
 
 
 def lane_cells(lane: LaneRatios) -> list[tuple[str, str, str]]:
     """(ratio, interval, a_better | b_better | '') of every step of a lane."""
-    return [(ratio(row.ratio), interval(row), row.shown or "") for row in lane.quantiles]
+    return [(wording.ratio(row.ratio), interval(row), row.shown or "") for row in lane.quantiles]
 
 
 def maxima_rows(comparison: Comparison) -> list[tuple[str, str, str]]:
@@ -209,10 +205,10 @@ def maxima_rows(comparison: Comparison) -> list[tuple[str, str, str]]:
     a, b = comparison.a, comparison.b
     places = digits(comparison)
     rows = [
-        ("Samples", view.count(a.n), view.count(b.n)),
-        ("Mean (us)", view.us(a.mean_ns, max(places, 1)), view.us(b.mean_ns, max(places, 1))),
-        ("SD (us)", view.us(a.sd_ns, max(places, 1)), view.us(b.sd_ns, max(places, 1))),
-        ("Maximum (us)", view.us(a.max_ns, places), view.us(b.max_ns, places)),
+        ("Samples", wording.count(a.n), wording.count(b.n)),
+        ("Mean (us)", wording.us(a.mean_ns, max(places, 1)), wording.us(b.mean_ns, max(places, 1))),
+        ("SD (us)", wording.us(a.sd_ns, max(places, 1)), wording.us(b.sd_ns, max(places, 1))),
+        ("Maximum (us)", wording.us(a.max_ns, places), wording.us(b.max_ns, places)),
     ]
     fair = comparison.rarefied
     if fair is not None:
@@ -228,7 +224,7 @@ def maxima_rows(comparison: Comparison) -> list[tuple[str, str, str]]:
 
 
 def _drawn(median: int | None, low: int | None, high: int | None, places: int) -> str:
-    texts = ["overflow" if ns is None else view.us(ns, places) for ns in (median, low, high)]
+    texts = ["overflow" if ns is None else wording.us(ns, places) for ns in (median, low, high)]
     return f"{texts[0]} [{texts[1]}, {texts[2]}]"
 
 
@@ -237,14 +233,14 @@ def condition_rows(comparison: Comparison) -> list[tuple[str, str, str, str]]:
     order = {"factor": 0, "confound": 1, "varies": 2, "unknown": 3, "same": 4}
     rows = [row for row in comparison.conditions if row.a or row.b]
     return [
-        (view.one_line(row.name, 80), _side(row.a), _side(row.b), _remark(row))
+        (one_line(row.name, 80), _side(row.a), _side(row.b), _remark(row))
         for row in sorted(rows, key=lambda row: order[row.kind])
     ]
 
 
 def _side(values: tuple[str, ...]) -> str:
     short = [f"{value[:12]}…" if _HASH.fullmatch(value) else value for value in values]
-    return view.one_line(" | ".join(short), 300) if values else "not known"
+    return one_line(" | ".join(short), 300) if values else "not known"
 
 
 def _remark(row: Difference) -> str:
@@ -255,7 +251,7 @@ def _remark(row: Difference) -> str:
         "same": "same",
         "unknown": "not known of both",
     }
-    return words[row.kind] + (f": {view.one_line(row.detail, 300)}" if row.detail else "")
+    return words[row.kind] + (f": {one_line(row.detail, 300)}" if row.detail else "")
 
 
 def unknown_conditions(comparison: Comparison) -> str:
@@ -263,15 +259,9 @@ def unknown_conditions(comparison: Comparison) -> str:
     return ", ".join(row.name for row in comparison.conditions if not row.a and not row.b)
 
 
-def sorted_checks(comparison: Comparison) -> list[CheckResult]:
-    """Worst first, in their own order within one severity."""
-    return sorted(comparison.checks, key=lambda check: SEVERITIES.index(check.severity))
-
-
 def check_summary(comparison: Comparison) -> str:
     """`2 warning, 3 note, 8 pass`."""
-    counts = [(name, sum(c.severity == name for c in comparison.checks)) for name in SEVERITIES]
-    return ", ".join(f"{number} {name}" for name, number in counts if number)
+    return severities.counts(comparison.checks)
 
 
 def crossover(comparison: Comparison) -> str:
@@ -280,7 +270,7 @@ def crossover(comparison: Comparison) -> str:
     if turn is None:
         return ""
     names = {"a": called(comparison.a), "b": called(comparison.b)}
-    where = f"{format_time(turn.value_ns)} (exceeded with {view.probability(1 - turn.q)})"
+    where = f"{format_time(turn.value_ns)} (exceeded with {wording.probability(1 - turn.q)})"
     if not turn.shown:
         return f"The pooled curves also cross at {where}, but no difference is shown on both sides of it."
     return f"Crossover at {where}: {names[turn.worse_below]} is later below it, {names[turn.worse_above]} beyond."

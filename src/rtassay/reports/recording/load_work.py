@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from rtassay.model.foreign import one_line
 from rtassay.model.manifest import LoadEntry, Manifest, WorkPart
 from rtassay.model.recording import Recording
 from rtassay.model.units import NS_PER_S, format_cpu_list
-from rtassay.reports import view
+from rtassay.reports import wording
 
 COLUMNS = ("Load", "Command", "CPUs", "Window", "Work done", "Ended")
 PART_COLUMNS = ("Load", "Part", "Instances", "Work done", "Time", "Per second", "Remark")
@@ -66,15 +67,15 @@ def _told(index: int, load: LoadEntry, recording: Recording) -> str:
     if skipped:
         words.append(f"skipped: {', '.join(skipped[:6])}{' ...' if len(skipped) > 6 else ''}")
     if load.error:
-        words.append(view.one_line(load.error, 80))
-    return view.one_line(", ".join(words), 300)
+        words.append(one_line(load.error, 80))
+    return one_line(", ".join(words), 300)
 
 
 def _amount(operations: float | None, unit: str | None) -> str:
     """`1.2 Gbytes`, `8.1 CPU seconds`, `13 rounds`; short, for a screen."""
     if operations is None:
         return "work not known"
-    unit = view.one_line(unit or "operations", 40)
+    unit = one_line(unit or "operations", 40)
     scaled, prefix = next(((operations / f, p) for f, p in _PREFIXES if operations >= f), (operations, ""))
     number = f"{scaled:.3g}" if scaled < 100 else f"{scaled:.0f}"
     return f"{number} {prefix}{unit}" if unit == "bytes" else f"{number}{prefix} {unit}"
@@ -84,7 +85,7 @@ def _exact(operations: float | None, unit: str | None) -> str:
     if operations is None:
         return "not known"
     number = f"{operations:,.0f}" if operations >= 100 or operations == int(operations) else f"{operations:,.1f}"
-    return f"{number} {view.one_line(unit or 'operations', 40)}"
+    return f"{number} {one_line(unit or 'operations', 40)}"
 
 
 def _row(index: int, load: LoadEntry, recording: Recording) -> tuple[str, ...]:
@@ -95,8 +96,8 @@ def _row(index: int, load: LoadEntry, recording: Recording) -> tuple[str, ...]:
     name = load.name if not load.tool_version else f"{load.name} ({load.tool_version})"
     cpus = "all" if load.cpus is None else format_cpu_list(load.cpus)
     return (
-        view.one_line(name, 80),
-        view.shell_line(load.argv),
+        one_line(name, 80),
+        wording.shell_line(load.argv),
         cpus,
         _window(load, recording.manifest),
         work,
@@ -114,7 +115,7 @@ def _window(load: LoadEntry, manifest: Manifest) -> str:
 
 def _ended(load: LoadEntry) -> str:
     if load.error:
-        return view.one_line(load.error, 200)
+        return one_line(load.error, 200)
     if load.signal is not None:
         return f"signal {load.signal}" + (", stopped by us" if load.stop_asked_ns is not None else "")
     return "not known" if load.exit_code is None else f"exit {load.exit_code}"
@@ -126,11 +127,11 @@ def _part_row(load: LoadEntry, part: WorkPart) -> tuple[str, ...]:
     if part.why:
         remark = f"{remark}: {part.why}" if remark else part.why
     return (
-        view.one_line(load.name, 80),
-        view.one_line(part.name, 80),
+        one_line(load.name, 80),
+        one_line(part.name, 80),
         "-" if part.instances is None else str(part.instances),
         "-" if part.operations is None else _exact(part.operations, part.unit),
         "-" if part.seconds is None else f"{part.seconds:.1f} s",
         rate,
-        view.one_line(remark, 200),
+        one_line(remark, 200),
     )

@@ -6,7 +6,7 @@ import numpy as np
 
 from rtassay.model.manifest import LoadEntry, Manifest, Source, WorkPart
 from rtassay.model.recording import Recording, Series
-from rtassay.reports import loads
+from rtassay.reports.recording import load_work
 
 S = 10**9
 
@@ -41,22 +41,22 @@ ENTRY = LoadEntry(
 
 
 def test_the_sentence_names_work_use_and_what_did_nothing() -> None:
-    told = loads.in_words(recording(ENTRY, cpus=[9.0, 1.0, 2.0, 1.5, 9.0]))
+    told = load_work.in_words(recording(ENTRY, cpus=[9.0, 1.0, 2.0, 1.5, 9.0]))
     assert told == "stress-ng 1.48M bogo ops, 1.5 CPUs used, no work: vm, skipped: apparmor"
-    assert loads.in_words(recording()) is None
+    assert load_work.in_words(recording()) is None
     iperf = LoadEntry(
         "iperf3", (), operations=9.6e9, operations_unit="bytes", parts=(WorkPart("sent", 9.6e9, "bytes"),)
     )
     failed = LoadEntry("hackbench", (), error="no memory")
     stress = LoadEntry("stress", (), operations=4.29, operations_unit="CPU seconds")
-    assert loads.in_words(recording(iperf, failed, stress)) == (
+    assert load_work.in_words(recording(iperf, failed, stress)) == (
         "iperf3 9.6 Gbytes; hackbench work not known, no memory; stress 4.29 CPU seconds"
     )
 
 
 def test_a_row_for_every_part_where_there_are_several_or_one_did_nothing() -> None:
     one = LoadEntry("hackbench", (), operations=5.0, parts=(WorkPart("7 rounds", 5.0, "messages", 1.0),))
-    rows = loads.part_rows(recording(ENTRY, one))
+    rows = load_work.part_rows(recording(ENTRY, one))
     assert [row[:4] for row in rows] == [
         ("stress-ng", "cpu", "2", "500 bogo ops"),
         ("stress-ng", "vm", "2", "0 bogo ops"),
@@ -67,6 +67,6 @@ def test_a_row_for_every_part_where_there_are_several_or_one_did_nothing() -> No
 
 
 def test_the_table_has_a_window_and_an_end() -> None:
-    ((name, _, cpus, window, work, ended),) = loads.rows(recording(ENTRY, cpus=[9.0, 1.0, 1.0, 1.0, 9.0]))
+    ((name, _, cpus, window, work, ended),) = load_work.rows(recording(ENTRY, cpus=[9.0, 1.0, 1.0, 1.0, 9.0]))
     assert (name, cpus, window, ended) == ("stress-ng (0.15)", "0-1", "-1.0 to +5.0 s", "exit 0")
     assert work == "1,480,000 bogo ops, 1.00 CPUs used"

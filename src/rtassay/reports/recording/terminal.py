@@ -5,9 +5,12 @@ from __future__ import annotations
 import textwrap
 
 from rtassay.model.findings import CheckResult, Findings, LaneFindings
+from rtassay.model.foreign import one_line
 from rtassay.model.recording import Recording
 from rtassay.model.units import format_time
-from rtassay.reports import loads, outliers, view
+from rtassay.reports import wording
+from rtassay.reports.base import JudgedRecording
+from rtassay.reports.recording import load_work, outliers, recording_text
 
 _STEPS = (0.5, 0.99, 0.999, 0.9999, 0.99999)
 _STATE_COLOURS = {"VIOLATED": "1;31", "HOLDS": "1;32", "NOT DEMONSTRATED": "1;33", "INVALID MEASUREMENT": "1;35"}
@@ -16,10 +19,10 @@ _MOST_LANES = 16
 _SCREEN = 24
 
 
-class TerminalReport:
+class TerminalRecording:
     """Plain text of at most `width` columns, ANSI colour only where asked; states and severities are always words too."""
 
-    name = "terminal"
+    name = "recording.terminal"
     suffix = ".txt"
     summary = "one screen of text"
 
@@ -27,7 +30,8 @@ class TerminalReport:
         self.width = max(width, 40)
         self.color = color
 
-    def render(self, findings: Findings, recording: Recording) -> bytes:
+    def render(self, subject: JudgedRecording) -> bytes:
+        findings, recording = subject.findings, subject.recording
         lines = self._lines(findings, recording, self._loads(recording))
         if len(lines) > _SCREEN:  # the work of the loads gives way to checks that fired
             lines = self._lines(findings, recording, [])
@@ -37,57 +41,57 @@ class TerminalReport:
         top = [*self._head(findings, recording), *of_loads, "", *self._table(findings), ""]
         if (worst := outliers.in_words(findings)) is not None:
             top[-1:] = [*self._wrap(f"Worst: {worst}", 2, indent="       "), ""]
-        end = self._wrap(f"Next: {view.next_step(findings)}", 2, indent="      ")
+        end = self._wrap(f"Next: {recording_text.next_step(findings)}", 2, indent="      ")
         room = _SCREEN - len(top) - len(end) - 1
         return [*top, *self._checks(findings, room), *end]
 
     def _head(self, findings: Findings, recording: Recording) -> list[str]:
         where = [
-            view.board(findings, 40),
-            view.one_line(findings.kernel or "kernel not known", 40),
-            f"load {view.one_line(findings.load, 40)}",
-            view.span(findings.duration_s),
+            recording_text.board(findings, 40),
+            one_line(findings.kernel or "kernel not known", 40),
+            f"load {one_line(findings.load, 40)}",
+            wording.span(findings.duration_s),
         ]
-        state = view.state(findings)
-        lines = [self._cut(f"{view.one_line(findings.id, 60)}: {', '.join(where)}")]
-        said = self._wrap(f"{state}: {view.sentence(findings)}", 6)
+        state = recording_text.state(findings)
+        lines = [self._cut(f"{one_line(findings.id, 60)}: {', '.join(where)}")]
+        said = self._wrap(f"{state}: {recording_text.sentence(findings)}", 6)
         said[0] = self._paint(_STATE_COLOURS.get(state, "1"), state) + said[0][len(state) :]
         lines += said
         lines += self._wrap(self._headline(findings, recording), 2)
-        lines += [self._cut(f"- {view.one_line(reason)}") for reason in _own_reasons(findings)[:2]]
+        lines += [self._cut(f"- {one_line(reason)}") for reason in _own_reasons(findings)[:2]]
         return lines
 
     def _loads(self, recording: Recording) -> list[str]:
-        done = loads.in_words(recording)
+        done = load_work.in_words(recording)
         return [] if done is None else self._wrap(f"Load: {done}", 2, indent="      ")
 
     def _headline(self, findings: Findings, recording: Recording) -> str:
-        lane, p = view.demonstrated(findings)
+        lane, p = recording_text.demonstrated(findings)
         parts = []
         if lane is not None:
             deadline = lane.demonstrated.deadline_ns
             star = "none yet" if deadline is None else format_time(deadline)
-            sure = view.percent(view.confidence(findings, recording))
+            sure = wording.percent(recording_text.confidence(findings, recording))
             parts.append(
-                f"D* {star} (p <= {view.probability(p)}, {sure}, {view.label_of(findings, lane.name)}){view.trust(findings)}"
+                f"D* {star} (p <= {wording.probability(p)}, {sure}, {recording_text.label_of(findings, lane.name)}){recording_text.trust(findings)}"
             )
         if findings.verdict and findings.verdict.safety_factor is not None:
-            parts.append(f"safety factor {view.factor(findings.verdict.safety_factor)} (falls with time)")
+            parts.append(f"safety factor {wording.factor(findings.verdict.safety_factor)} (falls with time)")
         if findings.new_record:
-            time, chance = view.new_record(findings)[0]
+            time, chance = recording_text.new_record(findings)[0]
             parts.append(f"new maximum in the next {time}: {chance}")
         return "; ".join(parts)
 
     def _table(self, findings: Findings) -> list[str]:
-        labels = list(zip(view.lane_labels(findings), findings.lanes, strict=True))
+        labels = list(zip(recording_text.lane_labels(findings), findings.lanes, strict=True))
         left_out = len(labels) - _MOST_LANES
         if left_out > 0:
             keep = sorted(range(len(labels)), key=lambda i: -(labels[i][1].max_ns or 0))[:_MOST_LANES]
             labels = [labels[i] for i in sorted(keep)]
         if len(findings.lanes) > 1:
             labels.append(("all", findings.pooled))
-        places = view.digits(findings)
-        head = ["us", "Total", "Min", "Avg", "Max", *(view.quantile_name(q) for q in _STEPS), "missed"]
+        places = recording_text.digits(findings)
+        head = ["us", "Total", "Min", "Avg", "Max", *(wording.quantile_name(q) for q in _STEPS), "missed"]
         rows = [head, *(_row(label, lane, places) for label, lane in labels)]
         widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
         while sum(widths) + len(widths) - 1 > self.width and len(head) > 6:
@@ -111,17 +115,17 @@ class TerminalReport:
 
     def _checks(self, findings: Findings, room: int) -> list[str]:
         """Checks that did not pass, as many as the screen holds; invalid ones and warnings always."""
-        shown = view.told_checks(findings)
-        unlooked = view.unlooked(findings)
+        shown = recording_text.told_checks(findings)
+        unlooked = recording_text.unlooked(findings)
         blind = f"{len(unlooked)} unknown" if unlooked else ""
         grave = sum(check.severity in ("invalid", "warning") or check.waived is not None for check in shown)
         fit = len(shown) if len(shown) <= room - bool(unlooked) else max(room - 1, grave, 1)
-        lines = [self._cut(f"Checks: {view.check_summary(findings)}")]
+        lines = [self._cut(f"Checks: {recording_text.check_summary(findings)}")]
         for check in shown[:fit]:
             lines += self._check(check)
         if len(shown) > fit:
             more = f"{len(shown) - fit} more{f' and {blind}' if blind else ''}"
-            lines.append(self._cut(f"  ... and {more}: rtassay report {view.one_line(findings.id, 40)}"))
+            lines.append(self._cut(f"  ... and {more}: rtassay report {one_line(findings.id, 40)}"))
         elif unlooked:
             text = f"  {blind}, could not be looked at: {', '.join(check.id for check in unlooked)}"
             lines.append(self._paint(_SEVERITY_COLOURS["unknown"], self._cut(text)))
@@ -129,7 +133,7 @@ class TerminalReport:
 
     def _check(self, check: CheckResult) -> list[str]:
         """One line; what makes the measurement invalid is told in full."""
-        text = f"  {check.severity:<7} {check.id}: {view.check_text(check)}"
+        text = f"  {check.severity:<7} {check.id}: {recording_text.check_text(check)}"
         lines = self._wrap(text, 4, indent=" " * 10) if check.severity == "invalid" else [self._cut(text)]
         start = 2 + len(check.severity)
         painted = "  " + self._paint(_SEVERITY_COLOURS.get(check.severity, "0"), check.severity) + lines[0][start:]
@@ -159,10 +163,10 @@ def _row(label: str, lane: LaneFindings, places: int) -> list[str]:
     ladder = {q.q: q for q in lane.quantiles}
     cells = [
         label,
-        view.count(lane.n),
-        view.us(lane.min_ns, places),
-        view.us(lane.mean_ns, places),
-        view.us(lane.max_ns, places),
+        wording.count(lane.n),
+        wording.us(lane.min_ns, places),
+        wording.us(lane.mean_ns, places),
+        wording.us(lane.max_ns, places),
     ]
-    cells += [view.quantile_cell(ladder.get(q), places).text.replace("≥ ", ">=") for q in _STEPS]
-    return [*cells, view.count(lane.missed)]
+    cells += [wording.quantile_cell(ladder.get(q), places).text.replace("≥ ", ">=") for q in _STEPS]
+    return [*cells, wording.count(lane.missed)]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 from rtassay.model.findings import Coincidence, Findings, Outlier
+from rtassay.model.foreign import one_line
 from rtassay.model.units import format_time
-from rtassay.reports import view
+from rtassay.reports import wording
+from rtassay.reports.recording import recording_text
 
 COLUMNS = ("At", "Lane", "Latency", "Missed", "Unusual at that moment")
 CAVEAT = (
@@ -31,7 +33,7 @@ def rows(findings: Findings, *, watched: bool) -> list[tuple[str, str, str, str,
             f"{outlier.at_s:.3f} s",
             _lanes(findings, outlier),
             format_time(outlier.latency_ns),
-            view.count(outlier.missed),
+            wording.count(outlier.missed),
             _why(outlier) or (NOTHING if watched else UNWATCHED,),
         )
         for outlier in findings.outliers
@@ -55,7 +57,7 @@ def worst(findings: Findings) -> str | None:
 
 
 def _where(findings: Findings, outlier: Outlier) -> str:
-    return f"{format_time(outlier.latency_ns)} on {view.label_of(findings, outlier.lane)} at {outlier.at_s:.1f} s"
+    return f"{format_time(outlier.latency_ns)} on {recording_text.label_of(findings, outlier.lane)} at {outlier.at_s:.1f} s"
 
 
 def _elsewhere(hit: Coincidence, cpu: int | None) -> bool:
@@ -65,8 +67,8 @@ def _elsewhere(hit: Coincidence, cpu: int | None) -> bool:
 
 
 def _lanes(findings: Findings, outlier: Outlier) -> str:
-    label = view.label_of(findings, outlier.lane)
-    others = ", ".join(view.label_of(findings, name) for name in outlier.also)
+    label = recording_text.label_of(findings, outlier.lane)
+    others = ", ".join(recording_text.label_of(findings, name) for name in outlier.also)
     return f"{label}, with {others}" if others else label
 
 
@@ -75,17 +77,17 @@ def _why(outlier: Outlier) -> tuple[str, ...]:
 
 
 def _said(outlier: Outlier) -> tuple[str, ...]:
-    return tuple(f"kernel log: {view.one_line(text, 160)}" for text in outlier.messages)
+    return tuple(f"kernel log: {one_line(text, 160)}" for text in outlier.messages)
 
 
 def _coincidence(hit: Coincidence) -> str:
     if hit.monitor == "threads" and hit.name.endswith(".priority"):
-        thread = view.one_line(hit.name.removesuffix(".priority"), 80)
+        thread = one_line(hit.name.removesuffix(".priority"), 80)
         return f"a new real-time thread, {thread} of priority {hit.value:.0f}"
     unit, factor = _FOR_PEOPLE.get(hit.unit, ("" if hit.unit == "1" else f" {hit.unit}", 1.0))
     how = "high" if hit.value >= hit.usual else "low"
     often = f"as {how} in {hit.as_far} of {hit.of} other readings" if hit.as_far else f"never else as {how}"
-    name = f"{hit.monitor} {view.one_line(hit.name, 80)}"
+    name = f"{hit.monitor} {one_line(hit.name, 80)}"
     return f"{name} {_number(hit.value * factor)}{unit}, usually {_number(hit.usual * factor)}{unit} ({often})"
 
 

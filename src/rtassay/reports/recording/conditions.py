@@ -6,10 +6,12 @@ from typing import Any
 
 from rtassay.model import warnings
 from rtassay.model.findings import Findings
+from rtassay.model.foreign import clean, one_line
 from rtassay.model.manifest import Manifest, Obtained
 from rtassay.model.recording import Recording
 from rtassay.model.units import format_cpu_list, format_time
-from rtassay.reports import view
+from rtassay.reports import wording
+from rtassay.reports.recording import recording_text
 
 Rows = list[tuple[str, str]]
 
@@ -19,19 +21,19 @@ def conditions(findings: Findings, recording: Recording) -> Rows:
     source = findings.source
     tool = " ".join(str(source[key]) for key in ("tool", "version") if source.get(key))
     rows: Rows = [
-        ("Board", view.board(findings, 80)),
-        ("Kernel", view.one_line(findings.kernel, 120) if findings.kernel else "not known"),
-        ("Load", view.one_line(findings.load, 120)),
-        ("Duration", view.span(findings.duration_s)),
-        ("Interval", "not known" if findings.interval_ns is None else view.exact_time(findings.interval_ns)),
+        ("Board", recording_text.board(findings, 80)),
+        ("Kernel", one_line(findings.kernel, 120) if findings.kernel else "not known"),
+        ("Load", one_line(findings.load, 120)),
+        ("Duration", wording.span(findings.duration_s)),
+        ("Interval", "not known" if findings.interval_ns is None else wording.exact_time(findings.interval_ns)),
         (
             "Measured by",
-            f"{view.one_line(tool, 60) or 'not known'} (late policy {view.one_line(str(source.get('late_policy')), 20)})",
+            f"{one_line(tool, 60) or 'not known'} (late policy {one_line(str(source.get('late_policy')), 20)})",
         ),
         ("Resolution", resolution(findings)),
-        ("Started", view.one_line(view.started(recording.manifest, findings.created) or "not known", 60)),
-        ("Ended by", view.one_line(findings.end_reason or "not known", 40)),
-        ("Recording", view.one_line(findings.id, 80) + ("" if findings.sealed else " (not sealed)")),
+        ("Started", one_line(recording_text.started(recording.manifest, findings.created) or "not known", 60)),
+        ("Ended by", one_line(findings.end_reason or "not known", 40)),
+        ("Recording", one_line(findings.id, 80) + ("" if findings.sealed else " (not sealed)")),
     ]
     return rows
 
@@ -81,7 +83,7 @@ def plan_rows(recording: Recording) -> list[tuple[str, str, str, str]]:
     rows.append(_row("Page faults while measuring", "0" if known is not None else None, known))
     rows = [row for row in rows if row[1:3] != ("not stated", "not known")]
     if facts.get("fallback"):
-        rows.append(("Fallback", "none", view.one_line(str(facts["fallback"]), 200), "differs"))
+        rows.append(("Fallback", "none", one_line(str(facts["fallback"]), 200), "differs"))
     return rows
 
 
@@ -124,7 +126,7 @@ def _policy(obtained: Obtained | None) -> str | None:
 
 
 def _maybe(value: Any) -> str | None:
-    return None if value is None else view.describe(value)
+    return None if value is None else wording.describe(value)
 
 
 def _time(ns: int | None) -> str | None:
@@ -147,10 +149,10 @@ def inventory_rows(recording: Recording) -> Rows:
     manifest = recording.manifest
     rows = []
     for name, value in manifest.inventory.items():
-        text = view.describe(value)
+        text = wording.describe(value)
         if name in manifest.inventory_end and _changed(value, manifest.inventory_end[name]) not in (value, {}):
-            text = f"{text} → {view.describe(_changed(value, manifest.inventory_end[name]))} at the end"
-        rows.append((view.one_line(str(name), 80).replace("_", " "), text))
+            text = f"{text} → {wording.describe(_changed(value, manifest.inventory_end[name]))} at the end"
+        rows.append((one_line(str(name), 80).replace("_", " "), text))
     return rows
 
 
@@ -167,12 +169,12 @@ def monitor_rows(recording: Recording) -> Rows:
     absent = []
     for name, entry in recording.manifest.monitors.items():
         if entry.state == "not available":
-            absent.append(view.one_line(name, 40))
+            absent.append(one_line(name, 40))
             continue
-        told = [f"{view.count(entry.readings)} readings"] if entry.readings else []
-        told += [f"{view.count(entry.messages)} messages"] if entry.messages else []
+        told = [f"{wording.count(entry.readings)} readings"] if entry.readings else []
+        told += [f"{wording.count(entry.messages)} messages"] if entry.messages else []
         text = f"{entry.state}: {', '.join(told)}" if told else entry.state
-        rows.append((view.one_line(name, 40), view.one_line(f"{text} ({entry.why})" if entry.why else text, 200)))
+        rows.append((one_line(name, 40), one_line(f"{text} ({entry.why})" if entry.why else text, 200)))
     if absent:
         rows.append(("not available on this board", ", ".join(absent)))
     return rows
@@ -195,7 +197,7 @@ def version_rows(findings: Findings, recording: Recording) -> Rows:
     """Everything that has a version."""
     manifest = recording.manifest
     return [
-        *((view.one_line(name, 60), view.one_line(value, 120)) for name, value in manifest.tool_versions.items()),
+        *((one_line(name, 60), one_line(value, 120)) for name, value in manifest.tool_versions.items()),
         ("findings", f"{findings.schema}, analysis {findings.analysis_version}"),
         ("recording format", str(manifest.version)),
     ]
@@ -204,15 +206,15 @@ def version_rows(findings: Findings, recording: Recording) -> Rows:
 def commands(findings: Findings, recording: Recording) -> Rows:
     """How to repeat the run: our line, the equivalent cyclictest line, the command that ran on the board."""
     plan = recording.manifest.plan
-    ours = findings.command or (view.shell_line(plan.argv) if plan.argv else None)
+    ours = findings.command or (wording.shell_line(plan.argv) if plan.argv else None)
     theirs = findings.cyclictest_equivalent or plan.cyclictest_equivalent
     rows: Rows = []
     if ours:
-        rows.append(("Repeat this run", view.clean(ours, 2000)))
+        rows.append(("Repeat this run", clean(ours, 2000)))
     if theirs:
-        rows.append(("Equivalent cyclictest line", view.clean(theirs, 2000)))
+        rows.append(("Equivalent cyclictest line", clean(theirs, 2000)))
     if plan.command:
-        rows.append(("Ran on the board", view.shell_line(plan.command)))
+        rows.append(("Ran on the board", wording.shell_line(plan.command)))
     return rows
 
 
@@ -230,5 +232,5 @@ def notes(findings: Findings, recording: Recording) -> list[str]:
             f"{over:,} samples lie beyond the last bin of the source's histogram: means are not known, high quantiles are lower bounds."
         )
     manifest = recording.manifest
-    said.extend(view.one_line(warnings.words(warning, manifest.lanes), 400) for warning in manifest.warnings)
+    said.extend(one_line(warnings.words(warning, manifest.lanes), 400) for warning in manifest.warnings)
     return said

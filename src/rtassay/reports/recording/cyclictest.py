@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from rtassay.model.findings import Findings
 from rtassay.model.recording import Lane, Recording
 from rtassay.model.units import NS_PER_US
+from rtassay.reports.base import JudgedRecording
 
 _NEVER_STARTED_MIN_US = 1_000_000  # what cyclictest itself prints for a thread without a sample
 _LISTED_CYCLES = 50
 
 
-class CyclictestReport:
+class CyclictestRecording:
     """Rows of whole microseconds [k, k+1), one column a lane, then the trailer. Nanoseconds are floored, as cyclictest does.
 
     There are enough rows for the maximum, at most `max_rows`; what lies beyond is in `# Histogram Overflows` and, as in
@@ -20,7 +20,7 @@ class CyclictestReport:
     missed and dropped nothing, so that its activation and its cycle are the same. An average the source cannot tell is `nan`.
     """
 
-    name = "cyclictest"
+    name = "recording.cyclictest"
     suffix = ".hist"
     summary = "histogram text as cyclictest -h N -q writes it, 1 us rows"
 
@@ -29,9 +29,10 @@ class CyclictestReport:
             raise ValueError(f"max_rows must be at least 1, not {max_rows}")
         self.max_rows = max_rows
 
-    def render(self, findings: Findings, recording: Recording) -> bytes:
+    def render(self, subject: JudgedRecording) -> bytes:
         import numpy as np
 
+        findings, recording = subject.findings, subject.recording
         rows = self._rows(recording)
         columns = [_column(lane, rows) for lane in recording.lanes]
         totals = [int(column.sum()) for column in columns]

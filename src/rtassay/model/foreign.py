@@ -1,0 +1,20 @@
+"""The one filter for text from outside (a board, a file, a user) before it reaches a terminal, a path or a page."""
+
+from __future__ import annotations
+
+import re
+
+LIMIT = 4000
+# C0 and C1 control characters, zero-width and bidirectional marks, line separators, lone surrogates.
+_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def clean(text: str, limit: int = LIMIT) -> str:
+    """The text with each unsafe character replaced by U+FFFD; newlines and tabs stay. Cut at `limit` characters, and the cut is stated."""
+    plain = _UNSAFE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return plain if len(plain) <= limit else f"{plain[:limit]} … ({len(plain) - limit:,} more characters)"
+
+
+def one_line(text: str, limit: int = LIMIT) -> str:
+    """`clean` on a single line: every run of white space is one space."""
+    return clean(" ".join(text.split()), limit)

@@ -1,0 +1,45 @@
+"""Building blocks of GitHub-flavoured Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from rtassay.model.foreign import one_line
+
+# What GitHub would read as markup, a mention or a table border in text that came from elsewhere.
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&@])")
+
+
+def escape(text: str) -> str:
+    """Foreign text as plain words on one line: no markup, no mention, no table border."""
+    return _SPECIAL.sub(r"\\\1", one_line(text)).replace("\\@", "@\u2060")
+
+
+def pipe_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False) -> str:
+    """A table in pipes; `numbers`: all but the first column to the right. Cells are escaped by the caller."""
+    rule = ["---", *(("---:" if numbers else "---") for _ in columns[1:])]
+    lines = ["| " + " | ".join(columns) + " |", "| " + " | ".join(rule) + " |"]
+    lines += ["| " + " | ".join(cell or " " for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def text_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False) -> str:
+    """`pipe_table` of cells that are foreign text."""
+    return pipe_table(columns, [[escape(cell) for cell in row] for row in rows], numbers=numbers)
+
+
+def code_block(text: str) -> str:
+    """A fenced block whose fence is longer than every run of backticks in the text."""
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    return f"{fence}\n{text}\n{fence}"
+
+
+def folded(summary: str, content: str) -> str:
+    """Content that the reader opens with a click."""
+    return f"<details><summary>{summary}</summary>\n\n{content}\n\n</details>"
+
+
+def document(parts: Iterable[str]) -> bytes:
+    """Parts that are not empty, one empty line between them, as UTF-8."""
+    return ("\n\n".join(part for part in parts if part) + "\n").encode("utf-8", "backslashreplace")

@@ -1,0 +1,178 @@
+"""Markdown: the same facts as the HTML report as tables, fit for an issue or a mailing list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rtassay.model.findings import Findings
+from rtassay.model.foreign import clean
+from rtassay.model.published import Against
+from rtassay.model.recording import Recording
+from rtassay.model.units import format_time
+from rtassay.reports import wording
+from rtassay.reports.base import JudgedRecording
+from rtassay.reports.markdown_text import code_block, document, escape, folded, pipe_table
+from rtassay.reports.recording import conditions, load_work, outliers, published, recording_text
+
+
+class MarkdownRecording:
+    """GitHub-flavoured Markdown: verdict, per-lane table in us, checks, conditions, inventory, commands."""
+
+    name = "recording.markdown"
+    suffix = ".md"
+    summary = "tables for an issue or a mail"
+
+    def render(self, subject: JudgedRecording) -> bytes:
+        findings, recording = subject.findings, subject.recording
+        return document(
+            [
+                *_head(findings, recording),
+                *_lanes(findings, recording),
+                *(_against(subject.published) if subject.published is not None else ()),
+                *_outliers(findings, recording),
+                *_checks(findings),
+                *_conditions(findings, recording),
+            ]
+        )
+
+
+def _head(findings: Findings, recording: Recording) -> list[str]:
+    verdict = findings.verdict
+    lane, p = recording_text.demonstrated(findings)
+    rows: list[tuple[str, str]] = []
+    if lane is not None:
+        deadline = lane.demonstrated.deadline_ns
+        text = "none" if deadline is None else f"**{format_time(deadline)}**"
+        where = recording_text.label_of(findings, lane.name)
+        sure = wording.percent(recording_text.confidence(findings, recording))
+        rows.append(
+            (
+                "D\\*, smallest demonstrated deadline",
+                f"{text} (p ≤ {wording.probability(p)}, {sure} confidence, {escape(where)}){recording_text.trust(findings)}",
+            )
+        )
+    if verdict is not None:
+        rows += [
+            ("Requirement", recording_text.requirement(verdict)),
+            ("Judged lane", escape(recording_text.label_of(findings, verdict.lane))),
+            (
+                "Exceedances / events",
+                f"{wording.count(verdict.exceedances)} / {wording.count(verdict.events)} in {wording.count(verdict.due)} due",
+            ),
+            ("p lower, upper", f"{wording.probability(verdict.p_lower)}, {wording.probability(verdict.p_upper)}"),
+            (
+                "Events per hour, at most",
+                wording.rate(verdict.rate_upper_per_h),
+            ),
+        ]
+        if verdict.safety_factor is not None:
+            rows.append(("Safety factor", f"{wording.factor(verdict.safety_factor)}. {recording_text.SAFETY_CAVEAT}"))
+        if (needed := recording_text.needed(verdict)) is not None:
+            rows.append(
+                (
+                    "Needed",
+                    f"{wording.count(needed.n)} activations per lane ({wording.span(needed.duration_s)}) with no further exceedance",
+                )
+            )
+    missions = recording_text.new_record(findings)
+    if missions:
+        rows.append(
+            ("Probability of a new maximum", "; ".join(f"{chance} in the next {time}" for time, chance in missions))
+        )
+    reasons = "\n".join(f"- {escape(reason)}" for reason in (verdict.reasons if verdict else ()))
+    return [
+        f"## {recording_text.state(findings)}",
+        escape(recording_text.sentence(findings)),
+        pipe_table(("", "Result"), rows) if rows else "",
+        reasons,
+        f"Next: {escape(recording_text.next_step(findings))}",
+    ]
+
+
+def _lanes(findings: Findings, recording: Recording) -> list[str]:
+    parts = ["### Wake-up latency per lane (us)"]
+    parts += [_lane_table(findings, due=False)]
+    parts.append(
+        "In brackets: 95 % interval of the quantile. `≥`: the data hold only a lower bound. `∞)`: too few samples for an upper limit."
+    )
+    if recording_text.has_due_view(findings):
+        parts += [
+            "### Latency per due activation (us)",
+            _lane_table(findings, due=True),
+            "Each activation that was due counts once; one that was missed counts with its own lateness.",
+        ]
+    parts += [f"> {escape(note)}" for note in conditions.notes(findings, recording)]
+    return parts
+
+
+def _lane_table(findings: Findings, *, due: bool) -> str:
+    table = recording_text.lane_table(findings, due=due)
+    rows = [[escape(row[0].text), *(f"{c.text} {c.detail}".strip() for c in row[1:])] for row in table.rows]
+    return pipe_table(table.columns, rows, numbers=True)
+
+
+def _against(against: Against) -> list[str]:
+    rows = [tuple(escape(cell) for cell in row) for row in published.rows(against)]
+    return [f"### {escape(published.title(against))}", pipe_table(published.COLUMNS, rows), published.CAVEAT]
+
+
+def _outliers(findings: Findings, recording: Recording) -> list[str]:
+    found = outliers.rows(findings, watched=bool(recording.telemetry))
+    if not found:
+        return []
+    cells = [(*(escape(cell) for cell in row[:4]), "<br>".join(escape(text) for text in row[4])) for row in found]
+    return ["### The worst wake-ups and what coincided with them", pipe_table(outliers.COLUMNS, cells), outliers.CAVEAT]
+
+
+def _checks(findings: Findings) -> list[str]:
+    shown, unlooked = recording_text.told_checks(findings), recording_text.unlooked(findings)
+    passed = [c for c in findings.checks if c.severity == "pass" and c.waived is None]
+    parts = [f"### Checks: {recording_text.check_summary(findings)}"]
+    if shown:
+        parts.append(
+            pipe_table(
+                ("Severity", "Check", "Message"),
+                [(f"**{c.severity}**", escape(c.id), escape(recording_text.check_text(c))) for c in shown],
+            )
+        )
+    for checks, words in ((unlooked, "could not be looked at"), (passed, "passed")):
+        if checks:
+            rows = [(c.severity, escape(c.id), escape(c.message)) for c in checks]
+            table = pipe_table(("Severity", "Check", "Message"), rows)
+            parts.append(folded(f"{len(checks)} {words}", table))
+    return parts
+
+
+def _conditions(findings: Findings, recording: Recording) -> list[str]:
+    parts = ["### Conditions", _pairs(("", "Value"), conditions.conditions(findings, recording))]
+    if findings.labels:
+        parts.append(_pairs(("Label", "Value"), findings.labels.items()))
+    if findings.note:
+        parts.append("Note:\n\n" + code_block(clean(findings.note)))
+    plan = [[escape(cell) for cell in row] for row in conditions.plan_rows(recording)]
+    if plan:
+        parts += ["### Asked and obtained", pipe_table(("", "Asked", "Obtained", "Remark"), plan)]
+    of_loads = [[escape(cell) for cell in row] for row in load_work.rows(recording)]
+    if of_loads:
+        parts += ["### Loads", pipe_table(load_work.COLUMNS, of_loads)]
+    of_parts = [[escape(cell) for cell in row] for row in load_work.part_rows(recording)]
+    if of_parts:
+        parts += ["### Work by part", pipe_table(load_work.PART_COLUMNS, of_parts)]
+    damage = conditions.damage_rows(recording)
+    if damage:
+        parts += ["### Damage to the stream", _pairs(("", "Lost"), damage)]
+    monitors = conditions.monitor_rows(recording)
+    if monitors:
+        parts.append(folded("What was watched", _pairs(("Monitor", "It gave"), monitors)))
+    inventory = conditions.inventory_rows(recording)
+    if inventory:
+        parts.append(folded("Inventory", _pairs(("Item", "Value"), inventory)))
+    for title, command in conditions.commands(findings, recording):
+        parts.append(f"{title}:\n\n{code_block(command)}")
+    versions = ", ".join(f"{name} {value}" for name, value in conditions.version_rows(findings, recording))
+    parts.append(escape(versions))
+    return parts
+
+
+def _pairs(columns: tuple[str, str], rows: Iterable[tuple[str, str]]) -> str:
+    return pipe_table(columns, [(escape(name), escape(value)) for name, value in rows])
