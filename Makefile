@@ -1,8 +1,8 @@
 # make run    sets everything up, measures this machine for about 30 s under load, prints the verdict, writes report.html
-# make test   sets everything up, runs every test
-# make test-lab  the whole lab: also a Debian disk behind GRUB, rebooted between its kernels (many minutes)
-# make setup  the part both share: .venv/bin/rtassay and the native probe, ready
-# make check  lint, types and the quick tests, before a commit
+# make setup  the part all share: .venv/bin/rtassay and the native probe, ready
+# make check  lint, types, the tests of the C code, unit, contract and house tests (3 min): before a commit
+# make test   that, and real runs on this machine, over SSH and on two kernels in QEMU (12 min): before a pull request
+# make test-all  that, and what CONTRIBUTING.md lists: probes of all architectures, every board of the lab (an hour)
 # make bench  the speed and size table of bench/RESULTS.md
 # make probe CC=aarch64-linux-gnu-gcc   a probe by a compiler of yours (Yocto, Buildroot, Debian's cross ones), for RTASSAY_PROBE
 # make probes the static probes of all architectures, for boards other than this machine
@@ -21,18 +21,20 @@ setup:
 setup-test:
 	@./tools/setup --test
 
+setup-all:
+	@./tools/setup --all
+
 run: setup
 	@./tools/first-run
 
-test: setup-test
-	@./tools/test
-
-test-lab: setup-test
-	@./tools/setup --lab
-	@./tools/test --lab
-
 check: setup-test
-	@./tools/test --quick
+	@$(PY) tools/run_tests.py check
+
+test: setup-test
+	@$(PY) tools/run_tests.py test
+
+test-all: setup-all
+	@$(PY) tools/run_tests.py all
 
 bench: setup-test
 	@$(PY) bench/run.py
@@ -54,4 +56,4 @@ lock:
 clean:
 	rm -rf probe/build build dist report.html .pytest_cache .mypy_cache .ruff_cache
 
-.PHONY: help setup setup-test run test test-lab check bench probe probes docs lock clean
+.PHONY: help setup setup-test setup-all run check test test-all bench probe probes docs lock clean

@@ -35,11 +35,11 @@ def _setup_of(item: pytest.Item) -> Setup | None:
 def probes() -> dict[str, Path]:
     """The static rtprobe as `make` builds it, and a 32-bit one, by the name they get on a board."""
     made = {}
-    for name, variables in {"rtprobe": (), "rtprobe32": ("CC=gcc -m32", "BUILD=build/m32")}.items():
-        argv = ["make", "--silent", "-C", str(ROOT / "probe"), *variables]
+    for name, target in {"rtprobe": "build/rtprobe", "rtprobe32": "m32"}.items():
+        argv = ["make", "--silent", "-C", str(ROOT / "probe"), target]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, f"{' '.join(argv)}: {done.stderr[-2000:]}"
-        made[name] = ROOT / "probe" / ("build/m32" if variables else "build") / "rtprobe"
+        made[name] = ROOT / "probe" / ("build/m32" if target == "m32" else "build") / "rtprobe"
     return made
 
 

@@ -29,7 +29,7 @@ EASY = ("--interval", "10ms", "--load", "none")
 PER_SECOND = 100
 _LEFT = "ls -d /run/rtassay* /dev/shm/rtassay* /tmp/rtassay* /root/rtassay* /mnt/*/rtassay* 2>/dev/null; cat /sys/kernel/kexec_loaded"
 
-pytestmark = pytest.mark.parametrize("setup", [Setup("quick", "rt")], ids=lambda setup: setup.name)
+pytestmark = pytest.mark.parametrize("setup", [Setup("rt", "rt")], ids=lambda setup: setup.name)
 
 
 class Host:

@@ -1,4 +1,4 @@
-"""`rtassay board kernel` and `rtassay lab` on real kernels: kexec on the quick board, GRUB on the disk board (make test-lab)."""
+"""`rtassay board kernel` and `rtassay lab` on real kernels: kexec on the quick board, GRUB on the disk board (make test-all)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def left_behind(board: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "setup", [Setup("quick", "rt"), Setup("quick-arm64", "stock", arch="arm64")], ids=lambda setup: setup.name
+    "setup",
+    [Setup("rt", "rt"), pytest.param(Setup("arm64", "stock", arch="arm64"), marks=pytest.mark.full)],
+    ids=lambda setup: setup.name,
 )
 def test_kexec_takes_a_board_to_its_other_kernel(board: Board) -> None:
     listed = answer("board", "kernel", "list", board.name)

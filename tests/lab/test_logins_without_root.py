@@ -15,7 +15,7 @@ from vboard import Board, Setup
 
 from rtassay import store
 
-pytestmark = pytest.mark.parametrize("setup", [Setup("quick", "rt")], ids=lambda setup: setup.name)
+pytestmark = pytest.mark.parametrize("setup", [Setup("rt", "rt")], ids=lambda setup: setup.name)
 EASY = ("--interval", "10ms", "--load", "none", "--duration", "3s", "--cpus", "0", "--dma-latency", "off")
 
 

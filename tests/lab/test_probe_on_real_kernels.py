@@ -27,8 +27,10 @@ EXIT_VIOLATED, EXIT_BOARD, EXIT_NOT_DEMONSTRATED, EXIT_INVALID = 1, 3, 4, 5
 
 
 def on(*setups: Setup) -> pytest.MarkDecorator:
-    """The setups a test runs on, one after the other (conftest groups the tests by setup, so that each boots once)."""
-    return pytest.mark.parametrize("setup", setups, ids=lambda setup: setup.name)
+    """The setups a test runs on, one after the other (conftest groups the tests by setup, so that each boots once). All but the two
+    kernels as they are belong to `make test-all`."""
+    marked = [pytest.param(one, marks=() if one in (RT, STOCK) else pytest.mark.full) for one in setups]
+    return pytest.mark.parametrize("setup", marked, ids=lambda setup: setup.name)
 
 
 def rtassay(home: Path, *argv: str) -> subprocess.CompletedProcess[str]:

@@ -68,9 +68,9 @@ class Board:
         assert done.returncode == 0, f"`{command}` on the board: exit {done.returncode}: {done.stderr.decode()}"
         return done.stdout.decode().strip()
 
-    @property
-    def running(self) -> bool:
-        return self.machine.running
+    def as_booted(self) -> bool:
+        """Whether it still runs, and with the kernel it was started with: a test may have taken it to the other one."""
+        return self.machine.running and ("-rt-" in self.text("uname -r")) == (self.setup.kernel == "rt")
 
     def power_off(self) -> None:
         """As pulling the plug: at once, nothing on the board is told."""
@@ -90,7 +90,7 @@ class Rack:
         self._booted = 0
 
     def board(self, setup: Setup) -> Board:
-        if self._board is not None and (self._board.setup != setup or not self._board.running):
+        if self._board is not None and not (self._board.setup == setup and self._board.as_booted()):
             self.clear()
         if self._board is None:
             self._booted += 1

@@ -1,0 +1,210 @@
+"""Runs a tier of the tests: pytest on several workers, and beside it lint, types and all that tests the probe's C code.
+
+    .venv/bin/python tools/run_tests.py check|test|all
+
+What runs beside pytest is kept in build/test/PART.log; a part that fails says so at once and is shown in full at the end, below pytest's own
+summary. The last lines are the time of each part, set-up included, also in build/test/times.md (bench/TEST_TIMES.md is a copy of one).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+import xml.etree.ElementTree
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+KEPT = ROOT / "build" / "test"
+BIN = str(Path(sys.executable).parent)
+NS_PER_S = 10**9
+WORKERS = 4  # most tests wait for something: more of them than there are CPUs
+TIERS = ("check", "test", "all")
+ROOMS = {
+    "check": ("unit", "contract", "house"),
+    "test": ("unit", "contract", "house", "flow", "lab"),
+    "all": ("unit", "contract", "house", "flow", "lab"),
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A command whose success is part of the tier's."""
+
+    name: str
+    argv: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a part ended. `cpu_ns` is that of all its processes."""
+
+    part: str
+    code: int
+    elapsed_ns: int
+    cpu_ns: int
+
+
+def make(*words: str) -> tuple[str, ...]:
+    return ("make", "--silent", "-C", "probe", *words)
+
+
+def parts_beside(tier: str) -> list[Part]:
+    """In the order in which they run, one after the other: what fails soonest first."""
+    python = ("src", "tests", "bench", "tools")
+    parts = [
+        Part("lint", (f"{BIN}/ruff", "check", *python)),
+        Part("format", (f"{BIN}/ruff", "format", "--check", *python)),
+        Part("types", (f"{BIN}/mypy", "src")),
+        Part("C tests", make("test")),
+        Part("C tests, address and undefined sanitizers", make("test-asan")),
+        Part("C tests, thread sanitizer", make("test-tsan")),
+    ]
+    if platform.machine() == "x86_64":
+        parts.append(Part("C tests, 32 bit", make("test-m32")))
+    if tier != "check":
+        parts.append(Part("fuzzers", make("fuzz", f"FUZZ_SECONDS={60 if tier == 'all' else 5}")))
+    return [*parts, Part("formats without a real file", ("tools/formats_without_real_file",))]
+
+
+def pytest_of(tier: str) -> Part:
+    argv = [sys.executable, "-m", "pytest", "-q", "-n", str(WORKERS), "--dist", "loadgroup", "--no-loadscope-reorder"]
+    argv += [f"--junitxml={KEPT / 'junit.xml'}", *(f"tests/{room}" for room in ROOMS[tier])]
+    return Part("pytest", tuple(argv if tier == "all" else [*argv, "-m", "not full"]))
+
+
+def run(part: Part, log: Path | None) -> Outcome:
+    """To its end; its output into a file, or onto the terminal."""
+    begun_ns = time.monotonic_ns()
+    with contextlib.ExitStack() as stack:
+        output = None if log is None else stack.enter_context(log.open("wb"))
+        process = subprocess.Popen(
+            part.argv,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=None if output is None else subprocess.STDOUT,
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    cpu_ns = int((used.ru_utime + used.ru_stime) * NS_PER_S)
+    return Outcome(part.name, process.returncode, time.monotonic_ns() - begun_ns, cpu_ns)
+
+
+def log_of(part: str) -> Path:
+    return KEPT / f"{part.replace(',', '').replace(' ', '-')}.log"
+
+
+def run_beside(parts: Sequence[Part], outcomes: list[Outcome], stop: threading.Event) -> None:
+    for part in parts:
+        if stop.is_set():
+            return
+        outcome = run(part, log_of(part.name))
+        outcomes.append(outcome)
+        if outcome.code and not stop.is_set():
+            print(
+                f"\n== {part.name} FAILED; its output follows at the end, and is in {log_of(part.name).relative_to(ROOT)}",
+                flush=True,
+            )
+
+
+def setup_times() -> Iterator[tuple[str, int]]:
+    """(part, ns) of the set-up that came before, as tools/setup left them."""
+    with contextlib.suppress(FileNotFoundError):
+        for line in (ROOT / "build" / "setup.times").read_text().splitlines():
+            part, milliseconds = line.split()
+            yield f"set-up: {part}", int(milliseconds) * 1_000_000
+
+
+def pytest_times() -> Iterator[tuple[str, int, int]]:
+    """(room, tests, ns) as pytest counted them; the rooms' times overlap, since several workers run them."""
+    tests: Counter[str] = Counter()
+    spent_ns: Counter[str] = Counter()
+    with contextlib.suppress(FileNotFoundError):
+        for case in xml.etree.ElementTree.parse(KEPT / "junit.xml").iter("testcase"):
+            room = "/".join(case.attrib["classname"].split(".")[1:2])
+            tests[room] += 1
+            spent_ns[room] += round(float(case.attrib["time"]) * NS_PER_S)
+    for room, count in tests.items():
+        yield room, count, spent_ns[room]
+
+
+def table(tier: str, outcomes: Sequence[Outcome], elapsed_ns: int) -> list[str]:
+    """Markdown; seconds elapsed and of CPU."""
+    rows = [["part", "seconds", "CPU seconds", "result"]]
+    before_ns = 0
+    for name, spent_ns in setup_times():
+        before_ns += spent_ns
+        rows.append([name, seconds(spent_ns), "", "done"])
+    for outcome in outcomes:
+        result = "passed" if outcome.code == 0 else "FAILED"
+        rows.append([outcome.part, seconds(outcome.elapsed_ns), seconds(outcome.cpu_ns), result])
+    for room, count, spent_ns in pytest_times():
+        rows.append([f"pytest: {count} tests of {room}, of {WORKERS} workers' time", seconds(spent_ns), "", ""])
+    rows.append([f"make {'test-all' if tier == 'all' else tier}", seconds(before_ns + elapsed_ns), "", ""])
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    lines = [
+        f"| {row[0]:<{widths[0]}} | {row[1]:>{widths[1]}} | {row[2]:>{widths[2]}} | {row[3]:<{widths[3]}} |"
+        for row in rows
+    ]
+    rule = f"| {'-' * widths[0]} | {'-' * (widths[1] - 1)}: | {'-' * (widths[2] - 1)}: | {'-' * widths[3]} |"
+    return [lines[0], rule, *lines[1:]]
+
+
+def seconds(ns: int) -> str:
+    return f"{ns / NS_PER_S:.1f}"
+
+
+def main(argv: Sequence[str]) -> int:
+    if len(argv) != 1 or argv[0] not in TIERS:
+        print(f"usage: run_tests.py {'|'.join(TIERS)}", file=sys.stderr)
+        return 2
+    tier = argv[0]
+    KEPT.mkdir(parents=True, exist_ok=True)
+    for old in KEPT.iterdir():
+        old.unlink()
+    begun_ns = time.monotonic_ns()
+    outcomes: list[Outcome] = []
+    stop = threading.Event()
+    beside = threading.Thread(target=run_beside, args=(parts_beside(tier), outcomes, stop))
+    beside.start()
+    # Ctrl-C reaches every process of the terminal, pytest too: it ends them, and their ends are waited for here.
+    signal.signal(signal.SIGINT, lambda number, frame: stop.set())
+    pytest = pytest_of(tier)
+    print(
+        f"== {shlex.join(pytest.argv[1:])}; beside it: {', '.join(part.name for part in parts_beside(tier))}",
+        flush=True,
+    )
+    tested = run(pytest, None)
+    if beside.is_alive() and not stop.is_set():
+        print("== pytest has ended; waiting for what runs beside it", flush=True)
+    beside.join()
+    return report(tier, [*outcomes, tested], time.monotonic_ns() - begun_ns, stopped=stop.is_set())
+
+
+def report(tier: str, outcomes: Sequence[Outcome], elapsed_ns: int, *, stopped: bool) -> int:
+    failed = [outcome.part for outcome in outcomes if outcome.code]
+    for part in failed:
+        if log_of(part).exists():
+            print(f"\n== {part}:\n{log_of(part).read_text(errors='replace')}", end="")
+    lines = table(tier, outcomes, elapsed_ns)
+    (KEPT / "times.md").write_text("\n".join(lines) + "\n")
+    print("\n== time of each part", *lines, sep="\n")
+    if stopped:
+        print("== interrupted")
+        return 130
+    print(f"== FAILED: {', '.join(failed)}" if failed else "== all passed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
