@@ -140,7 +140,7 @@ def assert_states_are_true(recording: Recording) -> None:
     assert set(entries) == {monitor.name for monitor in all_monitors()}
     for monitor in all_monitors():
         entry = entries[monitor.name]
-        telling = [plain(path) for path in monitor.paths if path not in getattr(monitor, "describing", ())]
+        telling = [plain(path) for path in monitor.paths if path not in monitor.describing]
         assert entry.readings == sum(len(series.values) for series in series_of(recording, monitor.name).values())
         assert entry.messages == sum(message.monitor == monitor.name for message in recording.messages)
         if all(path.startswith("/") for path in telling):

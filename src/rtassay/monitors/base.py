@@ -25,17 +25,19 @@ class Message:
 
 
 class Monitor(Protocol):
-    """`paths` may hold shell globs, expanded on the board when the watch starts, and `@sources` (STREAM.md, FILE): the kernel's
-    log, real-time threads, a model-specific register, a program's output. `10s:PATH` is read only so often instead of every second:
-    for what is dear or hardly changes. All are read by one `rtprobe watch`, in their order.
+    """Files of the board and what they say. Members inherit from this class, which gives `describing` and `may_be_silent` a default.
 
-    A monitor may also have `describing`, those of its paths that only say what the others mean (the name of a sensor): a board
-    that has nothing else of it has nothing to watch. One with `may_be_silent` has watched even if it never had anything to tell;
-    any other then has the state `no readings`.
+    `paths`: in the order in which one `rtprobe watch` reads them. They may hold shell globs, expanded on the board when the watch
+    starts, and `@sources` (STREAM.md, FILE): the kernel's log, real-time threads, a model-specific register, a program's output.
+    `10s:PATH` is read every 10 s instead of every second: for what costs much or hardly changes.
+    `describing`: paths that only explain the others (the name of a sensor). A board without the others has nothing to watch.
+    `may_be_silent`: a monitor that told nothing still has watched; any other then has the state `no readings`.
     """
 
     name: str
     paths: tuple[str, ...]
+    describing: tuple[str, ...] = ()
+    may_be_silent: bool = False
 
     def parse(self, mono_ns: int, path: str, content: bytes) -> list[Reading | Message]:
         """What one file says at one moment; `path` is its plain name. May keep state (differences). Content it does not

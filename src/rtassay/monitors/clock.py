@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rtassay.monitors.base import Message, Reading
+from rtassay.monitors.base import Message, Monitor, Reading
 from rtassay.monitors.parsing import wholes
 
 # How fast the kernel slews CLOCK_REALTIME when asked to come nearer to the right time without a step.
@@ -11,7 +11,7 @@ _SLEW_PPM = 500
 _READING_NS = 100_000
 
 
-class ClockMonitor:
+class ClockMonitor(Monitor):
     """`realtime.offset`: how far CLOCK_REALTIME has gone from CLOCK_MONOTONIC since the first reading, and `realtime.step`, only
     where that changed by more between two readings than slewing at 500 ppm explains; `boottime.offset`: how long the board has
     slept since the first reading. All in ns. CLOCK_MONOTONIC itself never steps, but is slewed together with CLOCK_REALTIME."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from rtassay.monitors.base import Message, Reading
+from rtassay.monitors.base import Message, Monitor, Reading
 from rtassay.monitors.parsing import whole
 
 _DEVICE = re.compile(r"/cooling_device(\d{1,6})/(type|cur_state)$")
 
 
-class CoolingMonitor:
+class CoolingMonitor(Monitor):
     """`<type>.<n>`, e.g. `cpufreq-cpu0.0` or `pwm-fan.1`: 0 is off. What a state costs is told by its type: a fan makes noise, a
     processor runs slower."""
 

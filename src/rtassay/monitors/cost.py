@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rtassay.monitors.base import Message, Reading
+from rtassay.monitors.base import Message, Monitor, Reading
 from rtassay.monitors.parsing import NS_PER_S, Counters, wholes
 
 _OWN, _CHILDREN = "/proc/self/schedstat", "/proc/self/stat"
@@ -12,7 +12,7 @@ _CUTIME, _CSTIME = 13, 14
 _TICKS_PER_S = 100
 
 
-class CostMonitor:
+class CostMonitor(Monitor):
     """`watch.busy`: the share of one CPU that `rtprobe watch` itself used since the last reading; `programs.busy`: that of the
     programs it ran, in steps of 10 ms, from the first one on."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rtassay.monitors.base import Message, Reading
+from rtassay.monitors.base import Message, Monitor, Reading
 from rtassay.monitors.parsing import wholes
 
 # Columns of /proc/stat after the name: user nice system idle iowait irq softirq steal (guest times are part of user).
@@ -10,7 +10,7 @@ _IDLE, _IOWAIT, _STEAL = 3, 4, 7
 _COLUMNS = 8
 
 
-class CpuMonitor:
+class CpuMonitor(Monitor):
     """`cpu<N>.busy`, `cpu<N>.steal` and `all.busy`, `all.steal`: share of the time since the last reading, 0 to 1.
 
     The first reading has nothing to compare with and gives no value. Busy is everything but idle and waiting for I/O; it

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rtassay.monitors.base import Message, Reading
+from rtassay.monitors.base import Message, Monitor, Reading
 from rtassay.monitors.parsing import Counters, whole, whole_lines
 
 # MSR_SMI_COUNT, of Intel's CPUs since Nehalem. The counter has 32 bits; a wrap looks as a counter running backwards.
@@ -10,7 +10,7 @@ from rtassay.monitors.parsing import Counters, whole, whole_lines
 _SMI_COUNT = "5s:@msr:0x34"
 
 
-class FirmwareMonitor:
+class FirmwareMonitor(Monitor):
     """`cpu<N>.smi`: system management interrupts since the last reading. AMD's and Arm's CPUs count nothing of the kind."""
 
     name = "firmware"

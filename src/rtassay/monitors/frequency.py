@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rtassay.monitors.base import Message, Reading
+from rtassay.monitors.base import Message, Monitor, Reading
 from rtassay.monitors.parsing import whole
 
 _CPU = re.compile(r"/cpu(\d{1,6})/cpufreq/(\w+)$")
@@ -12,7 +12,7 @@ _HZ_PER_KHZ = 1000
 _NAMES = {"scaling_cur_freq": "frequency", "scaling_max_freq": "limit", "cpuinfo_max_freq": "rated"}
 
 
-class FrequencyMonitor:
+class FrequencyMonitor(Monitor):
     """`cpu<N>.frequency`, `cpu<N>.limit` (what the kernel allows now) and `cpu<N>.rated` (what the CPU is made for) in Hz.
 
     A limit below the rated frequency is a cap: set by a person, by a governor of heat, or by both. All three are what the kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rtassay.monitors.base import Message, Reading
+from rtassay.monitors.base import Message, Monitor, Reading
 from rtassay.monitors.parsing import Counters, whole_lines, wholes
 
 _HEAD = re.compile(r"\s*CPU\d{1,6}(\s+CPU\d{1,6})*\s*")
@@ -13,7 +13,7 @@ _ROW = re.compile(r"\s*(\w{1,16}):\s+(.*)")
 _NO_DEVICE = re.compile(r"\d+(-\w+)?( (Level|Edge))?")
 
 
-class InterruptsMonitor:
+class InterruptsMonitor(Monitor):
     """`cpu<N>.<irq>:<name>` per second, e.g. `cpu0.39:dwc_otg`; the kernel's own by their short name: `cpu0.LOC`, `cpu1.TLB`, on
     Arm `cpu0.IPI0:Rescheduling interrupts`. A series begins when its count changes for the first time: what is missing was 0.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from rtassay.monitors.base import Message, Reading
+from rtassay.monitors.base import Message, Monitor, Reading
 
 _RECORD = re.compile(r"(\d{1,6}),(\d{1,20}),(\d{1,15})(?:,[^;]*)?;(.*)")
 _NS_PER_US = 1000
@@ -39,7 +39,7 @@ class _Record:
     text: str
 
 
-class KernelLogMonitor:
+class KernelLogMonitor(Monitor):
     """Warnings and worse, and what speaks of throttling, memory, voltage, heat, lock-ups, clocks, disks or CPUs coming and going.
 
     What the log held at the first reading keeps its time before the run. The kernel stamps its log by a clock of its own that may

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rtassay.monitors.base import Message, Reading
+from rtassay.monitors.base import Message, Monitor, Reading
 from rtassay.monitors.parsing import Counters, whole, whole_lines
 
 _BYTES_PER_KIB = 1024
@@ -13,7 +13,7 @@ _RATES = {
 }
 
 
-class MemoryMonitor:
+class MemoryMonitor(Monitor):
     """`available` in B, `swap_in` and `swap_out` in pages/s, `major_faults` per second; `oom_kills` counts from the first reading."""
 
     name = "memory"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rtassay.monitors.base import Message, Reading
+from rtassay.monitors.base import Message, Monitor, Reading
 from rtassay.monitors.parsing import NS_PER_S, Counters
 
 _PATH = re.compile(r"^/proc/pressure/(cpu|memory|io|irq)$")
@@ -13,7 +13,7 @@ _LINE = re.compile(r"^(some|full) [^\n]*\btotal=(\d{1,19})$", re.MULTILINE)
 _LEFT_OUT = {("cpu", "full")}
 
 
-class PressureMonitor:
+class PressureMonitor(Monitor):
     """`cpu.some`, `memory.some`, `memory.full`, `io.some`, `io.full` and, where the kernel counts it, `irq.full`: the share of the
     time since the last reading in which some or all tasks with work were held up, 0 to 1. Taken from the totals, not from the
     kernel's averages over 10 s."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rtassay.monitors.base import Message, Reading
+from rtassay.monitors.base import Message, Monitor, Reading
 
 # `throttled=0x50005`, `temp=42.8'C`, `frequency(48)=1500398464` (the number in brackets differs by model), `volt=0.8500V`.
 _THROTTLED = re.compile(r"throttled=0x([0-9a-fA-F]{1,8})")
@@ -14,7 +14,7 @@ _VOLTS = re.compile(r"volt=(\d{1,4}(?:\.\d{1,6})?)V")
 _ALARM = "/in0_lcrit_alarm"
 
 
-class RaspberryMonitor:
+class RaspberryMonitor(Monitor):
     """`throttled` (the firmware's bits as an integer: 0 under-voltage, 1 frequency capped, 2 throttled, 3 soft temperature limit now;
     16 to 19 the same since boot), `gpu` in degC, `arm` in Hz, `core` in V; `undervoltage`, 0 or 1, from the kernel's `rpi_volt`.
 

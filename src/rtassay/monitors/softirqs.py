@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from rtassay.monitors.base import Message, Reading
+from rtassay.monitors.base import Message, Monitor, Reading
 from rtassay.monitors.parsing import Counters, whole_lines, wholes
 
 _HEAD = re.compile(r"\s*CPU\d{1,6}(\s+CPU\d{1,6})*\s*")
 _ROW = re.compile(r"\s*(\w{1,16}):\s+([\d\s]+)")
 
 
-class SoftirqsMonitor:
+class SoftirqsMonitor(Monitor):
     """`cpu<N>.<NAME>` per second (`cpu0.NET_RX`). A series begins when its count changes for the first time."""
 
     name = "softirqs"

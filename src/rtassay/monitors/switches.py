@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from rtassay.monitors.base import Message, Reading
+from rtassay.monitors.base import Message, Monitor, Reading
 from rtassay.monitors.parsing import Counters, whole, whole_lines
 
 _RATES = {"ctxt": "all.context_switches", "processes": "all.forks"}
 
 
-class SwitchesMonitor:
+class SwitchesMonitor(Monitor):
     """`all.context_switches` and `all.forks` (threads included) per second, `all.running`: tasks that run or want to, now."""
 
     name = "switches"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TypeVar
 
-from rtassay.monitors.base import Message, Reading
+from rtassay.monitors.base import Message, Monitor, Reading
 from rtassay.monitors.parsing import whole
 
 K = TypeVar("K")
@@ -14,7 +14,7 @@ _ZONE = re.compile(r"/thermal_zone(\d{1,6})/(temp|type)$")
 _CHIP = re.compile(r"/hwmon(\d{1,6})/(?:name|temp(\d{1,6})_(label|input))$")
 
 
-class TemperatureMonitor:
+class TemperatureMonitor(Monitor):
     """One value in degC per thermal zone, named by the zone's type (`cpu-thermal`), with its number where two share a type.
 
     Sensors of hwmon are `hwmon.<chip>.<label>`: the label as the board gives it, else `temp<N>`; of two chips of one name both

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rtassay.monitors.base import Message, Reading
+from rtassay.monitors.base import Message, Monitor, Reading
 from rtassay.monitors.parsing import NS_PER_S, Counters, whole_lines, wholes
 
 # A load that makes real-time threads by the thousand must not fill the recording with their names.
@@ -19,7 +19,7 @@ class _Thread:
     faults: int | None = None
 
 
-class ThreadsMonitor:
+class ThreadsMonitor(Monitor):
     """Of every real-time thread `<comm>[<tid>]`: `.busy`, the share of one CPU since the last reading, from the first time it ran at
     all; `.priority` and `.cpu` when first seen and when they change; `.faults`, minor and major page faults since the last reading,
     when there were any. Threads beyond the first thousand are counted in `left_out`.

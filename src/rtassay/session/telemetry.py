@@ -96,7 +96,7 @@ class SeriesKeeper:
         return replace(manifest, monitors=self.entries())
 
     def _entry(self, monitor: Monitor) -> MonitorEntry:
-        telling = [path for path in monitor.paths if path not in getattr(monitor, "describing", ())]
+        telling = [path for path in monitor.paths if path not in monitor.describing]
         failed = {
             path: number for path, number in self._errors.items() if any(_matches(path, asked) for asked in telling)
         }
@@ -105,7 +105,7 @@ class SeriesKeeper:
             readings = sum(len(times) for (name, *_), (times, _) in self._columns.items() if name == monitor.name)
             messages = sum(message.monitor == monitor.name for message in self.messages)
             why = self.cut_short or refused
-            if readings or messages or getattr(monitor, "may_be_silent", False):
+            if readings or messages or monitor.may_be_silent:
                 return MonitorEntry("watched", readings, messages, why)
             return MonitorEntry("no readings", why=why or "what was read told nothing")
         silent = self.cut_short or (None if self._contents or self._errors else "the watch said nothing")
