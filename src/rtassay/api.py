@@ -206,9 +206,9 @@ def _html_row(found: Any) -> str:
 
 def parser_for(manifest: Manifest) -> Parser:
     """The parser of the probe that wrote an unsealed recording's stream."""
-    from rtassay.model import rooms
+    from rtassay.probes.base import find
 
-    parser: Parser = rooms.load("probes", manifest.plan.probe)().parser(manifest.plan)
+    parser: Parser = find(manifest.plan.probe).parser(manifest.plan)
     return parser
 
 

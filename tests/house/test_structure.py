@@ -27,7 +27,7 @@ ALLOWED: dict[str, tuple[str, ...] | None] = {
     "published": ("model",),
     "store": ("model", "wire"),
     "session": ("model", "wire", "store", "boards.base", "probes.base", "loads.base", "monitors.base"),
-    "experiments": ("model", "store", "session", "boot.base"),
+    "experiments": ("model", "store", "session", "boot.base", "probes.base"),
     "reports": ("model",),
     "figures": ("model",),
     "cli": None,

@@ -25,7 +25,7 @@ const struct option_spec shared_settings[] = {
 	{ "policy", 0, OPT_CHOICE, NULL, policies, 0, 0, "fifo", false, "scheduling policy of the lanes" },
 	{ "priority", 0, OPT_INTEGER, NULL, NULL, 1, 99, "90", false, "real-time priority of the lanes" },
 	{ "interval", 0, OPT_DURATION, "ns", NULL, 10 * US, H, "997us", false, "time between due times of one lane" },
-	{ "duration", 0, OPT_DURATION, "ns", NULL, MS, 87600 * H, NULL, false, "how long to measure (default 60s without --count)" },
+	{ "duration", 0, OPT_DURATION, "ns", NULL, MS, 8760 * H, NULL, false, "how long to measure (default 60s without --count)" },
 	{ "count", 0, OPT_INTEGER, "samples", NULL, 1, INT64_C(1000000000000), NULL, false, "samples per lane, instead of --duration" },
 	{ "deadline", 0, OPT_DURATION, "ns", NULL, 1, H, NULL, false, "count samples this late or later as exceedances" },
 	{ "aligned", 0, OPT_FLAG, NULL, NULL, 0, 0, NULL, false, "all lanes at the same moment (default: spread over the interval)" },

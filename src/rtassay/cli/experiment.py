@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtassay.cli.options import Probability, json_option, print_json
+from rtassay.cli.options import json_option, print_json, setting_option
 from rtassay.model.errors import (
     EXIT_INTERRUPTED,
     EXIT_NOT_DEMONSTRATED,
     EXIT_OK,
     EXIT_TERMINATED,
     BoardError,
+    InputFileError,
     UsageError,
 )
 
@@ -54,12 +55,7 @@ def command() -> None:
 def _form_options(target: Any) -> Any:
     """--corrected, --scale, and what is chosen instead of what the file says."""
     for option in (
-        click.option(
-            "--p",
-            type=Probability(0.0, 1.0),
-            metavar="P",
-            help="Tolerated probability of a miss, instead of the file's.",
-        ),
+        setting_option("p", help="Tolerated probability of a miss, instead of the file's.", stated_only=True),
         click.option("--deadline", metavar="TIME", help="The requirement, instead of the file's: 200us."),
         click.option(
             "--kernel",
@@ -222,6 +218,7 @@ def report_command(experiment: str, output: str | None, as_json: bool) -> int:
 
 def _planned(file: str, form: dict[str, Any]) -> tuple[Source, ExperimentPlan]:
     """`form`: the values of _form_options."""
+    from rtassay.cli.methods import check_probe
     from rtassay.experiments import presets
     from rtassay.experiments.choices import Choices, choose, kernel_note
     from rtassay.experiments.files import parse_scale
@@ -229,7 +226,7 @@ def _planned(file: str, form: dict[str, Any]) -> tuple[Source, ExperimentPlan]:
 
     factor = parse_scale(form["scale"])
     source = presets.find(file, corrected=form["corrected"])
-    choices = Choices(form["boards"], form["kernels"], form["deadline"], form["p"])
+    choices = Choices(form["boards"], form["kernels"], form["deadline"], form["p_target"])
     chosen = _waivers_checked(choose(source, choices))
     note = kernel_note(chosen)
     plan = make_plan(
@@ -239,6 +236,12 @@ def _planned(file: str, form: dict[str, Any]) -> tuple[Source, ExperimentPlan]:
         options=choices.argv,
         notes=() if note is None else (note,),
     )
+    for probe_plan in {(cell.probe, *cell.plan.settings.items()): cell.plan for cell in plan.cells}.values():
+        try:
+            check_probe(probe_plan)
+        except UsageError as error:
+            where = f"probe={probe_plan.probe}"
+            raise InputFileError(f"{source.path}: {where} cannot be measured", str(error), error.hint) from error
     return source, plan
 
 

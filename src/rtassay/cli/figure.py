@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rtassay.cli.options import Duration, json_option, print_json
+from rtassay.cli.options import json_option, print_json, setting_option
 from rtassay.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,9 +39,7 @@ _FORMATS = ("png", "svg", "pdf")
     show_default=True,
     help="The axis of latencies.",
 )
-@click.option(
-    "--deadline", "deadline_ns", type=Duration("1ns", "1h", bare="us"), metavar="TIME", help="A line at this latency."
-)
+@setting_option("deadline", help="A line at this latency.")
 @click.option("--title", metavar="TEXT", help="A title above the figure; papers put it in the caption.")
 @json_option
 def command(

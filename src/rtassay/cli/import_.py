@@ -10,13 +10,15 @@ import click
 
 from rtassay.cli.import_files import Chosen, ReadingView, choose, make_importer, tabular
 from rtassay.cli.judging import cache_findings, judge, own_requirement
-from rtassay.cli.options import Duration, json_option, print_json
+from rtassay.cli.options import SettingType, json_option, print_json
 from rtassay.cli.run_options import parse_labels
 from rtassay.importers.base import Importer
 from rtassay.importers.versions import late_policy
 from rtassay.model.errors import InputFileError, UsageError
 from rtassay.model.events import Event, Facts
 from rtassay.model.recording import Recording
+from rtassay.model.settings import BY_NAME
+from rtassay.model.units import NS_PER_US
 
 _OWN_FORMAT = "rtw"
 
@@ -33,6 +35,10 @@ class Told:
     tool_version: str | None
 
 
+# Other tools measured at intervals that rtprobe does not offer.
+_INTERVAL = replace(BY_NAME["interval"], least=NS_PER_US, bare=None)
+
+
 @click.command("import")
 @click.argument("files", nargs=-1, required=True)
 @click.option("-o", "--output", metavar="DIR", help="Directory for the recordings (default: where rtassay keeps them).")
@@ -44,7 +50,11 @@ class Told:
 )
 @click.option("--note", help="A sentence to keep with the recording.")
 @click.option(
-    "--interval", "interval_ns", type=Duration("1us"), metavar="TIME", help="The interval, where the file does not say."
+    "--interval",
+    "interval_ns",
+    type=SettingType(_INTERVAL),
+    metavar="TIME",
+    help="The interval, where the file does not say.",
 )
 @click.option("--tool-version", metavar="VERSION", help="Version of the tool, where the file does not say.")
 @click.option(

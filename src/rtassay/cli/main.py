@@ -31,7 +31,7 @@ VERBS: Final = {
     "checks": ("rtassay.cli.checks", "What the validity checks mean and what to do."),
     "board": ("rtassay.cli.board", "Boards: name them, look at them, clear them."),
     "lab": ("rtassay.cli.lab", "Virtual boards with real kernels, to try it all without hardware."),
-    "probe": ("rtassay.cli.probe", "The program that measures on the board: its path, its self-test."),
+    "probe": ("rtassay.cli.probe", "The programs that measure: which there are, their settings, self-test."),
 }
 
 

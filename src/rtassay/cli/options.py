@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
-from rtassay.model.errors import EXIT_INVALID, EXIT_NOT_DEMONSTRATED, EXIT_OK, EXIT_VIOLATED, RtassayError, UsageError
-from rtassay.model.units import parse_cpu_list, parse_duration_ns
+from rtassay.model.errors import EXIT_INVALID, EXIT_NOT_DEMONSTRATED, EXIT_OK, EXIT_VIOLATED, UsageError
+from rtassay.model.settings import BY_NAME, CPUS, DURATION, FLAG, INTEGER, NUMBER, TEXT, Setting
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,93 +22,47 @@ EXIT_BY_STATE = {
 }
 
 
-class Duration(click.ParamType[int]):
-    """A time such as 200us or 1h as nanoseconds, within bounds; `bare` is the unit of a number alone."""
+class SettingType(click.ParamType[Any]):
+    """The values of one row of `model.settings`; errors name the option and its range."""
 
-    name = "time"
+    def __init__(self, setting: Setting) -> None:
+        self.setting, self.name = setting, setting.kind
 
-    def __init__(self, minimum: str = "1ns", maximum: str = "365d", bare: str | None = None) -> None:
-        self.minimum, self.maximum, self.bare = minimum, maximum, bare
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        try:
-            ns = parse_duration_ns(value, bare=self.bare)
-        except RtassayError as error:
-            self.fail(f"{error}" + (f"; {error.hint}" if error.hint else ""), param, ctx)
-        if not parse_duration_ns(self.minimum) <= ns <= parse_duration_ns(self.maximum):
-            self.fail(f"{value} is not between {self.minimum} and {self.maximum}", param, ctx)
-        return ns
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return self.setting.parse(value) if isinstance(value, str) else value
 
 
-class Probability(click.ParamType[float]):
-    """A float in [low, high), both given."""
-
-    name = "number"
-
-    def __init__(self, low: float, high: float, low_open: bool = False) -> None:
-        self.low, self.high, self.low_open = low, high, low_open
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            number = float(value)
-        except ValueError:
-            self.fail(f"'{value}' is not a number", param, ctx)
-        below = number <= self.low if self.low_open else number < self.low
-        if not math.isfinite(number) or below or number >= self.high:
-            self.fail(
-                f"{value} is not {'above' if self.low_open else 'at least'} {self.low:g} and below {self.high:g}",
-                param,
-                ctx,
-            )
-        return number
+_METAVARS = {DURATION: "TIME", CPUS: "LIST", INTEGER: "N", NUMBER: "NUMBER", TEXT: "TEXT"}
 
 
-class CpuList(click.ParamType[Any]):
-    """`0-2,5` as a tuple; with `isolated` allowed, that word as it is."""
+def setting_option(name: str, *, help: str | None = None, stated_only: bool = False) -> Callable[[F], F]:
+    """The option of one row of `model.settings`; its value has the name of the field of `Plan`.
 
-    name = "cpus"
-
-    def __init__(self, words: tuple[str, ...] = ()) -> None:
-        self.words = words
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...] | str:
-        if isinstance(value, tuple) or value in self.words:
-            return value  # type: ignore[no-any-return]
-        try:
-            return parse_cpu_list(value)
-        except RtassayError as error:
-            self.fail(f"{error}" + (f"; {error.hint}" if error.hint else ""), param, ctx)
+    Its value is None where it is not given, if it has no default, if the session fills it in, or with `stated_only`.
+    `help` replaces the help of the row, for a verb where the setting has another use.
+    """
+    setting = BY_NAME[name]
+    field = setting.field or setting.key
+    words = help or setting.help
+    if setting.kind == FLAG:
+        value = not setting.default
+        return click.option(setting.option, field, is_flag=True, flag_value=value, default=setting.default, help=words)
+    shown = setting.shown or (None if setting.default is None else setting.text(setting.default))
+    metavar = _METAVARS.get(setting.kind, "")
+    return click.option(
+        setting.option,
+        field,
+        type=SettingType(setting),
+        default=None if setting.filled_in or stated_only else setting.default,
+        metavar="|".join([metavar, *setting.words] if metavar else setting.words),
+        help=words if help or stated_only or not shown else f"{words}  [default: {shown}]",
+    )
 
 
 def requirement_options(command: F) -> F:
     """--deadline, --p and --confidence: the requirement a recording is judged by."""
-    for option in (
-        click.option(
-            "--confidence",
-            type=Probability(0.5, 1.0),
-            default=0.95,
-            show_default=True,
-            help="Confidence of every bound.",
-        ),
-        click.option(
-            "--p",
-            "p_target",
-            type=Probability(0.0, 1.0),
-            default=1e-6,
-            show_default=True,
-            help="Tolerated probability that an activation is not done before the deadline.",
-        ),
-        click.option(
-            "--deadline",
-            "deadline_ns",
-            type=Duration("1ns", "1h", bare="us"),
-            metavar="TIME",
-            help="The requirement: every activation runs strictly before this latency (100us).",
-        ),
-    ):
-        command = option(command)
+    for name in ("confidence", "p", "deadline"):
+        command = setting_option(name)(command)
     return command
 
 

@@ -1,17 +1,96 @@
-"""rtassay probe: the program that measures on the board."""
+"""rtassay probe: the programs that measure on a board, and what they can be asked for."""
 
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 
 import click
 
+from rtassay.cli.methods import described
 from rtassay.cli.options import json_option, print_json
+from rtassay.model import methods, rooms
+from rtassay.model.errors import UsageError
+from rtassay.model.manifest import Plan
+from rtassay.model.settings import SETTINGS
 
 
 @click.group("probe")
 def command() -> None:
-    """rtprobe, the program that measures on the board."""
+    """The programs that measure on a board: which there are, their settings, where rtprobe is, whether it works here."""
+
+
+@command.command("list")
+@json_option
+def list_command(as_json: bool) -> int:
+    """Values of --probe: programs, and the methods of rtprobe."""
+    known = methods.read(described())
+    programs = [(name, rooms.load("probes", name).program or "rtprobe") for name in rooms.table("probes")]
+    rows = [
+        (
+            name,
+            "",
+            f"the method {methods.DEFAULT_METHOD}" if name == "rtprobe" else f"the program {program} of the board",
+        )
+        for name, program in programs
+    ]
+    rows += [(method.name, method.measure, method.summary) for method in known.values()]
+    if as_json:
+        names = ("name", "measure", "summary")
+        print_json({"schema": "rtassay/probe-list/1", "probes": [dict(zip(names, row, strict=True)) for row in rows]})
+    else:
+        _echo_table(("PROBE", "MEASURES", "SUMMARY"), rows)
+    return 0
+
+
+@command.command("describe")
+@click.argument("method", default=methods.DEFAULT_METHOD)
+@json_option
+def describe_command(method: str, as_json: bool) -> int:
+    """Settings of one METHOD of rtprobe with their ranges and defaults.  [default: cyclic]
+
+    `option`: rtassay run has an option of this name. `--set`: write --set NAME=VALUE, or [settings.set] in an experiment file.
+    """
+    known = methods.read(described())
+    methods.check_plan(Plan(probe=method), known)
+    name = methods.DEFAULT_METHOD if method == "rtprobe" else method
+    if name not in known:
+        raise UsageError(
+            f"{name} is a program of the board, not a method of rtprobe", hint=f"methods: {', '.join(known)}"
+        )
+    found = known[name]
+    own = {setting.name for setting in found.own}
+    ours = {setting.option.removeprefix("--") for setting in SETTINGS}
+    rows = [
+        (
+            setting.name,
+            "--set" if setting.name in own else "option",
+            setting.unit or "",
+            setting.range_words,
+            "" if setting.default is None else setting.text(setting.default),
+            setting.help,
+        )
+        for setting in found.settings
+        if setting.name in own | ours
+    ]
+    columns = ("NAME", "STATED BY", "UNIT", "RANGE", "DEFAULT", "HELP")
+    if as_json:
+        settings = [dict(zip((c.lower().replace(" ", "_") for c in columns), row, strict=True)) for row in rows]
+        print_json(
+            {"schema": "rtassay/probe-describe/1", "method": found.name, "measure": found.measure, "settings": settings}
+        )
+    else:
+        click.echo(f"{found.name}: {found.summary}; measures {found.measure}")
+        _echo_table(columns, rows)
+    return 0
+
+
+def _echo_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Columns as wide as their longest cell; the last one is not padded."""
+    table = [columns, *rows]
+    widths = [max(len(row[i]) for row in table) for i in range(len(columns) - 1)]
+    for row in table:
+        click.echo("  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[-1]]).rstrip())
 
 
 @command.command("path")

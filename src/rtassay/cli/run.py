@@ -13,18 +13,17 @@ from rtassay.boards.known import resolve
 from rtassay.cli import cyclictest_line
 from rtassay.cli.attach import Work, attaching
 from rtassay.cli.judging import cache_findings, judge, own_requirement
+from rtassay.cli.methods import check_probe
 from rtassay.cli.options import (
     EXIT_BY_STATE,
-    CpuList,
-    Duration,
     json_option,
     print_json,
     requirement_options,
+    setting_option,
     trust_options,
 )
 from rtassay.cli.progress import ProgressView
 from rtassay.cli.run_options import make_plan, parse_labels
-from rtassay.model import rooms
 from rtassay.model.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_TERMINATED, EXIT_VIOLATED, UsageError
 from rtassay.model.findings import Findings
 from rtassay.model.manifest import Plan
@@ -70,60 +69,39 @@ class CyclictestCommand(click.Command):
     help="stress-ng, stress, hackbench, iperf3, iperf, builtin, command:CMD or none; several at once by several --load. "
     "auto is stress-ng where the board has it, else builtin.  [default: auto]",
 )
+@setting_option("duration")
+@setting_option("count")
+@setting_option("interval")
+@setting_option("cpus")
+@setting_option("lanes")
+@setting_option("load-cpus")
+@setting_option("policy")
+@setting_option("priority")
+@setting_option("warm-up")
 @click.option(
-    "--duration",
-    "duration_ns",
-    type=Duration("1ms", "365d", bare="s"),
-    metavar="TIME",
-    help="How long to measure.  [default: 60s]",
-)
-@click.option("--count", type=click.IntRange(1, 10**12), help="Samples per lane, instead of or besides a duration.")
-@click.option(
-    "--interval",
-    "interval_ns",
-    type=Duration("10us", "10s", bare="us"),
-    metavar="TIME",
-    help="Time between activations of a lane.  [default: 997us, a prime]",
-)
-@click.option(
-    "--cpus",
-    type=CpuList(("isolated",)),
-    metavar="LIST|isolated",
-    help="CPUs to measure, one lane each.  [default: all allowed]",
-)
-@click.option("--load-cpus", type=CpuList(), metavar="LIST", help="CPUs the load may use.  [default: all allowed]")
-@click.option(
-    "--policy", type=click.Choice(["fifo", "rr", "other"]), help="Scheduling policy of the lanes.  [default: fifo]"
-)
-@click.option("--priority", type=click.IntRange(1, 99), help="Their real-time priority.  [default: 90]")
-@click.option(
-    "--warm-up",
-    "warm_up_ns",
-    type=Duration("0s", "24h", bare="s"),
-    default="0s",
+    "--probe",
+    default="rtprobe",
     show_default=True,
-    metavar="TIME",
-    help="Run the load this long before measuring.",
+    metavar="NAME",
+    help="How to measure: rtprobe, cyclictest, or a method of rtprobe (rtassay probe list).",
 )
 @click.option(
-    "--probe", default="rtprobe", show_default=True, metavar="NAME", help="How to measure: rtprobe or cyclictest."
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of the method that has no option here (rtassay probe describe). Several times for several.",
 )
 @click.option(
     "--cyclictest-line",
     metavar="LINE",
     help="With --probe cyclictest: measure exactly this line of it, as `cyclictest -l100000 -q -v -p80 -t16 -a`.",
 )
-@click.option(
-    "--break-above",
-    "break_above_ns",
-    type=Duration("1us", "1h", bare="us"),
-    metavar="TIME",
-    help="Stop at the first latency above this, and keep the trace where tracefs is writable (exit 1).",
-)
-@click.option("--dma-latency", metavar="off|US", help="Hold /dev/cpu_dma_latency at this.  [default: 0, as cyclictest]")
-@click.option("--aligned", is_flag=True, help="All lanes due at the same moment, instead of evenly offset.")
-@click.option("--no-mlock", is_flag=True, help="Do not lock memory.")
-@click.option("--no-samples", is_flag=True, help="Keep the exact histogram, rollups and outliers, not every sample.")
+@setting_option("break-above")
+@setting_option("dma-latency")
+@setting_option("aligned")
+@setting_option("mlock")
+@setting_option("samples")
 @click.option(
     "--label",
     "labels",
@@ -135,12 +113,6 @@ class CyclictestCommand(click.Command):
 @click.option("--report", "report_file", metavar="FILE", help="Also write a report (.html, .md, .json).")
 @click.option("--output", metavar="DIR", help="Directory for the recording (default: where rtassay keeps them).")
 @click.option("--quiet", is_flag=True, help="No progress, no table: the verdict's sentence only.")
-@click.option(
-    "--lanes",
-    type=click.IntRange(1, 4096),
-    metavar="N",
-    help="Measure only the first N of those CPUs (cyclictest's -t N).",
-)
 @click.option(
     "--attach",
     is_flag=False,
@@ -175,7 +147,7 @@ def command(**options: Any) -> int:
     if options["attach"] is None:
         labels = parse_labels(options["labels"])
         plan = make_plan(options)
-        rooms.load("probes", plan.probe)
+        check_probe(plan)
         work = _run(resolve(options["board"]), plan, home, labels, options)
     else:
         work = attaching(options["attach"], home, told=not options["quiet"])

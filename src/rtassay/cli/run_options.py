@@ -10,11 +10,8 @@ from rtassay.loads.base import parse_asked
 from rtassay.model import rooms
 from rtassay.model.errors import UsageError
 from rtassay.model.manifest import Plan
-from rtassay.model.units import NS_PER_S, parse_duration_ns
-
-DEFAULT_INTERVAL_NS = 997_000
-DEFAULT_DURATION_NS = 60 * NS_PER_S
-DEFAULT_PRIORITY = 90
+from rtassay.model.settings import DEFAULT_DURATION_NS, SETTINGS, default
+from rtassay.model.units import parse_duration_ns
 
 
 def parse_labels(labels: tuple[str, ...]) -> dict[str, str]:
@@ -30,15 +27,19 @@ def parse_labels(labels: tuple[str, ...]) -> dict[str, str]:
     return known
 
 
-def parse_dma_latency(text: str | None) -> int | None:
-    """Microseconds to hold in /dev/cpu_dma_latency, None for off. Default 0, as cyclictest."""
-    if text is None:
-        return 0
-    if text == "off":
-        return None
-    if not re.fullmatch(r"\d{1,7}", text):
-        raise UsageError(f"--dma-latency {text} is neither off nor a number of microseconds")
-    return int(text)
+def parse_settings(texts: tuple[str, ...]) -> dict[str, str]:
+    """`NAME=VALUE` of --set. Raises UsageError for another form, or for a name that is given twice."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name or not value:
+            raise UsageError(
+                f"--set '{text}' is not of the form NAME=VALUE", hint="rtassay probe describe lists the names"
+            )
+        if name in found:
+            raise UsageError(f"--set {name} is given twice")
+        found[name] = value
+    return found
 
 
 def parse_loads(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -58,35 +59,26 @@ def make_plan(options: dict[str, Any]) -> Plan:
     duration_ns, count = options["duration_ns"], options["count"]
     if duration_ns is None and count is None:
         duration_ns = DEFAULT_DURATION_NS
-    interval_ns = options["interval_ns"] or DEFAULT_INTERVAL_NS
+    interval_ns = options["interval_ns"] or default("interval")
     if duration_ns is not None and duration_ns < interval_ns:
         raise UsageError("--duration is shorter than one --interval")
     _check_distance(options["distance"], options)
-    cpus = options["cpus"]
     loads = parse_loads(tuple(options["load"]))
+    stated = {setting.field: options[setting.field] for setting in SETTINGS if setting.field}
+    stated |= {
+        "cpus": None if options["cpus"] == "isolated" else options["cpus"],
+        "interval_ns": interval_ns,
+        "duration_ns": duration_ns,
+    }
     plan = Plan(
         probe=options["probe"],
-        interval_ns=interval_ns,
-        duration_ns=duration_ns,
-        count=count,
-        warm_up_ns=options["warm_up_ns"],
-        policy=policy,
-        priority=priority,
-        cpus=cpus if isinstance(cpus, tuple) else None,
-        load_cpus=options["load_cpus"],
         load=" + ".join(loads),
         loads=loads,
-        deadline_ns=options["deadline_ns"],
-        p_target=options["p_target"],
-        confidence=options["confidence"],
-        break_above_ns=options["break_above_ns"],
-        dma_latency_us=parse_dma_latency(options["dma_latency"]),
-        mlock=not options["no_mlock"],
-        aligned=options["aligned"],
-        keep_samples=not options["no_samples"],
+        settings=parse_settings(options["settings"]),
         argv=tuple(options["argv"]),
         strict=options["strict"],
         waivers=waivers_of(options["waive"], options["because"]),
+        **stated,
     )
     line = options.get("cyclictest_line")
     return plan if line is None else _of_line(plan, line)

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from rtassay.experiments.schema import Correction, ExperimentFile, Scenario, Settings, known_fields
-from rtassay.model import rooms
 from rtassay.model.errors import InputFileError, RtassayError, UsageError
 from rtassay.model.manifest import Plan
+from rtassay.model.settings import OF_EXPERIMENT
 from rtassay.model.units import parse_cpu_list, parse_duration_ns
 from rtassay.session.prepare import asked_loads
 from rtassay.store.disk import explain
@@ -25,8 +25,8 @@ _AT = re.compile(r"(?P<what>.*?)(?: - at `(?P<path>\$[^`]*)`)?$", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<key>.*)`")
 _ENUM = re.compile(r"Invalid enum value '?(?P<value>[^']*)'?")
 _CHOICES = (
-    "abba", "random-blocks", "as-written", "on-change", "each-block", "fifo", "rr", "other", "cell", "combination", "off",
-    "board", "kernel", "load", "probe", "scenario",
+    "abba", "random-blocks", "as-written", "on-change", "each-block", "cell", "combination",
+    "board", "kernel", "load", "probe", "scenario", *(word for setting in OF_EXPERIMENT for word in setting.words),
 )  # fmt: skip
 _IDLE = ("idle", "none")
 # The levels of a matrix; more is a slip of the pen.
@@ -145,6 +145,7 @@ def overlay(base: Settings, over: Settings) -> Settings:
     stated = {name: value for name in over.__struct_fields__ if (value := getattr(over, name)) is not None}
     if ("duration" in stated) != ("count" in stated):
         base = msgspec.structs.replace(base, duration=None, count=None)
+    stated["set"] = base.set | over.set
     return msgspec.structs.replace(base, **stated)
 
 
@@ -160,8 +161,6 @@ def _check(file: ExperimentFile, at: str, faults: _Faults) -> None:
         for index, name in enumerate(names):
             if name in names[:index]:
                 faults.add(f"{at}.{key}[{index}]", f"'{name}' is there twice")
-    for index, probe in enumerate(file.probes):
-        faults.tried(f"{at}.probes[{index}]", lambda probe=probe: rooms.load("probes", probe))  # type: ignore[misc]
     for index, load in enumerate(file.loads):
         # The level becomes the label `load`: any other word there would count as a load that someone else runs.
         if not load.run and load.name not in _IDLE:
@@ -210,15 +209,15 @@ def _check_scenario(scenario: Scenario, file: ExperimentFile, path: str, faults:
 
 def _stated_in_line(settings: Settings) -> Iterator[str]:
     for name in settings.__struct_fields__:
-        if name != "warm_up" and getattr(settings, name) is not None:
+        if name != "warm_up" and getattr(settings, name) not in (None, {}):
             yield name
 
 
 def _check_settings(settings: Settings, path: str, faults: _Faults) -> None:
-    for name in ("interval", "duration", "warm_up"):
-        text = getattr(settings, name)
-        if text is not None:
-            _check_time(text, f"{path}.{name}", faults, least_ns=0 if name == "warm_up" else 1)
+    for setting in OF_EXPERIMENT:
+        value = getattr(settings, setting.key)
+        if isinstance(value, str):
+            faults.tried(f"{path}.{setting.key}", lambda setting=setting, value=value: setting.read(value))  # type: ignore[misc]
     if settings.policy == "other" and settings.priority is not None:
         faults.add(f"{path}.priority", "policy other has no priority")
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rtassay.experiments.matrix import Cell, ExperimentPlan
-from rtassay.model import rooms
 from rtassay.model.units import NS_PER_MS, NS_PER_S, format_time
+from rtassay.probes.base import find
 
 LEAST_RUNS = 5
 # The kernel's tick at 1000, 250 and 100 Hz.
@@ -103,5 +103,5 @@ def _of_line(cell: Cell) -> list[tuple[str, str]]:
     """What the probe says of a line of its own tool."""
     if cell.plan.cyclictest_line is None:
         return []
-    member: Any = rooms.load("probes", cell.probe)()
+    member: Any = find(cell.probe)
     return list(member.doubts(cell.plan))

@@ -15,11 +15,12 @@ import msgspec
 
 from rtassay.experiments.files import overlay
 from rtassay.experiments.schema import ExperimentFile, Load, Scenario, Settings
-from rtassay.model import rooms
 from rtassay.model.errors import InputFileError, RtassayError
 from rtassay.model.manifest import Plan
-from rtassay.model.units import NS_PER_MS, NS_PER_S, NS_PER_US, format_cpu_list, parse_cpu_list, parse_duration_ns
-from rtassay.session.prepare import DEFAULT_DURATION_NS, DEFAULT_INTERVAL_NS, SPIN_UP_NS, planned_ns
+from rtassay.model.settings import DEFAULT_DURATION_NS, OF_EXPERIMENT, SETTINGS, Setting, default
+from rtassay.model.units import NS_PER_MS, NS_PER_S, parse_cpu_list, parse_duration_ns
+from rtassay.probes.base import find
+from rtassay.session.prepare import SPIN_UP_NS, planned_ns
 
 FACTORS = ("board", "kernel", "load", "probe", "scenario")
 # Inventory, starting, collecting, sealing: what a cell takes beside its measurement, until it has been seen.
@@ -261,13 +262,9 @@ def _plan(
 ) -> Plan:
     settings = overlay(file.settings, scenario.settings)
     accept = file.acceptance
-    member = rooms.load("probes", probe)()
+    member: Any = find(probe)
     plan = Plan(
         probe=probe,
-        interval_ns=DEFAULT_INTERVAL_NS if settings.interval is None else parse_duration_ns(settings.interval),
-        warm_up_ns=0 if settings.warm_up is None else _shortened(parse_duration_ns(settings.warm_up), scale),
-        policy=settings.policy,
-        priority=settings.priority,
         cpus=None if scenario.cpus in (None, "isolated") else parse_cpu_list(scenario.cpus or ""),
         load_cpus=None if scenario.load_cpus is None else parse_cpu_list(scenario.load_cpus),
         load=" + ".join(load.run) or "none",
@@ -275,20 +272,39 @@ def _plan(
         deadline_ns=None if accept.deadline is None else parse_duration_ns(accept.deadline),
         p_target=accept.p,
         confidence=accept.confidence,
-        dma_latency_us=None if settings.dma_latency == "off" else settings.dma_latency or 0,
-        mlock=settings.mlock is not False,
-        aligned=bool(settings.aligned),
-        keep_samples=settings.samples is not False,
         strict=accept.strict,
         waivers=dict(accept.waive),
+        settings={name: _typed(value) for name, value in settings.set.items()},
+        **_values(settings),
+    )
+    plan = replace(
+        plan, interval_ns=plan.interval_ns or default("interval"), warm_up_ns=_shortened(plan.warm_up_ns, scale)
     )
     if scenario.cyclictest is not None:
         plan, dropped = member.of_line(plan, scenario.cyclictest, scale)
         notes.update(dict.fromkeys(f"scenario {scenario.name}: {text}" for text in dropped))
     else:
-        plan = _lengths(plan, settings, scale)
+        plan = _lengths(plan, scale)
     member.check(plan)
     return replace(plan, argv=tuple(run_command(board, plan, scenario)))
+
+
+def _values(settings: Settings) -> dict[str, Any]:
+    """Fields of `Plan` from the keys of [settings]; what the file does not state has its default, or is left to the session."""
+    values: dict[str, Any] = {}
+    for setting in OF_EXPERIMENT:
+        value = getattr(settings, setting.key)
+        if value is None:
+            value = None if setting.filled_in else setting.default
+        elif isinstance(value, str):
+            value = setting.read(value)
+        values[setting.field] = value
+    return values
+
+
+def _typed(value: bool | int | float | str) -> str:
+    """A value of TOML as a person types it after --set."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _shortened(ns: int, scale: Fraction) -> int:
@@ -296,15 +312,14 @@ def _shortened(ns: int, scale: Fraction) -> int:
     return ns if scale >= 1 else int(ns * scale) // NS_PER_MS * NS_PER_MS
 
 
-def _lengths(plan: Plan, settings: Settings, scale: Fraction) -> Plan:
+def _lengths(plan: Plan, scale: Fraction) -> Plan:
     """Duration and count, shortened. Not below a second and a hundred samples, and cyclictest counts whole seconds."""
-    duration_ns = None if settings.duration is None else parse_duration_ns(settings.duration)
-    if duration_ns is None and settings.count is None:
+    duration_ns, count = plan.duration_ns, plan.count
+    if duration_ns is None and count is None:
         duration_ns = DEFAULT_DURATION_NS
     if duration_ns is not None and scale < 1:
         step = NS_PER_S if plan.probe == "cyclictest" else NS_PER_MS
         duration_ns = min(duration_ns, max(_SHORTEST_NS, int(duration_ns * scale) // step * step))
-    count = settings.count
     if count is not None and scale < 1:
         count = min(count, max(_FEWEST, int(count * scale)))
     return replace(plan, duration_ns=duration_ns, count=count)
@@ -323,49 +338,28 @@ def run_command(board: str, plan: Plan, scenario: Scenario) -> list[str]:
         argv += ["--cpus", scenario.cpus]
     if scenario.lanes is not None:
         argv += ["--lanes", str(scenario.lanes)]
-    if plan.load_cpus is not None:
-        argv += ["--load-cpus", format_cpu_list(plan.load_cpus)]
-    if plan.warm_up_ns:
-        argv += ["--warm-up", _time(plan.warm_up_ns)]
-    if plan.cyclictest_line is None:
-        argv += _measuring(plan)
-    if plan.deadline_ns is not None:
-        argv += ["--deadline", _time(plan.deadline_ns)]
-    argv += ["--p", f"{plan.p_target:g}", "--confidence", f"{plan.confidence:g}"]
+    # A line of cyclictest states itself how it measures.
+    left_out = {"cpus"} if plan.cyclictest_line is None else {"cpus", *(s.name for s in OF_EXPERIMENT)} - {"warm-up"}
+    argv += [word for setting in SETTINGS if setting.name not in left_out for word in _option(plan, setting)]
+    for name, value in plan.settings.items():
+        argv += ["--set", f"{name}={value}"]
     for name, because in plan.waivers.items():
         argv += ["--waive", name, "--because", because]
     return [*argv, "--strict"] if plan.strict else argv
 
 
-def _measuring(plan: Plan) -> list[str]:
-    argv = ["--interval", _time(plan.interval_ns or 0)]
-    if plan.duration_ns is not None:
-        argv += ["--duration", _time(plan.duration_ns)]
-    if plan.count is not None:
-        argv += ["--count", str(plan.count)]
-    if plan.policy is not None:
-        argv += ["--policy", plan.policy]
-    if plan.priority is not None:
-        argv += ["--priority", str(plan.priority)]
-    if plan.dma_latency_us != 0:
-        argv += ["--dma-latency", "off" if plan.dma_latency_us is None else str(plan.dma_latency_us)]
-    argv += ["--aligned"] if plan.aligned else []
-    argv += ["--no-mlock"] if plan.mlock is False else []
-    argv += [] if plan.keep_samples else ["--no-samples"]
-    return argv
-
-
-def _time(ns: int) -> str:
-    """As a person would write it: 135s, 997us."""
-    for unit, factor in (("s", NS_PER_S), ("ms", NS_PER_MS), ("us", NS_PER_US)):
-        if ns and ns % factor == 0:
-            return f"{ns // factor}{unit}"
-    return f"{ns}ns"
+def _option(plan: Plan, setting: Setting) -> list[str]:
+    """The option of `rtassay run` for a value that differs from the default; --interval, --p and --confidence always."""
+    value = getattr(plan, setting.field, None) if setting.field else None
+    always = setting.name in ("interval", "p", "confidence")
+    if (value == setting.default and not always) or (value is None and "off" not in setting.words):
+        return []
+    return setting.argv(value)
 
 
 def probe_command(cell: Cell) -> str:
     """What will run on the board, as far as it is known before the board is asked for its CPUs."""
-    member: Any = rooms.load("probes", cell.probe)()
+    member: Any = find(cell.probe)
     cpus = cell.plan.cpus
     program = member.program or "rtprobe"
     text = shlex.join(member.command(cell.plan, program, cpus or (0,)))

@@ -5,11 +5,14 @@ Times are texts such as `60s` or `997us`; `files` turns them into nanoseconds an
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
+from rtassay.model.settings import BY_NAME, CHOICE, CPUS, DURATION, FLAG, NUMBER, OF_EXPERIMENT, Setting
+
+_P, _SURE, _LANES = BY_NAME["p"], BY_NAME["confidence"], BY_NAME["lanes"]
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.:+-]*$"
 
 Name = Annotated[str, Meta(pattern=NAME, max_length=60)]
@@ -29,24 +32,49 @@ class Load(Struct, frozen=True, forbid_unknown_fields=True):
     what: str = ""
 
 
-class Settings(Struct, frozen=True, forbid_unknown_fields=True):
-    """How every cell is measured. A scenario may set its own; what is left out has the defaults of `rtassay run`."""
+def annotation(setting: Setting) -> Any:
+    """The type of a setting in an experiment file: its range and its help, for the check of a file and for the JSON Schema."""
+    limits = f"{setting.help} {setting.range_words}".strip()
+    if setting.kind in (DURATION, CPUS):
+        return Annotated[str, Meta(description=limits)]
+    if setting.kind == FLAG:
+        return bool
+    if setting.kind == CHOICE:
+        return Literal[setting.words]
+    if setting.kind == NUMBER:
+        return Annotated[float, Meta(ge=setting.least, lt=setting.most, description=setting.help)]
+    number = Annotated[int, Meta(ge=setting.least, le=setting.most, description=setting.help)]
+    return number | Literal[setting.words] if setting.words else number
 
-    interval: Time | None = None
-    duration: Time | None = None
-    count: (
-        Annotated[int, Meta(ge=1, le=10**12, description="samples per lane, instead of or besides a duration")] | None
-    ) = None
-    warm_up: Annotated[str, Meta(description="run the load this long before measuring")] | None = None
-    policy: Literal["fifo", "rr", "other"] | None = None
-    priority: Annotated[int, Meta(ge=1, le=99)] | None = None
-    dma_latency: (
-        Annotated[int, Meta(ge=0, description="us to hold in /dev/cpu_dma_latency")] | Literal["off"] | None
-    ) = None
-    mlock: bool | None = None
-    aligned: bool | None = None
-    samples: Annotated[bool, Meta(description="keep every sample, not only histogram, rollups and outliers")] | None = (
-        None
+
+if TYPE_CHECKING:
+
+    class Settings(Struct):
+        """For type checkers: `model.settings.OF_EXPERIMENT` by their keys, each its value as written, or None."""
+
+        set: dict[str, Any] = {}
+
+        def __init__(self, **values: Any) -> None: ...
+
+        def __getattr__(self, key: str) -> Any: ...
+
+else:
+    Settings = msgspec.defstruct(
+        "Settings",
+        [
+            *((setting.key, annotation(setting) | None, None) for setting in OF_EXPERIMENT),
+            (
+                "set",
+                Annotated[dict[str, bool | int | float | str], Meta(description="settings of the method itself")],
+                {},
+            ),
+        ],
+        frozen=True,
+        forbid_unknown_fields=True,
+        module=__name__,
+        namespace={
+            "__doc__": "How every cell is measured. A scenario may set its own; what is left out has the defaults of `rtassay run`."
+        },
     )
 
 
@@ -59,7 +87,7 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[str, Meta(description="CPUs to measure, one lane each: a list, or `isolated`; default all allowed")]
         | None
     ) = None
-    lanes: Annotated[int, Meta(ge=1, le=4096, description="only the first so many of those CPUs")] | None = None
+    lanes: Annotated[int, Meta(ge=_LANES.least, le=_LANES.most, description=_LANES.help)] | None = None
     load_cpus: CpuText | None = None
     cyclictest: (
         Annotated[str, Meta(description="exactly this line of cyclictest, `cyclictest -l1000000 -q -v -p80 -t16 -a`")]
@@ -79,10 +107,8 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
     """The requirement. `per = "cell"`: every run alone must demonstrate it; `"combination"`: the repeats of a combination together."""
 
     deadline: Time | None = None
-    p: Annotated[
-        float, Meta(ge=0, lt=1, description="tolerated probability that an activation misses the deadline")
-    ] = 1e-6
-    confidence: Annotated[float, Meta(ge=0.5, lt=1)] = 0.95
+    p: Annotated[float, Meta(ge=_P.least, lt=_P.most, description=_P.help)] = _P.default
+    confidence: Annotated[float, Meta(ge=_SURE.least, lt=_SURE.most, description=_SURE.help)] = _SURE.default
     per: Literal["cell", "combination"] = "cell"
     strict: Annotated[bool, Meta(description="every warning of a check makes a measurement invalid")] = False
     waive: Annotated[

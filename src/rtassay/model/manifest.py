@@ -32,7 +32,8 @@ class Plan:
 
     `loads` names every load as NAME[:ARGS][@CPUS], `load` is the same in one text for people (recordings made before several
     loads were possible have only that). `waivers` maps the id of a check to the reason why it does not decide here.
-    `cyclictest_line` is a whole line of cyclictest to be measured exactly so, by the probe of that name.
+    `cyclictest_line` is a whole line of cyclictest to be measured exactly so, by the probe of that name. `settings` are those of
+    the method that have no field here, as they were typed; `rtprobe describe` lists them.
     """
 
     probe: str = "rtprobe"
@@ -60,6 +61,7 @@ class Plan:
     cyclictest_line: str | None = None
     strict: bool = False
     waivers: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

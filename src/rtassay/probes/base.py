@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from rtassay.model import rooms
 from rtassay.model.events import Event
 from rtassay.model.manifest import Plan, Source
 
@@ -43,6 +44,18 @@ class Probe(Protocol):
     def source(self, facts: dict[str, object]) -> Source:
         """Tool, version and late policy, from the facts it sent."""
         ...
+
+
+def find(name: str) -> Probe:
+    """The member of the room with this name, else rtprobe with the method of this name.
+
+    Whether rtprobe has that method only its `describe` tells: see `model.methods.check_plan`.
+    """
+    if name in rooms.table("probes"):
+        member: Probe = rooms.load("probes", name)()
+        return member
+    method: Probe = rooms.load("probes", "rtprobe")(name)
+    return method
 
 
 def count_ends_first(plan: Plan) -> bool:

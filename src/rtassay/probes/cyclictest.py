@@ -6,14 +6,12 @@ from fractions import Fraction
 
 from rtassay.model.errors import UsageError
 from rtassay.model.manifest import Plan, Source
+from rtassay.model.settings import DEFAULT_DURATION_NS, default
 from rtassay.model.units import NS_PER_S, NS_PER_US, format_cpu_list
 from rtassay.probes import cyclictest_line
 from rtassay.probes.base import Parser, count_ends_first
 from rtassay.probes.cyclictest_text import CyclictestText
 
-_DEFAULT_INTERVAL_NS = 997 * NS_PER_US
-_DEFAULT_PRIORITY = 90
-_DEFAULT_DURATION_S = 60
 _LIMIT_US = 10_000
 # cyclictest refuses a larger -h.
 _LIMIT_MOST_US = 1_000_000
@@ -34,6 +32,8 @@ class CyclictestProbe:
 
     def check(self, plan: Plan) -> None:
         """Raise UsageError for what cyclictest cannot do: parts of a microsecond, parts of a second."""
+        if plan.settings:
+            raise UsageError("cyclictest has no settings for --set", hint="its own options: --cyclictest-line")
         if plan.cyclictest_line is not None:
             return
         for what, value in (("interval", plan.interval_ns), ("--break-above", plan.break_above_ns)):
@@ -67,14 +67,14 @@ class CyclictestProbe:
         if plan.policy == "other":
             argv.append("--policy=other")
         else:
-            argv += ["-p", str(plan.priority or _DEFAULT_PRIORITY)]
+            argv += ["-p", str(plan.priority or default("priority"))]
             argv += ["--policy=rr"] if plan.policy == "rr" else []
         argv += ["-i", str(_interval_us(plan)), "-h", str(_limit_us(plan))]
         argv += ["-a", format_cpu_list(cpus), "-t", str(len(cpus))]
         if count_ends_first(plan):
             argv += ["-l", str(plan.count)]
         else:
-            argv += ["-D", f"{_DEFAULT_DURATION_S if plan.duration_ns is None else plan.duration_ns // NS_PER_S}s"]
+            argv += ["-D", f"{(plan.duration_ns or DEFAULT_DURATION_NS) // NS_PER_S}s"]
         if plan.break_above_ns is not None:
             argv += ["-b", str(plan.break_above_ns // NS_PER_US)]
         if plan.aligned:
@@ -88,7 +88,7 @@ class CyclictestProbe:
         policy = plan.policy or "fifo"
         requested = {
             "policy": policy,
-            "priority": 0 if policy == "other" else plan.priority or _DEFAULT_PRIORITY,
+            "priority": 0 if policy == "other" else plan.priority or default("priority"),
             "interval_ns": _interval_us(plan) * NS_PER_US,
             "duration_ns": plan.duration_ns,
             "count": plan.count,
@@ -109,7 +109,7 @@ class CyclictestProbe:
 
 
 def _interval_us(plan: Plan) -> int:
-    return (_DEFAULT_INTERVAL_NS if plan.interval_ns is None else plan.interval_ns) // NS_PER_US
+    return (default("interval") if plan.interval_ns is None else plan.interval_ns) // NS_PER_US
 
 
 def _limit_us(plan: Plan) -> int:

@@ -9,19 +9,17 @@ from typing import Any
 
 from rtassay.boards.base import LinuxBoard
 from rtassay.loads.base import Asked, Load, LoadSpec, parse_asked
-from rtassay.model import rooms
+from rtassay.model import methods, rooms
 from rtassay.model.cyclictest import equivalent
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.manifest import Plan
+from rtassay.model.settings import DEFAULT_DURATION_NS, default
 from rtassay.model.units import NS_PER_S, format_cpu_list
-from rtassay.probes.base import Probe
+from rtassay.probes.base import Probe, find
 from rtassay.session import inventory
 from rtassay.session.board_files import read_files
 from rtassay.session.guarded import PlannedLoad
 
-DEFAULT_INTERVAL_NS = 997_000
-DEFAULT_DURATION_NS = 60 * NS_PER_S
-DEFAULT_PRIORITY = 90
 # What the guard gives the probe over its plan before it ends it: a heavy load may keep an ordinary thread of it waiting for seconds.
 GRACE_NS = 45 * NS_PER_S
 # How long a load may take to get under way: processes forked, memory touched.
@@ -63,10 +61,12 @@ def planned_ns(plan: Plan) -> int:
 
 async def prepare(board: LinuxBoard, asked: Plan, *, isolated: bool, lanes: int | None) -> Prepared:
     """Decide everything. Raises UsageError for what cannot be done, BoardError for what the board lacks."""
-    probe: Probe = rooms.load("probes", asked.probe)()
+    probe = find(asked.probe)
     probe.check(asked)
     wanted = asked_loads(asked)
     rtprobe = await board.probe()
+    if methods.are_asked(asked):
+        methods.check_plan(asked, methods.read(await _described(board, rtprobe)))
     files = await read_files(board, rtprobe, inventory.PATHS)
     facts = inventory.describe(files, await _boot_config(board, rtprobe, files))
     allowed = inventory.allowed_cpus(files)
@@ -125,14 +125,14 @@ def asked_loads(plan: Plan) -> tuple[Asked, ...]:
 
 
 def _complete(asked: Plan, cpus: tuple[int, ...], load_cpus: tuple[int, ...], loads: tuple[Asked, ...]) -> Plan:
-    policy = asked.policy or "fifo"
+    policy = asked.policy or default("policy")
     unbounded = asked.duration_ns is None and asked.count is None
     return replace(
         asked,
-        interval_ns=DEFAULT_INTERVAL_NS if asked.interval_ns is None else asked.interval_ns,
+        interval_ns=default("interval") if asked.interval_ns is None else asked.interval_ns,
         duration_ns=DEFAULT_DURATION_NS if unbounded else asked.duration_ns,
         policy=policy,
-        priority=0 if policy == "other" else asked.priority or DEFAULT_PRIORITY,
+        priority=0 if policy == "other" else asked.priority or default("priority"),
         mlock=asked.mlock is not False,
         aligned=bool(asked.aligned),
         cpus=cpus,
@@ -208,6 +208,13 @@ async def _needed(board: LinuxBoard, program: str) -> str:
         package = _PACKAGES.get(program, program)
         raise BoardError(f"board '{board.name}' has no {program}", "not on its PATH", f"apt-get install {package}")
     return path
+
+
+async def _described(board: LinuxBoard, rtprobe: str) -> bytes:
+    """What the board's own rtprobe prints of its methods."""
+    process = await board.start([rtprobe, "describe"])
+    await process.close_stdin()
+    return b"".join([chunk async for chunk in process.chunks()])
 
 
 async def _version(board: LinuxBoard, program: str) -> str | None:

@@ -87,8 +87,8 @@ def test_a_cell_has_the_plan_of_the_equivalent_run() -> None:
     assert (asked.cpus, asked.interval_ns, asked.duration_ns) == ((0,), 1_000_000, 90 * 10**9)
     assert (asked.deadline_ns, asked.p_target, asked.dma_latency_us, asked.priority) == (150_000, 1e-4, None, 80)
     assert " ".join(asked.argv) == (
-        "rtassay run local --load builtin:cpu --load builtin:fork@0 --cpus 0 --warm-up 5s --interval 1ms --duration 90s "
-        "--priority 80 --dma-latency off --deadline 150us --p 0.0001 --confidence 0.95"
+        "rtassay run local --load builtin:cpu --load builtin:fork@0 --cpus 0 --deadline 150us --p 0.0001 "
+        "--confidence 0.95 --duration 90s --interval 1ms --priority 80 --warm-up 5s --dma-latency off"
     )
     assert cell.length_ns == 95 * 10**9
     assert probe_command(cell).startswith("rtprobe cyclic --cpus 0 ")

@@ -27,8 +27,8 @@ def test_rtprobe_command_says_all_that_was_asked() -> None:
         dma_latency_us=None,
     )  # fmt: skip
     assert RtprobeProbe().command(plan, "/p", (0, 2, 3)) == [
-        "/p", "cyclic", "--cpus", "0,2-3", "--policy", "rr", "--priority", "7", "--interval", "997000ns", "--duration", "60000000000ns",
-        "--deadline", "100000ns", "--break-above", "2000000ns", "--dma-latency", "off", "--aligned", "--no-mlock", "--no-samples",
+        "/p", "cyclic", "--cpus", "0,2-3", "--deadline", "100us", "--duration", "60s", "--interval", "997us", "--policy", "rr",
+        "--priority", "7", "--break-above", "2ms", "--dma-latency", "off", "--aligned", "--no-mlock", "--no-samples",
     ]  # fmt: skip
 
 

@@ -93,6 +93,10 @@ def _fact(name: str, planned: Callable[[Manifest], Any] = lambda _: None) -> Cal
     return get
 
 
+def _settings(settings: dict[str, str]) -> str | None:
+    return ", ".join(f"{name}={value}" for name, value in sorted(settings.items())) or None
+
+
 def _dma_latency(recording: Recording) -> Any:
     manifest = recording.manifest
     if "dma_latency_us" in manifest.facts:
@@ -200,13 +204,14 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
     Condition("dma_latency", "cpu_dma_latency held", "dma-latency", _dma_latency),
     Condition("mlock", "memory locked", "mlock", _fact("mlocked", lambda m: m.plan.mlock)),
     Condition("aligned", "lanes aligned", "aligned", lambda r: r.manifest.plan.aligned),
+    Condition("settings", "settings of the method", "settings", lambda r: _settings(r.manifest.plan.settings)),
     Condition("timer_slack_ns", "timer slack (ns)", "timer-slack", _fact("timer_slack_ns")),
     Condition(
         "warm_up", "warm-up", "warm-up", lambda r: format_time(r.manifest.plan.warm_up_ns) if own_run(r) else None
     ),
 )
 # How it was measured is meant to be equal: it is the factor only where a person says so.
-_OF_MEASURING = ("tool", "lanes", "warm-up", "mlock", "timer-slack", "aligned")
+_OF_MEASURING = ("tool", "lanes", "warm-up", "mlock", "timer-slack", "aligned", "settings")
 # Labels that an experiment numbers its runs by: never what is meant to differ, also where a group is one run.
 _NUMBERING = ("cell", "order", "block", "repeat", "attempt")
 FAMILIES: Final = tuple(dict.fromkeys(condition.family for condition in CONDITIONS))

@@ -37,7 +37,16 @@ def _setting(cell: Measured) -> _Setting:
     lanes = tuple((lane.entry.name, lane.entry.cpu) for lane in cell.recording.lanes)
     levels = tuple(cell.levels.get(name) for name in FACTORS if name not in ("scenario", "kernel"))
     intervals = {lane.entry.interval_ns or plan.interval_ns for lane in cell.recording.lanes}
-    asked = (plan.load_cpus, plan.policy, plan.priority, plan.mlock, plan.aligned, plan.warm_up_ns, plan.break_above_ns)
+    asked = (
+        plan.load_cpus,
+        plan.policy,
+        plan.priority,
+        plan.mlock,
+        plan.aligned,
+        plan.warm_up_ns,
+        plan.break_above_ns,
+        *sorted(plan.settings.items()),
+    )
     return _Setting(
         interval_ns=intervals.pop() if len(intervals) == 1 else None,
         idle="not held" if manifest.facts.get("dma_latency_error") else plan.dma_latency_us,
