@@ -3,8 +3,11 @@ no board, no CPU to hog and no fixture that is dear to make."""
 
 from __future__ import annotations
 
+import functools
 import signal
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,10 +16,14 @@ settings.register_profile("rtassay", deadline=None, suppress_health_check=[Healt
 settings.load_profile("rtassay")
 
 TESTS = Path(__file__).parent
-# Tests below these paths run one after the other, on one worker.
+sys.path.insert(0, str(TESTS / "support"))  # pytest's importlib mode has no sibling imports
+# Tests whose id begins so run one after the other, on one worker.
 GROUPS = {
-    "lab": "lab",  # one virtual board at a time, and each boot serves many tests
+    "lab/": "lab",  # one virtual board at a time, and each boot serves many tests
+    # These hog a CPU, name the cause of a latency or change something of the whole machine: never two at once.
     "flow/test_what_broke_it.py": "exclusive",
+    "flow/test_checks_live.py": "exclusive",
+    "flow/test_monitors_live.py": "exclusive",
 }
 # The longest groups first: what is left for the end is short.
 ORDER = ("lab", "flow", "unit/boards", "unit/probe", "contract")
@@ -27,32 +34,35 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Group for `--dist loadgroup`, and put the dear tests in front."""
-    for item in items:
-        if group := _group_of(item):
-            item.add_marker(pytest.mark.xdist_group(group))
+    """The dear tests first."""
     items.sort(key=_place_of)
-
-
-def _group_of(item: pytest.Item) -> str | None:
-    place = item.path.relative_to(TESTS).as_posix()
-    for path, group in GROUPS.items():
-        if place == path or place.startswith(f"{path}/"):
-            return group
-    if item.get_closest_marker("exclusive"):
-        return "exclusive"
-    return place if _shares_a_fixture(item) else None
-
-
-def _shares_a_fixture(item: pytest.Item) -> bool:
-    """Whether a fixture of a test file is made once for the file: another worker would make it again."""
-    made = getattr(item, "_fixtureinfo", None)
-    definitions = [] if made is None else [last[-1] for last in made.name2fixturedefs.values()]
-    return any(one.scope == "module" and one.baseid.startswith("tests/") for one in definitions)
 
 
 def _place_of(item: pytest.Item) -> int:
     place = item.path.relative_to(TESTS).as_posix()
     return next((at for at, path in enumerate(ORDER) if place.startswith(f"{path}/")), len(ORDER))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Tests of a group go to one worker, all others wherever there is time. (`--dist loadgroup` of pytest-xdist 3.8 does not group with
+    pytest 9.2: it writes the group into a field of the item that nothing reads any more.)"""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Grouped(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid.removeprefix("tests/")) or nodeid
+
+    return Grouped(config, log)
+
+
+@functools.cache
+def group_of(test: str) -> str | None:
+    """The group of a test, by its id below tests/. A file with a fixture of its own for all its tests is one: another worker
+    would make the fixture again."""
+    for prefix, group in GROUPS.items():
+        if test.startswith(prefix):
+            return group
+    file = test.partition("::")[0]
+    return file if 'scope="module"' in (TESTS / file).read_text() else None

@@ -77,7 +77,7 @@ def parts_beside(tier: str) -> list[Part]:
 
 
 def pytest_of(tier: str) -> Part:
-    argv = [sys.executable, "-m", "pytest", "-q", "-n", str(WORKERS), "--dist", "loadgroup", "--no-loadscope-reorder"]
+    argv = [sys.executable, "-m", "pytest", "-q", "-n", str(WORKERS), "--no-loadscope-reorder"]
     argv += [f"--junitxml={KEPT / 'junit.xml'}", *(f"tests/{room}" for room in ROOMS[tier])]
     return Part("pytest", tuple(argv if tier == "all" else [*argv, "-m", "not full"]))
 

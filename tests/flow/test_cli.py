@@ -7,22 +7,18 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import RTASSAY, Done, as_process, in_process
 
-ROOT = Path(__file__).parents[2]
-RTASSAY = ROOT / ".venv" / "bin" / "rtassay"
-
-
-def rtassay(*args: str | Path, home: Path, timeout: float = 300) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "RTASSAY_HOME": str(home)}
-    return subprocess.run([str(RTASSAY), *map(str, args)], capture_output=True, text=True, env=env, timeout=timeout)
+from rtassay.cli.main import VERBS
 
 
 def as_json(*args: str | Path, home: Path, codes: tuple[int, ...] = (0,)) -> Any:
-    done = rtassay(*args, "--json", home=home)
+    done = in_process(*args, "--json", home=home)
     assert done.returncode in codes, done.stderr
     return json.loads(done.stdout)
 
@@ -35,10 +31,12 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def run(home: Path) -> Any:
     """A real run of three seconds under the built-in load, judged by a generous deadline."""
-    return as_json(
+    done = as_process(
         "run", "--duration", "3s", "--interval", "1ms", "--load", "builtin", "--deadline", "1s", "--p", "0.01",
-        "--label", "ambient=21C", "--note", "a <note>", home=home, codes=(0, 1, 4, 5),
+        "--label", "ambient=21C", "--note", "a <note>", "--json", home=home,
     )  # fmt: skip
+    assert done.returncode in (0, 1, 4, 5), done.stderr
+    return json.loads(done.stdout)
 
 
 def test_run_prints_exactly_one_object_that_accounts_for_every_activation(run: Any) -> None:
@@ -54,6 +52,49 @@ def test_run_prints_exactly_one_object_that_accounts_for_every_activation(run: A
     assert run["verdict"]["deadline_ns"] == 1_000_000_000
 
 
+# What each verb is called with, once as a process and once in this one. {id}: the run; {file}: not there yet.
+EVERY_VERB = {
+    "run": ["--priority", "0"],
+    "import": ["/no/such"],
+    "experiment": ["plan", "kernel-comparison"],
+    "presets": ["list"],
+    "list": [],
+    "status": ["{id}"],
+    "show": ["{id}"],
+    "compare": ["{id}", "--with", "{id}"],
+    "report": ["{id}", "-o", "{file}.html"],
+    "figure": ["latency", "{id}", "--width", "column", "-o", "{file}.png"],
+    "table": ["cores", "{id}"],
+    "export": ["{id}", "--to", "csv"],
+    "published": ["list"],
+    "seal": ["{id}"],
+    "checks": [],
+    "board": ["list"],
+    "lab": ["list"],
+    "probe": ["path"],
+}
+
+
+def test_no_verb_is_missing_below() -> None:
+    assert EVERY_VERB.keys() == VERBS.keys()
+
+
+@pytest.mark.parametrize("verb", EVERY_VERB)
+def test_a_verb_says_the_same_in_a_process_of_its_own(run: Any, home: Path, tmp_path: Path, verb: str) -> None:
+    """So the tests may call it in theirs."""
+
+    def called(how: Callable[..., Done]) -> tuple[int, str, str, list[bytes]]:
+        file = tmp_path / "made"
+        done = how(verb, *(word.format(id=run["id"], file=file) for word in EVERY_VERB[verb]), home=home)
+        assert "Traceback" not in done.stderr
+        made = [path.read_bytes() for path in sorted(tmp_path.iterdir())]
+        for path in tmp_path.iterdir():
+            path.unlink()
+        return done.returncode, done.stdout, done.stderr, made
+
+    assert called(as_process) == called(in_process)
+
+
 def test_show_agrees_with_run(run: Any, home: Path) -> None:
     shown = as_json("show", run["id"], home=home)
     run = {k: v for k, v in run.items() if k != "path"}
@@ -62,7 +103,7 @@ def test_show_agrees_with_run(run: Any, home: Path) -> None:
 
 def test_show_by_prefix_judges_by_another_requirement_and_exits_by_it(run: Any, home: Path) -> None:
     prefix = run["id"][:-2]
-    impossible = rtassay("show", prefix, "--deadline", "1ns", "--p", "1e-3", "--json", home=home)
+    impossible = in_process("show", prefix, "--deadline", "1ns", "--p", "1e-3", "--json", home=home)
     verdict = json.loads(impossible.stdout)["verdict"]
     # Nobody knows of what was dropped, or cut off by the end, whether it was one.
     unknown = sum(lane["dropped"] + lane["truncated"] for lane in run["lanes"])
@@ -71,7 +112,7 @@ def test_show_by_prefix_judges_by_another_requirement_and_exits_by_it(run: Any, 
 
 
 def test_the_terminal_shows_one_screen(run: Any, home: Path) -> None:
-    done = rtassay("show", run["id"], home=home)
+    done = in_process("show", run["id"], home=home)
     assert done.returncode == 0
     assert run["verdict"]["state"] in done.stdout
     assert "\x1b" not in done.stdout, "colour although stdout is no terminal"
@@ -83,7 +124,7 @@ def test_the_terminal_shows_one_screen(run: Any, home: Path) -> None:
 @pytest.mark.parametrize("suffix", ["html", "md", "json", "txt"])
 def test_reports(run: Any, home: Path, tmp_path: Path, suffix: str) -> None:
     target = tmp_path / f"r.{suffix}"
-    done = rtassay("report", run["id"], "-o", target, home=home)
+    done = in_process("report", run["id"], "-o", target, home=home)
     assert done.returncode == 0, done.stderr
     assert run["id"] in target.read_text()
     assert [p.name for p in tmp_path.iterdir()] == [target.name], "something was left beside the report"
@@ -91,7 +132,7 @@ def test_reports(run: Any, home: Path, tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("format_name", ["csv", "json", "cyclictest"])
 def test_exports_hold_every_sample(run: Any, home: Path, format_name: str) -> None:
-    done = rtassay("export", run["id"], "--to", format_name, home=home)
+    done = in_process("export", run["id"], "--to", format_name, home=home)
     assert done.returncode == 0, done.stderr
     total = sum(lane["n"] for lane in run["lanes"])
     if format_name == "csv":
@@ -115,7 +156,7 @@ def test_list_and_status_know_it(run: Any, home: Path) -> None:
 
 
 def test_a_run_without_a_deadline_has_no_verdict_and_exits_0_or_5(home: Path) -> None:
-    done = rtassay("run", "--duration", "1s", "--load", "none", "--json", home=home)
+    done = as_process("run", "--duration", "1s", "--load", "none", "--json", home=home)
     shown = json.loads(done.stdout)
     assert shown["verdict"] is None
     broken = any(c["severity"] == "invalid" and c["kind"] == "integrity" for c in shown["checks"])
@@ -123,7 +164,7 @@ def test_a_run_without_a_deadline_has_no_verdict_and_exits_0_or_5(home: Path) ->
 
 
 def test_a_cyclictest_line_can_be_pasted(home: Path) -> None:
-    done = rtassay(
+    done = as_process(
         "run", "cyclictest", "-m", "-S", "-p80", "-i500", "-h400", "-q", "-l2000", "--load", "none", "--json", home=home
     )
     assert done.returncode in (0, 5), done.stderr
@@ -135,7 +176,7 @@ def test_a_cyclictest_line_can_be_pasted(home: Path) -> None:
 
 
 def test_break_above_exits_1_and_names_the_sample(home: Path) -> None:
-    done = rtassay("run", "--duration", "30s", "--load", "none", "--break-above", "1us", "--json", home=home)
+    done = as_process("run", "--duration", "30s", "--load", "none", "--break-above", "1us", "--json", home=home)
     assert done.returncode == 1, done.stderr
     assert json.loads(done.stdout)["end_reason"] == "break"
 
@@ -177,7 +218,7 @@ def test_break_above_exits_1_and_names_the_sample(home: Path) -> None:
     ids=" ".join,
 )
 def test_what_is_out_of_range_is_named_and_nothing_is_measured(args: list[str], words: str, tmp_path: Path) -> None:
-    done = rtassay("run", "--duration", "1s", *args, home=tmp_path)
+    done = in_process("run", "--duration", "1s", *args, home=tmp_path)
     assert done.returncode == 2, done.stderr
     assert words in done.stderr
     assert "Traceback" not in done.stderr
@@ -197,15 +238,15 @@ def test_what_is_out_of_range_is_named_and_nothing_is_measured(args: list[str], 
     ],
 )
 def test_what_is_not_there_is_said_with_exit_2(verb: list[str], tmp_path: Path) -> None:
-    done = rtassay(*verb, home=tmp_path)
+    done = in_process(*verb, home=tmp_path)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert any(word in done.stderr for word in ("nosuch", "/no/such", "fnord"))
 
 
 def test_a_place_that_cannot_be_written_is_exit_3(run: Any, home: Path) -> None:
-    assert rtassay("run", "--duration", "1s", "--output", "/proc/nowhere", home=home).returncode == 3
-    assert rtassay("report", run["id"], "-o", "/proc/r.html", home=home).returncode == 3
+    assert as_process("run", "--duration", "1s", "--output", "/proc/nowhere", home=home).returncode == 3
+    assert in_process("report", run["id"], "-o", "/proc/r.html", home=home).returncode == 3
 
 
 def processes_of(home: Path) -> list[str]:
@@ -238,7 +279,7 @@ def measuring(home: Path) -> bool:
     recordings = sorted(home.rglob("*.rta"))
     if not recordings:
         return False
-    done = rtassay("status", recordings[-1], "--json", home=home)
+    done = in_process("status", recordings[-1], "--json", home=home)
     lanes = json.loads(done.stdout)["lanes"] if done.returncode == 0 else []
     return bool(lanes) and all(lane["n"] > 0 for lane in lanes)
 
@@ -268,7 +309,7 @@ def test_a_killed_host_leaves_no_process_and_a_readable_recording(tmp_path: Path
     assert shown["sealed"] is False
     assert all(lane["n"] > 0 for lane in shown["lanes"])
     assert as_json("status", recording, home=tmp_path)["state"].endswith("not sealed")
-    assert rtassay("seal", recording, home=tmp_path).returncode == 0
+    assert in_process("seal", recording, home=tmp_path).returncode == 0
     assert as_json("show", recording, home=tmp_path)["sealed"] is True
 
 

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import as_process, in_process
 
-ROOT = Path(__file__).parents[2]
-RTASSAY = ROOT / ".venv" / "bin" / "rtassay"
-DATA = ROOT / "tests" / "data" / "histograms"
+DATA = Path(__file__).parents[1] / "data" / "histograms"
 CHROMIUM = Path("/usr/bin/chromium")
 
 
-def rtassay(*args: str | Path, home: Path) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "RTASSAY_HOME": str(home)}
-    return subprocess.run([str(RTASSAY), *map(str, args)], capture_output=True, text=True, env=env, timeout=300)
-
-
 def as_json(*args: str | Path, home: Path, code: int = 0) -> Any:
-    done = rtassay(*args, "--json", home=home)
+    done = in_process(*args, "--json", home=home)
     assert done.returncode == code, done.stderr
     return json.loads(done.stdout)
 
@@ -90,7 +82,7 @@ def test_a_recording_named_twice_counts_once_and_with_takes_all_that_follows(hom
 def test_a_build_server_fails_on_a_regression(
     home: Path, ids: dict[str, str], a: str, b: str, condition: str, code: int
 ) -> None:
-    done = rtassay("compare", ids[a], "--with", ids[b], "--fail-on", condition, home=home)
+    done = in_process("compare", ids[a], "--with", ids[b], "--fail-on", condition, home=home)
     assert done.returncode == code, done.stderr
     assert ("regression: B is later" in done.stderr) == (code == 1)
 
@@ -104,7 +96,7 @@ def test_the_same_recording_on_both_sides_shows_nothing(home: Path, ids: dict[st
 @pytest.mark.parametrize("suffix", ["html", "md", "json", "txt"])
 def test_reports(home: Path, ids: dict[str, str], suffix: str, tmp_path: Path) -> None:
     out = tmp_path / f"page.{suffix}"
-    done = rtassay("compare", ids["std"], "--with", ids["rt"], "-o", out, home=home)
+    done = in_process("compare", ids["std"], "--with", ids["rt"], "-o", out, home=home)
     assert done.returncode == 0, done.stderr
     assert str(out) in done.stdout
     text = out.read_text()
@@ -112,7 +104,7 @@ def test_reports(home: Path, ids: dict[str, str], suffix: str, tmp_path: Path) -
 
 
 def test_terminal_has_no_colour_in_a_pipe(home: Path, ids: dict[str, str]) -> None:
-    done = rtassay("compare", ids["std"], "--with", ids["rt"], home=home)
+    done = in_process("compare", ids["std"], "--with", ids["rt"], home=home)
     assert "\x1b" not in done.stdout and "B better" in done.stdout
 
 
@@ -133,12 +125,12 @@ def test_terminal_has_no_colour_in_a_pipe(home: Path, ids: dict[str, str]) -> No
 def test_usage_errors_exit_2_and_say_how_to_mend(
     home: Path, ids: dict[str, str], args: tuple[str, ...], said: str
 ) -> None:
-    done = rtassay("compare", *(a.format(**ids) for a in args), home=home)
+    done = in_process("compare", *(a.format(**ids) for a in args), home=home)
     assert done.returncode == 2 and said in done.stderr, done.stderr
 
 
 def test_an_empty_directory_is_no_group(home: Path, ids: dict[str, str], tmp_path: Path) -> None:
-    done = rtassay("compare", ids["std"], "--with", tmp_path, home=home)
+    done = in_process("compare", ids["std"], "--with", tmp_path, home=home)
     assert done.returncode == 2 and "holds no recordings" in done.stderr
 
 
@@ -148,15 +140,13 @@ def test_what_cannot_be_compared_is_refused_and_fails_a_build(home: Path, ids: d
     data = as_json("compare", ids["std"], "--with", run, home=home)
     assert data["conclusion"] == "refused" and data["crossover"] is None
     assert all(step["ratio"] is None for step in data["quantiles"])
-    done = rtassay("compare", ids["std"], "--with", run, "--fail-on", "regression", home=home)
+    done = in_process("compare", ids["std"], "--with", run, "--fail-on", "regression", home=home)
     assert done.returncode == 5 and "NOT COMPARED" in done.stdout
 
 
 def as_run(home: Path) -> str:
     """The id of a real run of a second."""
-    env = {**os.environ, "RTASSAY_HOME": str(home)}
-    argv = [str(RTASSAY), "run", "--duration", "1s", "--interval", "1ms", "--load", "none", "--json"]
-    done = subprocess.run(argv, capture_output=True, text=True, env=env, timeout=300)
+    done = as_process("run", "--duration", "1s", "--interval", "1ms", "--load", "none", "--json", home=home)
     return str(json.loads(done.stdout)["id"])
 
 
@@ -168,7 +158,7 @@ def test_the_page_draws_in_a_browser_and_asks_nothing_of_anybody(
     from playwright.sync_api import sync_playwright
 
     out = tmp_path / "page.html"
-    assert rtassay("compare", ids["std"], "--with", ids["rt"], "-o", out, home=home).returncode == 0
+    assert in_process("compare", ids["std"], "--with", ids["rt"], "-o", out, home=home).returncode == 0
     complaints: list[str] = []
     with sync_playwright() as playwright:
         arguments = ["--no-sandbox", "--disable-gpu"]

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import as_process, in_process
 
 import rtassay
 from rtassay.model.errors import UsageError
 
-ROOT = Path(__file__).parents[2]
-RTASSAY = ROOT / ".venv" / "bin" / "rtassay"
-DATA = ROOT / "tests" / "data"
+DATA = Path(__file__).parents[1] / "data"
 MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF-"}
-
-
-def command(*args: str | Path, home: Path) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "RTASSAY_HOME": str(home)}
-    return subprocess.run([str(RTASSAY), *map(str, args)], capture_output=True, text=True, env=env, timeout=120)
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +31,10 @@ def ids(home: Path) -> dict[str, str]:
     }
     made = {}
     for name, (path, label) in files.items():
-        done = command("import", path, "--label", label, "--label", "set=published", "--json", home=home)
+        done = in_process("import", path, "--label", label, "--label", "set=published", "--json", home=home)
         assert done.returncode == 0, done.stderr
         made[name] = json.loads(done.stdout)["recordings"][0]["id"]
-    done = command("run", "--duration", "2s", "--interval", "1ms", "--load", "none", "--json", home=home)
+    done = as_process("run", "--duration", "2s", "--interval", "1ms", "--load", "none", "--json", home=home)
     assert done.returncode in (0, 5), done.stderr
     made["run"] = json.loads(done.stdout)["id"]
     return made
@@ -52,18 +44,25 @@ def ids(home: Path) -> dict[str, str]:
 @pytest.mark.parametrize("kind", ["latency", "ccdf"])
 def test_one_command_a_figure(kind: str, format_name: str, ids: dict[str, str], home: Path, tmp_path: Path) -> None:
     target = tmp_path / f"figure.{format_name}"
-    again = tmp_path / f"again.{format_name}"
-    done = command("figure", kind, ids["stock"], ids["rt"], "-o", target, home=home)
+    done = in_process("figure", kind, ids["stock"], ids["rt"], "-o", target, "--width", "column", home=home)
     assert (done.returncode, done.stdout.strip()) == (0, str(target)), done.stderr
     assert target.read_bytes().startswith(MAGIC[format_name])
-    assert command("figure", kind, ids["stock"], ids["rt"], "-o", again, home=home).returncode == 0
-    assert again.read_bytes() == target.read_bytes(), "another process draws the same bytes"
+
+
+@pytest.mark.parametrize("format_name", MAGIC)
+def test_another_process_draws_the_same_bytes(
+    format_name: str, ids: dict[str, str], home: Path, tmp_path: Path
+) -> None:
+    here, there = tmp_path / f"here.{format_name}", tmp_path / f"there.{format_name}"
+    for how, target in ((in_process, here), (as_process, there)):
+        assert how("figure", "ccdf", ids["rt"], "-o", target, "--width", "column", home=home).returncode == 0
+    assert here.read_bytes() == there.read_bytes()
 
 
 @pytest.mark.parametrize("kind", ["tail", "cdf", "overlay", "trend", "latency"])
 def test_a_label_names_the_recordings(kind: str, ids: dict[str, str], home: Path, tmp_path: Path) -> None:
     target = tmp_path / "figure.svg"
-    done = command("figure", kind, "set=published", "-o", target, "--width", "column", "--json", home=home)
+    done = in_process("figure", kind, "set=published", "-o", target, "--width", "column", "--json", home=home)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["schema"] == "rtassay/figure/1"
@@ -75,17 +74,17 @@ def test_time_from_rollups_and_from_samples_but_not_from_a_histogram(
     ids: dict[str, str], home: Path, tmp_path: Path
 ) -> None:
     for name in ("run", "jitter"):
-        assert command("figure", "time", ids[name], "-o", tmp_path / f"{name}.png", home=home).returncode == 0
-    refused = command("figure", "time", ids["rt"], "-o", tmp_path / "rt.png", home=home)
+        assert in_process("figure", "time", ids[name], "-o", tmp_path / f"{name}.png", home=home).returncode == 0
+    refused = in_process("figure", "time", ids["rt"], "-o", tmp_path / "rt.png", home=home)
     assert refused.returncode == 2
     assert "not when" in refused.stderr
     assert not (tmp_path / "rt.png").exists()
 
 
 def test_tables(ids: dict[str, str], home: Path, tmp_path: Path) -> None:
-    shown = command("table", "cores", ids["stock"], home=home)
+    shown = in_process("table", "cores", ids["stock"], home=home)
     assert "| core1 | 50,000,000 | 5 | 13.49 | 382 | - | - |" in shown.stdout
-    assert command("table", "tail", ids["stock"], ids["rt"], "-o", tmp_path / "t.csv", home=home).returncode == 0
+    assert in_process("table", "tail", ids["stock"], ids["rt"], "-o", tmp_path / "t.csv", home=home).returncode == 0
     assert (tmp_path / "t.csv").read_text().splitlines()[1].startswith("stock,199999704,13.65,17,17,17,exact")
 
 
@@ -100,14 +99,14 @@ def test_tables(ids: dict[str, str], home: Path, tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_said(args: tuple[str, ...], said: str, home: Path, ids: dict[str, str]) -> None:
-    done = command(*args, home=home)
+    done = in_process(*args, home=home)
     assert done.returncode == 2
     assert said in done.stderr
 
 
 def test_a_suffix_that_is_no_format_and_a_key_that_nobody_has(home: Path, ids: dict[str, str], tmp_path: Path) -> None:
-    assert ".png, .svg, .pdf" in command("figure", "ccdf", ids["rt"], "-o", tmp_path / "f.gif", home=home).stderr
-    unknown = command("figure", "tail", ids["rt"], "-o", tmp_path / "f.png", "--by", "colour", home=home)
+    assert ".png, .svg, .pdf" in in_process("figure", "ccdf", ids["rt"], "-o", tmp_path / "f.gif", home=home).stderr
+    unknown = in_process("figure", "tail", ids["rt"], "-o", tmp_path / "f.png", "--by", "colour", home=home)
     assert unknown.returncode == 2
     assert "known: kernel" in unknown.stderr
 
