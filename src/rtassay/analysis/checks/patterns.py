@@ -44,12 +44,11 @@ class Outliers:
 
 def outliers(lane: Account) -> Outliers | None:
     """The largest set of kept samples that is complete: as many as the histogram holds above their smallest. None without order."""
-    spills = lane.lane.spills
-    if not spills or lane.entry.first_due_ns is None:
+    spills = lane.spills
+    if not spills.k.size or lane.entry.first_due_ns is None:
         return None
-    latency = ints([row.latency_ns for row in spills])
-    order = np.argsort(-latency, kind="stable")
-    values = latency[order]
+    order = np.argsort(-spills.latency_ns, kind="stable")
+    values = spills.latency_ns[order]
     ends = np.flatnonzero(np.append(values[1:] < values[:-1], True))
     in_bins = np.cumsum(lane.counts[::-1])[::-1]
     above = np.searchsorted(lane.lower, values[ends], side="left")
@@ -58,7 +57,7 @@ def outliers(lane: Account) -> Outliers | None:
     if not complete.size:
         return None
     last = int(ends[complete[-1]])
-    return Outliers(int(values[last]), np.sort(ints([row.k for row in spills])[order[: last + 1]]))
+    return Outliers(int(values[last]), np.sort(spills.k[order[: last + 1]]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -268,10 +268,10 @@ def outlier_times(lane: Account) -> Ints | None:
     entry = lane.entry
     if entry.first_due_ns is None or not lane.interval_ns:
         return None
-    if not lane.lane.spills:
+    spills = lane.spills
+    if not spills.k.size:
         return ints([]) if entry.spilled == 0 else None
-    first, interval = entry.first_due_ns, lane.interval_ns
-    return np.sort(ints([first + row.k * interval + row.latency_ns for row in lane.lane.spills]))
+    return np.sort(entry.first_due_ns + spills.k * lane.interval_ns + spills.latency_ns)
 
 
 def _coincident(times: Ints, others: Ints) -> int:

@@ -9,25 +9,22 @@ threads, then all else of its CPU, then of the board, and of other CPUs last.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from rtassay.analysis.judge.stalls import Stall, Stalls, late_wakeups, worst_apart
 from rtassay.analysis.lane.account import Account
-from rtassay.analysis.lane.distribution import ints
+from rtassay.analysis.lane.distribution import Ints, ints
 from rtassay.model.findings import Coincidence, LaneFindings, Outlier
 from rtassay.model.own import is_guard
 from rtassay.model.recording import Recording, Series
 from rtassay.model.units import NS_PER_S
 
-OUTLIERS = 8
 COINCIDENCES = 6
 OF_ONE_MONITOR = 2
-APART_NS = NS_PER_S
-# A wake-up is worth explaining from here on: so many times the lane's p99.9, or it cost an activation, or the deadline.
-FAR_OUT = 2.0
 LEAST_OTHERS = 8
 RARE = 0.05
 SPREADS = 6.0
@@ -56,97 +53,84 @@ _MESSAGES_BEFORE_NS = NS_PER_S // 2
 _MESSAGES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class _Stall:
-    """A late wake-up: when it was due, when it ran, on which lane."""
-
-    due_ns: int
-    woken_ns: int
-    latency_ns: int
-    missed: int
-    lane: LaneFindings
-
-
 def outliers(
-    recording: Recording, lanes: tuple[Account, ...], rows: tuple[LaneFindings, ...], deadline_ns: int | None
+    recording: Recording, accounts: Sequence[Account], lanes: Sequence[LaneFindings], deadline_ns: int | None
 ) -> tuple[Outlier, ...]:
     """The worst wake-ups, at most 8 and one a second, in order of latency, each with what coincided with it.
 
-    Empty where the source keeps no moments, or where nothing stands out of its lane's tail.
+    `accounts` and `lanes` are those of the recording, in its order. Empty where the source keeps no moments, or where nothing stands
+    out of its lane's tail.
     """
-    stalls = [s for lane, row in zip(lanes, rows, strict=True) for s in _stalls(lane, row, deadline_ns)]
-    stalls.sort(key=lambda stall: -stall.latency_ns)
-    chosen: list[tuple[_Stall, list[_Stall]]] = []
-    for stall in stalls:
-        near = next((group for first, group in chosen if _close(first, stall)), None)
-        if near is not None:
-            near.append(stall)
-        elif len(chosen) < OUTLIERS:
-            chosen.append((stall, [stall]))
+    stalls = late_wakeups(accounts, lanes, deadline_ns)
+    chosen = worst_apart(stalls)
     if not chosen:
         return ()
-    first = [lane.entry.first_due_ns for lane in lanes if lane.entry.first_due_ns is not None]
+    first = [lane.entry.first_due_ns for lane in accounts if lane.entry.first_due_ns is not None]
+    last_woken = int(stalls.woken_ns[0])
+    window = (min(first), max((lane.entry.closed_ns or last_woken) for lane in accounts))
     origin = recording.manifest.facts.get("origin_ns")
-    origin_ns = origin if isinstance(origin, int) else min(first)
-    window = (min(first), max((lane.entry.closed_ns or stalls[0].woken_ns) for lane in lanes))
     threads = _Threads(recording)
+    readings = _readings(recording, window, stalls.at(_moments(stalls, chosen)), threads)
+    told = _Told(recording, lanes, readings, threads, origin if isinstance(origin, int) else min(first))
+    return tuple(told.outlier(stalls, worst, near) for worst, near in chosen)
+
+
+def _moments(stalls: Stalls, chosen: list[tuple[int, Ints]]) -> Ints:
+    """Rows whose readings are not usual ones: the worst stalls, and those near them that are alike."""
+    return np.concatenate([near[_alike(stalls.latency_ns[near], int(stalls.latency_ns[row]))] for row, near in chosen])
+
+
+def _alike(latency_ns: Ints, of_worst_ns: int) -> Any:
+    """Mask of stalls whose readings are no usual ones for a worse one: they took a quarter as long or more. What a far shorter one did
+    may be usual."""
+    return 4 * latency_ns >= of_worst_ns
+
+
+def _readings(recording: Recording, window: tuple[int, int], moments: Stalls, threads: _Threads) -> list[_Readings]:
     grids = {name: _grid(recording, name) for name in _ABSENT_IS_ZERO}
-    moments = [stall for worst, group in chosen for stall in group if _alike(worst, stall)]
-    readings = [
+    return [
         _Readings(series, grids.get(series.monitor), window, moments)
         for series in recording.telemetry
         if not threads.tells_of(series)
     ]
-    return tuple(_outlier(recording, worst, group, readings, threads, origin_ns) for worst, group in chosen)
 
 
-def _alike(stall: _Stall, other: _Stall) -> bool:
-    """Whether readings of `other` are no usual ones for `stall`: it took a quarter as long or more. What a far shorter one did may be usual."""
-    return 4 * other.latency_ns >= stall.latency_ns
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a stall is explained with; `origin_ns` is what its moment is told from."""
 
+    recording: Recording
+    lanes: Sequence[LaneFindings]
+    readings: list[_Readings]
+    threads: _Threads
+    origin_ns: int
 
-def _stalls(lane: Account, row: LaneFindings, deadline_ns: int | None) -> list[_Stall]:
-    first, interval = lane.entry.first_due_ns, lane.interval_ns
-    if first is None or not interval:
-        return []
-    tail = next((q.value_ns for q in row.quantiles if q.q == 0.999), None)
-    found = []
-    for spill in lane.lane.spills:
-        late = deadline_ns is not None and spill.latency_ns >= deadline_ns
-        if spill.missed or late or (tail is not None and spill.latency_ns >= FAR_OUT * tail):
-            due = first + spill.k * interval
-            found.append(_Stall(due, due + spill.latency_ns, spill.latency_ns, spill.missed, row))
-    return found
+    def outlier(self, stalls: Stalls, row: int, near: Ints) -> Outlier:
+        """One of the worst, with what coincided with it and the lanes that were late near it."""
+        worst = stalls.one(row, self.lanes)
+        others = {(self.lanes[i].name, self.lanes[i].cpu) for i in np.unique(stalls.lane[near]).tolist()}
+        others.discard((worst.lane.name, worst.lane.cpu))
+        return Outlier(
+            lane=worst.lane.name,
+            cpu=worst.lane.cpu,
+            at_s=(worst.woken_ns - self.origin_ns) / NS_PER_S,
+            latency_ns=worst.latency_ns,
+            missed=worst.missed,
+            also=tuple(sorted(name or "" for name, _ in others)),
+            coincidences=tuple(_first_few(self._coincidences(worst))),
+            messages=self._messages(worst),
+        )
 
+    def _coincidences(self, worst: Stall) -> list[Coincidence]:
+        found = [hit for reading in self.readings if (hit := reading.at(worst)) is not None]
+        found += [(0.0, hit) for hit in self.threads.appeared(worst)]
+        found.sort(key=lambda hit: _order(hit, worst.lane.cpu, self.threads))
+        return [hit for _, hit in found]
 
-def _close(a: _Stall, b: _Stall) -> bool:
-    return b.due_ns - APART_NS <= a.woken_ns and a.due_ns - APART_NS <= b.woken_ns
-
-
-def _outlier(
-    recording: Recording,
-    worst: _Stall,
-    group: list[_Stall],
-    readings: list[_Readings],
-    threads: _Threads,
-    origin_ns: int,
-) -> Outlier:
-    found = [hit for reading in readings if (hit := reading.at(worst)) is not None]
-    found += [(0.0, hit) for hit in threads.appeared(worst)]
-    found.sort(key=lambda hit: _order(hit, worst.lane.cpu, threads))
-    since, until = worst.due_ns - _MESSAGES_BEFORE_NS, worst.woken_ns + NS_PER_S
-    words = [m.text for m in recording.messages if since <= m.mono_ns <= until]
-    others = {(s.lane.name, s.lane.cpu) for s in group} - {(worst.lane.name, worst.lane.cpu)}
-    return Outlier(
-        lane=worst.lane.name,
-        cpu=worst.lane.cpu,
-        at_s=(worst.woken_ns - origin_ns) / NS_PER_S,
-        latency_ns=worst.latency_ns,
-        missed=worst.missed,
-        also=tuple(sorted(name or "" for name, _ in others)),
-        coincidences=tuple(_told([hit for _, hit in found])),
-        messages=tuple(words[:_MESSAGES]),
-    )
+    def _messages(self, worst: Stall) -> tuple[str, ...]:
+        since, until = worst.due_ns - _MESSAGES_BEFORE_NS, worst.woken_ns + NS_PER_S
+        words = [m.text for m in self.recording.messages if since <= m.mono_ns <= until]
+        return tuple(words[:_MESSAGES])
 
 
 def _order(hit: tuple[float, Coincidence], cpu: int | None, threads: _Threads) -> tuple[int, bool, float, float]:
@@ -158,7 +142,7 @@ def _order(hit: tuple[float, Coincidence], cpu: int | None, threads: _Threads) -
     return 2 if elsewhere else 0 if here else 1, what.monitor != _THREADS, what.as_far / max(what.of, 1), -score
 
 
-def _told(found: list[Coincidence]) -> Iterator[Coincidence]:
+def _first_few(found: list[Coincidence]) -> Iterator[Coincidence]:
     """The first few, and not all from one monitor: a storm of interrupts shows in a dozen counters."""
     of_monitor: dict[str, int] = {}
     left = COINCIDENCES
@@ -208,7 +192,7 @@ class _Threads:
         series = self._facts.get(name.rpartition(".")[0] + ".cpu")
         return None if series is None or not len(series.values) else int(np.asarray(series.values)[-1])
 
-    def appeared(self, stall: _Stall) -> Iterator[Coincidence]:
+    def appeared(self, stall: Stall) -> Iterator[Coincidence]:
         """Threads first seen between the stall's begin and the reading after its end, on its CPU."""
         if self._readings.size <= LEAST_OTHERS:
             return
@@ -225,15 +209,14 @@ class _Threads:
             yield Coincidence(_THREADS, name, series.unit, priority, 0.0, 0, int(self._readings.size) - 1)
 
 
-def _until(times: Any, end_ns: int) -> int:
-    """The first reading at or after a moment; the last one if there is none."""
-    return int(times[min(int(np.searchsorted(times, end_ns, side="left")), times.size - 1)])
-
-
 class _Readings:
-    """One series inside the window, with what is usual for it away from the stalls."""
+    """One series inside the window, with what is usual for it away from the stalls.
 
-    def __init__(self, series: Series, grid: Any, window: tuple[int, int], stalls: list[_Stall]) -> None:
+    `grid`: all moments at which its monitor read, where a series that is silent then was 0 (None: the series' own moments).
+    `stalls`: those whose readings are not usual ones.
+    """
+
+    def __init__(self, series: Series, grid: Ints | None, window: tuple[int, int], stalls: Stalls) -> None:
         times, values = ints(series.mono_ns), np.asarray(series.values, dtype=float)
         finite = np.isfinite(values)
         times, values = times[finite], values[finite]
@@ -244,25 +227,32 @@ class _Readings:
         keep = (times > window[0]) & (times <= window[1] + 2 * NS_PER_S)
         self._series = series
         self._times, self._values = times[keep], values[keep]
-        moments = self._times if grid is None else grid[(grid > window[0]) & (grid <= window[1] + 2 * NS_PER_S)]
-        self._moments = moments
-        self._of_stalls = [
-            (s, self._covering(s.due_ns, s.woken_ns), _covering(moments, s.due_ns, s.woken_ns)) for s in stalls
-        ]
+        self._moments = self._times if grid is None else grid[(grid > window[0]) & (grid <= window[1] + 2 * NS_PER_S)]
+        self._latency_ns = stalls.latency_ns
+        self._of_moments = _covering(self._moments, stalls.due_ns, stalls.woken_ns)
+        self._of_readings = self._within(self._of_moments)
 
-    def _usual(self, stall: _Stall) -> Any:
+    def _within(self, covered: _Ranges) -> _Ranges:
+        """The readings of this series at these moments of its monitor; none where it was silent then."""
+        empty = covered.last <= covered.first
+        if not self._moments.size:
+            return covered
+        begin, end = self._moments[covered.first * ~empty], self._moments[np.maximum(covered.last, 1) - 1]
+        first = np.searchsorted(self._times, begin, side="left")
+        last = np.searchsorted(self._times, end, side="right")
+        return _Ranges(first * ~empty, last * ~empty)
+
+    def _usual(self, stall: Stall) -> Any:
         """The readings of other moments; 0 for each at which only the others of its monitor had something to tell."""
-        usual, moments = np.ones(self._times.size, dtype=bool), np.ones(self._moments.size, dtype=bool)
-        for other, readings, covered in self._of_stalls:
-            if _alike(stall, other):
-                usual[readings] = False
-                moments[covered] = False
-        others = self._values[usual]
-        return np.concatenate([others, np.zeros(max(int(moments.sum()) - others.size, 0))])
+        alike = _alike(self._latency_ns, stall.latency_ns)
+        others = self._values[self._of_readings.outside(self._times.size, alike)]
+        moments = int(self._of_moments.outside(self._moments.size, alike).sum())
+        return np.concatenate([others, np.zeros(max(moments - others.size, 0))])
 
-    def at(self, stall: _Stall) -> tuple[float, Coincidence] | None:
+    def at(self, stall: Stall) -> tuple[float, Coincidence] | None:
         """(spreads away from usual, the coincidence), or None where the reading was nothing unusual."""
-        covering = self._values[self._covering(stall.due_ns, stall.woken_ns)]
+        here = self._within(_covering(self._moments, ints([stall.due_ns]), ints([stall.woken_ns])))
+        covering = self._values[int(here.first[0]) : int(here.last[0])]
         if not covering.size:
             return None
         others = self._usual(stall)
@@ -283,28 +273,38 @@ class _Readings:
         series = self._series
         return score, Coincidence(series.monitor, self._name, series.unit, value, median, as_far, int(others.size))
 
-    def _least_step(self, stall: _Stall) -> float:
+    def _least_step(self, stall: Stall) -> float:
         least = _LEAST_STEP.get(self._series.unit, 0.0)
         if self._series.monitor == _THREADS and self._series.unit == "ratio":
             return min(least, max(_LEAST_OF_THREADS, 0.5 * stall.latency_ns / NS_PER_S))
         return least
 
-    def _covering(self, begin_ns: int, end_ns: int) -> slice:
-        """Of this series; none where it was silent when its monitor read."""
-        covering = self._moments[_covering(self._moments, begin_ns, end_ns)]
-        if not covering.size:
-            return slice(0, 0)
-        first, last = (
-            np.searchsorted(self._times, covering[0]),
-            np.searchsorted(self._times, covering[-1], side="right"),
-        )
-        return slice(int(first), int(last))
+
+@dataclass(frozen=True, slots=True)
+class _Ranges:
+    """Half-open ranges of positions, one for each stall; empty ones have first == last."""
+
+    first: Ints
+    last: Ints
+
+    def outside(self, size: int, chosen: Any) -> Any:
+        """Mask of the positions 0 .. size - 1 that lie in none of the `chosen` ranges."""
+        begun = np.bincount(self.first[chosen], minlength=size + 1)
+        ended = np.bincount(self.last[chosen], minlength=size + 1)
+        return np.cumsum(begun - ended)[:size] == 0
 
 
-def _covering(times: Any, begin_ns: int, end_ns: int) -> slice:
-    """Readings that speak of a stall: none where the next one came so late that others must be missing between."""
-    first = int(np.searchsorted(times, begin_ns, side="left"))
-    last = int(np.searchsorted(times, end_ns, side="left"))
-    if times.size < 2 or first >= times.size or times[first] > end_ns + 2 * float(np.median(np.diff(times))):
-        return slice(0, 0)
-    return slice(first, min(last, times.size - 1) + 1)
+def _covering(times: Ints, begin_ns: Ints, end_ns: Ints) -> _Ranges:
+    """Readings that speak of each stall: none where the next one came so late that others must be missing between."""
+    if times.size < 2:
+        return _Ranges(np.zeros_like(begin_ns), np.zeros_like(begin_ns))
+    first = np.searchsorted(times, begin_ns, side="left")
+    last = np.minimum(np.searchsorted(times, end_ns, side="left"), times.size - 1) + 1
+    after = times[np.minimum(first, times.size - 1)]
+    told = (first < times.size) & (after <= end_ns + 2 * float(np.median(np.diff(times))))
+    return _Ranges(first * told, last * told)
+
+
+def _until(times: Ints, end_ns: int) -> int:
+    """The first reading at or after a moment; the last one if there is none."""
+    return int(times[min(int(np.searchsorted(times, end_ns, side="left")), times.size - 1)])

@@ -30,6 +30,16 @@ class Truncated:
 
 
 @dataclass(frozen=True, slots=True)
+class Spills:
+    """The samples of a lane that were kept one by one, as int64 columns of equal length: activation number `k` (due at first due time
+    + k * interval), `latency_ns`, `missed`."""
+
+    k: Ints
+    latency_ns: Ints
+    missed: Ints
+
+
+@dataclass(frozen=True, slots=True)
 class Explained:
     """How many missed activations the histogram accounts for; between `least` and `most` where bins are wide."""
 
@@ -56,6 +66,7 @@ class Account:
     unlimited: bool
     top: Ints
     top_sorted: bool
+    spills: Spills
     explained: Explained | None = None
 
     @property
@@ -187,8 +198,16 @@ def _account(manifest: Manifest, lane: Lane) -> Account:
         unlimited=manifest.source.tool == "rtprobe" or manifest.has_samples,
         top=top,
         top_sorted=bool((np.diff(top) >= 0).all()),
+        spills=_spills(lane),
     )
     return replace(account, explained=_explained(account))
+
+
+def _spills(lane: Lane) -> Spills:
+    rows = lane.spills
+    return Spills(
+        ints([row.k for row in rows]), ints([row.latency_ns for row in rows]), ints([row.missed for row in rows])
+    )
 
 
 def _explained(account: Account) -> Explained | None:

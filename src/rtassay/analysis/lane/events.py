@@ -4,59 +4,64 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.bounds import poisson_upper
-from rtassay.analysis.lane.exceedance import Exceedances, ceil_div
+from rtassay.analysis.lane.distribution import Ints
+from rtassay.analysis.lane.exceedance import Exceedances
 from rtassay.model.units import NS_PER_H
 
 QUIET_PERIODS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """Consecutive exceedances of one late wake-up: due times of the first and the last, from the lane's first due time."""
+class Runs:
+    """Late wake-ups, each with its consecutive exceedances, as int64 columns of equal length. Row i stands for `count[i]` of them, due
+    from `first_ns[i]` to `last_ns[i]` after the lane's first due time."""
 
-    first_ns: int
-    last_ns: int
-    count: int
+    first_ns: Ints
+    last_ns: Ints
+    count: Ints
 
 
 def events(account: Account, deadline_ns: int, seen: Exceedances) -> int | None:
-    """Clusters of exceedances, a new one after max(10 periods, longest stall) without any; None where their order is not known.
+    """Clusters of exceedances: a new one begins after max(10 periods, longest stall) without any. None where their order is not known.
 
     The order is known when the samples kept one by one, with the truncated tail, make up every certain exceedance.
     """
     if seen.certain == 0:
         return 0
-    runs = _runs(account, deadline_ns)
-    interval = account.interval_ns
-    if interval is None or sum(run.count for run in runs) != seen.certain:
-        return None
-    quiet_ns = max(QUIET_PERIODS * interval, account.max_ns or 0)
-    clusters, last_ns = 0, -quiet_ns
-    for run in sorted(runs, key=lambda run: run.first_ns):
-        if clusters == 0 or run.first_ns - last_ns >= quiet_ns:
-            clusters += 1
-        last_ns = max(last_ns, run.last_ns)
-    return clusters
-
-
-def _runs(account: Account, deadline_ns: int) -> list[Run]:
     interval = account.interval_ns
     if interval is None:
-        return []
-    runs = []
-    for spill in account.lane.spills:
-        reach = spill.latency_ns + account.bin_width_ns - deadline_ns
-        if reach <= 0:
-            continue
-        count = min(ceil_div(reach, interval), 1 + spill.missed) if account.counted else 1
-        runs.append(Run(spill.k * interval, (spill.k + count - 1) * interval, count))
+        return None
+    runs = _runs(account, interval, deadline_ns)
+    if int(runs.count.sum()) != seen.certain:
+        return None
+    return _clusters(runs, max(QUIET_PERIODS * interval, account.max_ns or 0))
+
+
+def _clusters(runs: Runs, quiet_ns: int) -> int:
+    """How many there are when a new one begins `quiet_ns` or more after the end of all before it."""
+    order = np.argsort(runs.first_ns, kind="stable")
+    ends = np.maximum.accumulate(runs.last_ns[order])
+    return 1 + int((runs.first_ns[order][1:] - ends[:-1] >= quiet_ns).sum())
+
+
+def _runs(account: Account, interval_ns: int, deadline_ns: int) -> Runs:
+    """Of a counted source a late sample stands for the exceedances of its stall, at most itself and what it missed; of others for one."""
+    spills = account.spills
+    reach = spills.latency_ns + account.bin_width_ns - deadline_ns
+    late = reach > 0
+    k = spills.k[late]
+    count = np.ones_like(k)
+    if account.counted:
+        count = np.minimum(-(-reach[late] // interval_ns), 1 + spills.missed[late])
     tail = account.truncated_tail()
-    if tail is not None and account.entry.due is not None and (count := tail.reaching(deadline_ns)):
-        first = account.entry.due - tail.count
-        runs.append(Run(first * interval, (first + count - 1) * interval, count))
-    return runs
+    if tail is not None and account.entry.due is not None and (reaching := tail.reaching(deadline_ns)):
+        k = np.append(k, account.entry.due - tail.count)
+        count = np.append(count, reaching)
+    return Runs(k * interval_ns, (k + count - 1) * interval_ns, count)
 
 
 def event_p_upper(seen: Exceedances, clusters: int, confidence: float) -> float:

@@ -1,0 +1,95 @@
+"""The late wake-ups of a recording that are worth explaining, as columns, and the worst of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rtassay.analysis.lane.account import Account
+from rtassay.analysis.lane.distribution import Ints, ints
+from rtassay.model.findings import LaneFindings
+from rtassay.model.units import NS_PER_S
+
+OUTLIERS = 8
+APART_NS = NS_PER_S
+# A wake-up is worth explaining from here on: so many times the lane's p99.9, or it cost an activation, or the deadline.
+FAR_OUT = 2.0
+_OF_TAIL = 0.999
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """One late wake-up: when it was due, when it ran (ns on the probe's clock), on which lane."""
+
+    due_ns: int
+    woken_ns: int
+    latency_ns: int
+    missed: int
+    lane: LaneFindings
+
+
+@dataclass(frozen=True, slots=True)
+class Stalls:
+    """Late wake-ups, as int64 columns of equal length. `lane` is the position of the lane in the recording."""
+
+    due_ns: Ints
+    latency_ns: Ints
+    missed: Ints
+    lane: Ints
+
+    @property
+    def woken_ns(self) -> Ints:
+        """When they ran."""
+        return self.due_ns + self.latency_ns
+
+    def at(self, rows: Ints) -> Stalls:
+        """The rows at these positions."""
+        return Stalls(self.due_ns[rows], self.latency_ns[rows], self.missed[rows], self.lane[rows])
+
+    def one(self, row: int, lanes: Sequence[LaneFindings]) -> Stall:
+        """One row with its lane."""
+        due, latency = int(self.due_ns[row]), int(self.latency_ns[row])
+        return Stall(due, due + latency, latency, int(self.missed[row]), lanes[int(self.lane[row])])
+
+
+def late_wakeups(accounts: Sequence[Account], lanes: Sequence[LaneFindings], deadline_ns: int | None) -> Stalls:
+    """Those of all lanes, by falling latency. Empty where the source keeps no moments, or where nothing stands out of its lane's tail."""
+    parts = [
+        _of_lane(position, account, row, deadline_ns)
+        for position, (account, row) in enumerate(zip(accounts, lanes, strict=True))
+    ]
+    columns = [np.concatenate([ints([]), *(getattr(part, name) for part in parts)]) for name in Stalls.__slots__]
+    every = Stalls(*columns)
+    return every.at(np.argsort(-every.latency_ns, kind="stable"))
+
+
+def _of_lane(position: int, account: Account, row: LaneFindings, deadline_ns: int | None) -> Stalls:
+    spills, first, interval = account.spills, account.entry.first_due_ns, account.interval_ns
+    if first is None or not interval:
+        return Stalls(ints([]), ints([]), ints([]), ints([]))
+    keep = spills.missed != 0
+    if deadline_ns is not None:
+        keep |= spills.latency_ns >= deadline_ns
+    tail = next((q.value_ns for q in row.quantiles if q.q == _OF_TAIL), None)
+    if tail is not None:
+        keep |= spills.latency_ns >= FAR_OUT * tail
+    k = spills.k[keep]
+    return Stalls(first + k * interval, spills.latency_ns[keep], spills.missed[keep], np.full(k.size, position))
+
+
+def worst_apart(stalls: Stalls) -> list[tuple[int, Ints]]:
+    """The worst ones, at most OUTLIERS, each at least APART_NS from all worse ones: (its row, the rows that lie near it, with its own).
+
+    `stalls` lie by falling latency. A row that is near several belongs to the worst of them.
+    """
+    free = np.ones(stalls.latency_ns.size, dtype=bool)
+    woken = stalls.woken_ns
+    chosen: list[tuple[int, Ints]] = []
+    while len(chosen) < OUTLIERS and free.any():
+        worst = int(np.argmax(free))
+        near = free & (stalls.due_ns - APART_NS <= woken[worst]) & (stalls.due_ns[worst] - APART_NS <= woken)
+        chosen.append((worst, np.flatnonzero(near)))
+        free &= ~near
+    return chosen
