@@ -23,7 +23,7 @@ from rtassay.analysis.checks.base import (
 )
 from rtassay.analysis.checks.context import Context, named
 from rtassay.analysis.lane.account import COUNTED, SKIP, Account
-from rtassay.analysis.lane.missed import due_view
+from rtassay.analysis.lane.missed import UNEXPLAINED, due_view
 from rtassay.model import warnings
 from rtassay.model.findings import lane_words
 from rtassay.model.units import NS_PER_MS
@@ -65,13 +65,13 @@ def _counted_missed(context: Context) -> Outcome:
     if total == 0:
         return Outcome("pass", "no activation was missed", facts)
     views = {lane_words(lane.entry.name, lane.entry.cpu): due_view(lane).why_not for lane in context.accounts}
-    reasons = {name: why for name, why in views.items() if why}
+    reasons = {name: why for name, why in views.items() if why is not None}
     text = f"{total} of {due} activations ({_percent(total, due)}) were due while their lane was still late"
     if reasons:
-        facts["not_reconstructed"] = reasons
+        facts["not_reconstructed"] = {name: {"code": why.code, **why.facts} for name, why in reasons.items()}
         first = next(iter(reasons.items()))
         return Outcome(
-            WARNING, f"{text}; their lateness cannot be reconstructed ({first[0]}: {first[1]})", facts, INTEGRITY
+            WARNING, f"{text}; their lateness cannot be reconstructed ({first[0]}: {first[1].words})", facts, INTEGRITY
         )
     return Outcome(
         WARNING,
@@ -251,8 +251,9 @@ def _doubts(lane: Account, context: Context) -> list[str]:
                     found.append(
                         f"{lane_words(lane.entry.name, lane.entry.cpu)}: its end mark says {column} {row[column]}, the table {stated}"
                     )
-    if lane.policy == COUNTED and (why := due_view(lane).why_not) and "explains" in why:
-        found.append(f"{lane_words(lane.entry.name, lane.entry.cpu)}: {why}")
+    why = due_view(lane).why_not if lane.policy == COUNTED else None
+    if why is not None and why.code == UNEXPLAINED:
+        found.append(f"{lane_words(lane.entry.name, lane.entry.cpu)}: {why.words}")
     return found
 
 

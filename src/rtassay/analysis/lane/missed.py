@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
@@ -21,12 +22,42 @@ def raw_view(account: Account) -> View:
     return View(parts, censored)
 
 
+NO_POLICY: Final = "no-policy"
+MISSED_UNKNOWN: Final = "missed-unknown"
+INTERVAL_UNKNOWN: Final = "interval-unknown"
+TRUNCATED_WHEN: Final = "truncated-when"
+UNEXPLAINED: Final = "unexplained"
+IN_OVERFLOW: Final = "in-overflow"
+
+_WHY: Final = {
+    NO_POLICY: "the source does not say what it does after a late wake-up ({policy})",
+    MISSED_UNKNOWN: "the source does not count missed activations",
+    INTERVAL_UNKNOWN: "the interval is not known",
+    TRUNCATED_WHEN: "the time of {truncated} truncated activations is not known",
+    UNEXPLAINED: "the histogram explains {explained} missed activations, the lane counted {missed}",
+    IN_OVERFLOW: "{over} samples above the histogram may have missed any number of activations",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """Why a lane has no view per due activation: one of the codes above, and the facts its words need."""
+
+    code: str
+    facts: dict[str, int | str] = field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        """For a message."""
+        return _WHY[self.code].format(**self.facts)
+
+
 @dataclass(frozen=True, slots=True)
 class DueView:
     """The view per due activation, or why there is none. `estimate`: reconstructed for a source that skips (cyclictest)."""
 
     view: View | None
-    why_not: str | None = None
+    why_not: WhyNot | None = None
     estimate: bool = False
     missed: int | None = None
 
@@ -37,25 +68,29 @@ def due_view(account: Account) -> DueView:
         return _counted(account)
     if account.policy == SKIP:
         return _estimated(account)
-    return DueView(None, f"the source does not say what it does after a late wake-up ({account.policy})")
+    return _none(NO_POLICY, policy=account.policy)
+
+
+def _none(code: str, **facts: int | str) -> DueView:
+    return DueView(None, WhyNot(code, facts))
 
 
 def _counted(account: Account) -> DueView:
     missed, raw = account.entry.missed, raw_view(account)
     if missed is None:
-        return DueView(None, "the source does not count missed activations")
+        return _none(MISSED_UNKNOWN)
     if missed == 0 and account.truncated == 0:
         return DueView(raw, missed=0)
     if not account.interval_ns:
-        return DueView(None, "the interval is not known")
+        return _none(INTERVAL_UNKNOWN)
     ends = _truncated(account)
     if ends is None:
-        return DueView(None, f"the time of {account.truncated} truncated activations is not known")
+        return _none(TRUNCATED_WHEN, truncated=account.truncated)
     known = account.explained
     assert known is not None
     hidden = account.dropped or account.over
     if missed < known.least or (missed > known.most and not hidden):
-        return DueView(None, f"the histogram explains {known.most} missed activations, the lane counted {missed}")
+        return _none(UNEXPLAINED, explained=known.most, missed=missed)
     # a wide bin across a multiple of the interval: those activations had only just become due
     just_due = points([0], [min(missed, known.most) - known.least])
     parts = joined([raw.known, _expanded(account), just_due])
@@ -65,14 +100,12 @@ def _counted(account: Account) -> DueView:
 def _estimated(account: Account) -> DueView:
     raw, interval = raw_view(account), account.interval_ns
     if not interval:
-        return DueView(None, "the interval is not known")
+        return _none(INTERVAL_UNKNOWN)
     beyond = NOTHING
     if account.over:
         top = account.max_ns
         if top is None or (top >= interval and account.over > 1):
-            return DueView(
-                None, f"{account.over} samples above the histogram may have missed any number of activations"
-            )
+            return _none(IN_OVERFLOW, over=account.over)
         if top >= interval:
             beyond = Parts(NOTHING.values, NOTHING.counts, (progression(top % interval, interval, top // interval),))
     extra = joined([_expanded(account), beyond])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rtassay.analysis.lane import distribution
 from rtassay.analysis.lane.distribution import Distribution, joined, points, progression
 from rtassay.analysis.lane.distribution import Parts as P
-from rtassay.analysis.lane.missed import due_view, raw_view
+from rtassay.analysis.lane.missed import UNEXPLAINED, WhyNot, due_view, raw_view
 from rtassay.analysis.lane.quantiles import View, ladder
 from rtassay.model.findings import LADDER
 from rtassay.model.manifest import Source
@@ -142,7 +142,8 @@ def test_a_histogram_that_does_not_explain_the_missed_ones_is_not_corrected() ->
     for missed in (1, 3):
         found = due_view(account(replace(lane, entry=replace(lane.entry, missed=missed))))
         assert found.view is None
-        assert found.why_not is not None and "explains 2" in found.why_not
+        assert found.why_not == WhyNot(UNEXPLAINED, {"explained": 2, "missed": missed})
+        assert found.why_not.words == f"the histogram explains 2 missed activations, the lane counted {missed}"
 
 
 def test_a_coarse_bin_across_the_interval_keeps_the_count() -> None:

@@ -24,11 +24,15 @@ def called(group: Group) -> str:
 
 def sentence(result: Comparison) -> str:
     """Who is better where and by how much, on how many runs; or why nothing is said."""
-    a, b = called(result.a), called(result.b)
     if result.conclusion == REFUSED:
         return f"Not compared: {'; '.join(result.refusals)}."
-    runs = f"{_runs(result.a)} of {a} against {_runs(result.b)} of {b}"
-    parts = [f"{runs}: {_conclusion(result, a, b)}."]
+    a, b = called(result.a), called(result.b)
+    return f"{_runs(result.a)} of {a} against {_runs(result.b)} of {b}: {said(result)}"
+
+
+def said(result: Comparison) -> str:
+    """The sentence without the groups in front, for a text that has named them. Not of a refused comparison."""
+    parts = [f"{_conclusion(result, called(result.a), called(result.b))}."]
     if any(row.method == WITHIN_RUN for row in result.quantiles) and min(len(result.a.runs), len(result.b.runs)) == 1:
         parts.append(
             "This tells these runs apart; how much two runs of one kind differ is not known, so it does not yet tell the kinds apart."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rtassay.analysis.many.compare import words
 from rtassay.analysis.many.experiment.kpis import Facts, power
 from rtassay.model.comparison import REFUSED
 from rtassay.model.experiment import Answer, Combination
@@ -57,14 +58,14 @@ def _holds(facts: Facts) -> str:
     at = facts.design.title(accepted["at"]) if accepted["at"] else ""
     where = f" Decided by: {at}." if at else ""
     why = f" {accepted['why'][0].upper()}{accepted['why'][1:]}." if accepted["why"] else ""
-    words = {
+    answer = {
         "HOLDS": "Yes, under these conditions",
         "VIOLATED": "No",
         "NOT DEMONSTRATED": "Not shown",
         "INVALID MEASUREMENT": "Not answered: the measurement is invalid",
     }
     return (
-        f"{words[accepted['state']]} ({accepted['state']}). Asked: {asked}.{where}{why}{_numbers(facts)}{demonstrated}"
+        f"{answer[accepted['state']]} ({accepted['state']}). Asked: {asked}.{where}{why}{_numbers(facts)}{demonstrated}"
     )
 
 
@@ -132,10 +133,8 @@ def _better(facts: Facts) -> str:
     texts = []
     for one in facts.compared[:_MOST]:
         where = f" at {one.where}" if one.where else ""
-        sentence = one.comparison.sentence
-        lead = f"{one.factor} {one.a} (A) against {one.b} (B){where}: "
-        texts.append(
-            lead + (sentence if one.comparison.conclusion == REFUSED else sentence.partition(": ")[2] or sentence)
-        )
+        result = one.comparison
+        told = words.sentence(result) if result.conclusion == REFUSED else words.said(result)
+        texts.append(f"{one.factor} {one.a} (A) against {one.b} (B){where}: {told}")
     more = len(facts.compared) - _MOST
     return " ".join(texts) + (f" {more} more comparisons are below." if more > 0 else "")
