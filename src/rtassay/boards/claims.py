@@ -1,9 +1,10 @@
-"""That a board is in use, told to everybody who can log in there, whoever they are on it.
+"""Claims: every user who can log in to a board sees that it is in use.
 
-A lease lies in a directory of its holder, which other users of the board may not even see. A claim stands beside it: a symbolic link
-in a directory where all may write and nobody can touch what is another's (/run/lock, /tmp), with the claim as its text. Reading one can
-neither block nor lead elsewhere, it is there as a whole or not at all, and its owner is told by the kernel, not by its words. Names are
-random, so nobody can be there first. What a claim says counts only while its owner goes on saying so, or runs what it names.
+A lease lies in a directory of its holder, and other users of the board may not be able to read it. So the holder also makes a claim: a
+symbolic link in a directory with the sticky bit (/run/lock, /tmp), where every user may write and no user can change the files of
+another. The text of the link is the claim. To read it cannot block and cannot lead to another file; the link is there as a whole or
+not at all; the kernel tells its owner. Its name is random, so that nobody can take it before. A claim counts only while its owner
+renews it or runs what it names.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from dataclasses import asdict, dataclass
 from rtassay.boards.lease import SILENT_S, Lease, lease_of
 from rtassay.model.errors import BoardError
 
-# /dev/shm later: systemd-logind removes there what is of a user whose last session has ended.
+# /dev/shm later: systemd-logind removes the files of a user there when the last session of that user has ended.
 _SHARED = "/run/lock /tmp /dev/shm /var/tmp"
 _PREFIX = "rtassay-held-"
-# What one liar can make everybody look at.
+# One user can make the others read this many claims, not more.
 _MOST = 200
 
-# Prints `claim=UID NAME RUNNING TEXT` for each. Text is cut to one line of printable characters: it is somebody else's. RUNNING tells the
-# pid of a spooler of that run that belongs to the owner of the claim, or 0.
+# Prints `claim=UID NAME RUNNING TEXT` for each. Another user wrote TEXT, so only its printable characters are kept. RUNNING is
+# the pid of a spooler of that run that belongs to the owner of the claim, or 0.
 LOOK_SCRIPT = f"""
 n=0
 for d in {_SHARED}; do for f in "$d"/{_PREFIX}*; do
@@ -46,7 +47,7 @@ done; done
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What one user of a board says of its use. `uid`, `user`: whose words these are; `spooler`: a process of that run, or 0."""
+    """A claim of one user of a board. `uid`, `user`: its owner; `spooler`: a process of that run, or 0."""
 
     uid: int
     user: str
@@ -56,13 +57,13 @@ class Claim:
     directory: str
 
     def counts(self, boot_id: str) -> bool:
-        """Whether it is to be believed: said lately in this boot, or the run goes on."""
+        """Whether it is valid: renewed lately in this boot, or the run goes on."""
         fresh = self.heard_s is not None and self.heard_s < SILENT_S
         return self.lease.boot_id == boot_id and (fresh or self.spooler > 0)
 
 
 def claims_of(answer: bytes) -> tuple[Claim, ...]:
-    """The claims in an answer that also holds `uptime=SECONDS`. Whatever is no claim is passed over."""
+    """The claims in an answer that also holds `uptime=SECONDS`. What is not a claim is skipped."""
     lines = answer.decode(errors="replace").splitlines()
     uptimes = [line.partition("=")[2] for line in lines if line.startswith("uptime=")]
     try:
@@ -74,7 +75,7 @@ def claims_of(answer: bytes) -> tuple[Claim, ...]:
 
 
 def renew_script(lease: Lease, directory: str) -> str:
-    """Makes or renews the claim, without a moment between the old one and the new one."""
+    """Makes or renews the claim. The new one exists before the old one is removed."""
     name = f"{_PREFIX}{lease.token}-{secrets.token_hex(8)}"
     text = json.dumps({**asdict(lease), "directory": directory})
     return (
@@ -92,7 +93,7 @@ def drop_script(tokens: Sequence[str]) -> str:
 
 
 def busy(board: str, claim: Claim) -> BoardError:
-    """The second one is told who holds it."""
+    """The error for the second user: it says who holds the board."""
     heard = "" if claim.heard_s is None else f", last heard of {claim.heard_s:.0f} s ago"
     running = f", running process {claim.spooler}" if claim.spooler else ""
     whose = f"user '{claim.user}'" if claim.user else f"user {claim.uid}"
@@ -116,6 +117,6 @@ def _claim(text: str, uptime_s: float) -> Claim | None:
         heard_s: float | None = uptime_s - float(said)
     except (ValueError, AttributeError):
         return None
-    # Said in the future is not said at all: it would be fresh for as long as somebody likes.
+    # A time in the future is not valid: such a claim would be fresh for as long as its owner likes.
     heard_s = heard_s if heard_s is not None and heard_s > -1.0 else None
     return Claim(int(uid), user, int(spooler), heard_s, lease, directory if isinstance(directory, str) else "")

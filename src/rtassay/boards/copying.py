@@ -1,4 +1,4 @@
-"""A file onto a board through `cat`, since many boards have no sftp: aside first, then its hash (or all of it) is read back."""
+"""Copies a file to a board through `cat`, since many boards have no sftp. It gets its name when it is whole; then its hash, or all of it, is read back."""
 
 from __future__ import annotations
 

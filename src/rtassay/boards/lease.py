@@ -1,4 +1,4 @@
-"""Who uses a board: one at a time. The lease lies on the board, and is taken over when its holder is provably gone."""
+"""The lease of a board: one holder at a time. The lease lies on the board; another takes it over when its holder is proven gone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 from rtassay.model.errors import BoardError
 
-# The holder is heard of this often; silent for SILENT_S on the board's own uptime, and with nothing of it running, it is gone.
+# The holder renews its lease this often. A holder that did not for SILENT_S of the board's uptime, and has nothing running, is gone.
 HEARTBEAT_S = 10.0
 SILENT_S = 45.0
 LEASE = "lease"
@@ -26,7 +26,7 @@ _NAME = re.compile(r"[0-9A-Za-z-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """One holder: `user@host`, its process there, since when (UTC, its own calendar), and the board's boot."""
+    """One holder: `user@host`, its process there, since when (UTC, its own calendar), and the boot of the board."""
 
     holder: str
     pid: int
@@ -67,7 +67,7 @@ class Occupancy:
 
     @property
     def held(self) -> bool:
-        """Whether the lease counts: its holder was heard of lately in this boot, or something of it still runs."""
+        """Whether the lease is valid: its holder renewed it lately in this boot, or something of it still runs."""
         if self.lease is None or self.lease.boot_id != self.boot_id:
             return False
         fresh = self.heard_s is not None and self.heard_s < SILENT_S
@@ -88,7 +88,7 @@ def new_lease(boot_id: str) -> Lease:
 
 
 def adopting(lease: Lease, run: str, token: str) -> Lease:
-    """The run of a holder that died, in new hands."""
+    """A lease that takes over the run of a holder that died."""
     return replace(lease, run=run, token=token)
 
 
@@ -119,7 +119,7 @@ done
 
 
 def occupancy_of(answer: bytes) -> Occupancy:
-    """Raises nothing: what cannot be read is not there."""
+    """Raises nothing: lines that cannot be read are left out."""
     lease: Lease | None = None
     values: dict[str, str] = {}
     spools: list[Spool] = []
@@ -140,11 +140,11 @@ def occupancy_of(answer: bytes) -> Occupancy:
 def take_script(directory: str, lease: Lease, stale: Lease | None) -> str:
     """Prints `taken` if the lease is now ours. Made with O_EXCL, and a stale one is moved away only if it still is that one."""
     text = shlex.quote(json.dumps(asdict(lease)))
-    away = "rm -f lease" if stale is None else f"grep -q {stale.token} lease && mv lease lease.$$ && rm -f lease.$$"
+    remove = f"grep -q {stale.token} lease && mv lease lease.$$ && rm -f lease.$$" if stale is not None else "true"
     return f"""
 cd {shlex.quote(directory)} || exit 1
 umask 022
-[ -f lease ] && {{ {away if stale is not None else "true"}; }}
+[ -f lease ] && {{ {remove}; }}
 (set -C; echo {text} >lease) && cat /proc/uptime >{HEARTBEAT} && mkdir -p -m 700 {lease.run} && grep -q {lease.token} lease && echo taken
 """
 
@@ -159,7 +159,7 @@ def heartbeat_script(directory: str, lease: Lease) -> str:
 
 
 def busy(board: str, occupancy: Occupancy) -> BoardError:
-    """The second one is told who holds it."""
+    """The error for the second user: it says who holds the board."""
     who = "by " + occupancy.lease.words() if occupancy.lease is not None else "by nobody who left a name"
     running = ", ".join(spool.name for spool in occupancy.running)
     heard = "" if occupancy.heard_s is None else f"; last heard of {occupancy.heard_s:.0f} s ago"
@@ -186,7 +186,7 @@ def _heard(values: Mapping[str, str]) -> float | None:
 
 
 def lease_of(text: str) -> Lease | None:
-    """A lease from its JSON; None where it is none. It may be somebody else's words: nothing in it is more than plain text."""
+    """A lease from its JSON; None where it is none. Another user may have written it, so every field is checked."""
     try:
         data: Any = json.loads(text)
         values = {key: data[key] for key in Lease.__dataclass_fields__}

@@ -1,4 +1,4 @@
-"""The user's own OpenSSH: one connection that many commands share, and what went wrong in words.
+"""The user's own OpenSSH: one connection that many commands share, and its errors in words.
 
 The user's ssh_config, agent, jump hosts and host-key policy decide as they always do; only what a program without a terminal
 needs is set: no questions, a shared connection, and an end to waiting for a dead one.
@@ -132,7 +132,7 @@ class Link:
                     answer = await _until(master.stdout, f"{end}\n".encode())
             except TimeoutError as error:
                 with contextlib.suppress(ProcessLookupError):
-                    master.kill()  # a connection that does not answer is none
+                    master.kill()  # a connection that does not answer is of no use
                 raise LinkLost(
                     f"board {self.target} does not answer",
                     f"no answer within {timeout_s:.0f} s",

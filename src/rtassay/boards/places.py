@@ -19,7 +19,7 @@ _LEAST_KIB = 4096
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """What a board says of itself and of the one who logged in, before anything is put there."""
+    """What a board tells about itself and about the user who logged in, before anything is put there."""
 
     uid: int
     machine: str

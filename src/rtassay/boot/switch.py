@@ -18,7 +18,7 @@ from rtassay.model.errors import BoardError, RtassayError, UsageError
 BACK_WITHIN_S = 600.0
 _GOES_DOWN_S = 90.0
 _PAUSE_S = 1.0
-# It is asked two seconds before it goes down (shell.go_down); who looks sooner finds a board that dies under the question.
+# The board goes down two seconds after it was asked (shell.go_down). A question before that would be cut off.
 _FIRST_PAUSE_S = 4.0
 # How long each attempt to log in may take: a connection begun while the board was down may hang long after it is up.
 _ATTEMPTS_S = (10.0, 15.0, 30.0)
@@ -114,7 +114,7 @@ async def switch_kernel(
     before = await running(board)
     await loader.use_once(board, kernel)
     tell(f"rebooting {board.name} into {kernel.title} ({loader.name})")
-    # What the transport says of a lost link is meant for measurements: here it is lost on purpose.
+    # The messages of the transport about a lost link are meant for measurements. Here it is lost on purpose.
     notice, board.notice = board.notice, lambda words: None
     try:
         try:

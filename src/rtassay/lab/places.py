@@ -85,7 +85,7 @@ def run(argv: Sequence[str], *, what: str, timeout_s: float = 600.0, cwd: Path |
 
 
 def publish(new: Path, home: Path) -> None:
-    """Rename into place; whoever comes second takes what the first one put there."""
+    """Rename into place. Where another process was first, its result is used."""
     try:
         new.rename(home)
     except OSError:

@@ -42,7 +42,7 @@ def parse_asked(text: str) -> Asked:
 
 @dataclass(frozen=True, slots=True)
 class LoadSpec:
-    """What the session knows when it asks a load for its command lines. `index`: the how manieth load of the run (0, 1 ...)."""
+    """What the session knows when it asks a load for its command lines. `index`: the number of the load in the run, from 0."""
 
     argument: str | None
     cpus: tuple[int, ...]
@@ -92,7 +92,7 @@ class Meter(Protocol):
         ...
 
     def stopping(self) -> None:
-        """From now on the command is being ended: what it complains of after this is no error of its own."""
+        """The command is being ended now. Complaints that it writes after this are not errors."""
         ...
 
     def result(self) -> LoadResult:

@@ -17,7 +17,7 @@ class CostMonitor(Monitor):
     programs it ran, in steps of 10 ms, from the first one on."""
 
     name = "cost"
-    # Who reads them is the watch: these are its own.
+    # The watch reads them, so they are the numbers of the watch.
     paths: tuple[str, ...] = (_OWN, f"5s:{_CHILDREN}")
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ class FrequencyMonitor(Monitor):
     paths: tuple[str, ...] = (
         "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq",
         "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_max_freq",
-        # It does not change; but who looks at one minute of the recording shall find it there.
+        # It does not change, but one minute of the recording must be enough to find it.
         "10s:/sys/devices/system/cpu/cpu[0-9]*/cpufreq/cpuinfo_max_freq",
     )
 

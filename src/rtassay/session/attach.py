@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 FILE = "attach.json"
 _SCHEMA = "rtassay/attach/1"
 _PROGRESS_S = 1.0
-# What the probe's end ends, ends within this time.
+# Loads and monitors end within this time after the probe.
 _REST_S = 30.0
 
 
@@ -87,7 +87,7 @@ async def attach(
         board.resume(known["resume"])
         result = await attached.all(parser_for)
     except RunLost:
-        board.at_close = AtClose.FETCH_REST  # what can still be had of it
+        board.at_close = AtClose.FETCH_REST  # fetch what is left of it
         raise
     finally:
         await attached.end_everything()
@@ -127,9 +127,9 @@ class _Attached:
     async def all(self, parser_for: ParserFor) -> RunResult:
         self._tell("inventory")
         self._board.synced = self._sync
-        # Until all of it is here, whatever goes wrong here leaves it there.
+        # A failure here leaves the run on the board until all of it has arrived.
         self._board.at_close = AtClose.LEAVE_RUNNING
-        self._look_at_what_is_here()
+        self._read_what_arrived()
         await self._board.open()
         rtprobe = await self._board.probe()
         probe = await self._follow(PROBE, self._writer.stream_file)
@@ -141,7 +141,9 @@ class _Attached:
                 await process.close_stdin()
         await asyncio.wait(self._tasks, timeout=_REST_S + self._board.offline_s)
         if not all(task.done() for task in self._tasks):
-            raise BoardError("what ran beside the probe does not end", "it was let go", "rtassay board clean ends it")
+            raise BoardError(
+                "what ran beside the probe does not end", "its stdin was closed", "rtassay board clean ends it"
+            )
         for task in self._tasks:
             await task
         self._board.at_close = AtClose.END
@@ -161,7 +163,7 @@ class _Attached:
         names = [*(load_name(index) for index in range(len(self._writer.manifest.loads))), TELEMETRY]
         return [name for name in names if (self._writer.path / f"{name}.rtw").exists()]
 
-    def _look_at_what_is_here(self) -> None:
+    def _read_what_arrived(self) -> None:
         """Progress goes on where it stood."""
         if self._writer.stream_file.endswith(".rtw"):
             with (self._writer.path / self._writer.stream_file).open("rb") as file:
@@ -206,25 +208,25 @@ class _Attached:
         asked = False
         reader = self._tasks[0]
         abort = asyncio.ensure_future(self._stop.aborted.wait())
-        wish = asyncio.ensure_future(self._stop.asked.wait())
+        stop = asyncio.ensure_future(self._stop.asked.wait())
         try:
             while not reader.done():
-                waits = {abort, *(task for task in self._tasks if not task.done()), *([] if asked else [wish])}
+                waits = {abort, *(task for task in self._tasks if not task.done()), *([] if asked else [stop])}
                 await asyncio.wait(waits, timeout=_PROGRESS_S, return_when=asyncio.FIRST_COMPLETED)
                 if abort.done():
                     raise Interrupted("aborted")
                 for task in self._tasks:
                     if task.done():
                         await task
-                if wish.done() and not asked:
+                if stop.done() and not asked:
                     asked = True
                     await probe.signal(2)
                 self._tell("measure")
             await reader
         finally:
-            for waiting in (abort, wish):
+            for waiting in (abort, stop):
                 waiting.cancel()
-            await asyncio.gather(abort, wish, return_exceptions=True)
+            await asyncio.gather(abort, stop, return_exceptions=True)
 
     async def _end_of_board(self, rtprobe: str, probe: BoardProcess | None) -> None:
         """What may have changed is read again. What fails here costs a warning, not the measurement."""

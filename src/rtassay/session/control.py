@@ -1,4 +1,4 @@
-"""What passes between a run and whoever started it: progress out, a wish to stop in, a result or an error at the end."""
+"""What a run tells its caller (progress, a result or an error), and how the caller asks it to stop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Interrupted(RtassayError):
 
 
 class StopRequest:
-    """A wish to stop, made from the event loop's thread (a signal handler of asyncio): the first ends the run in order, the second aborts it."""
+    """A request to stop, made from the event loop's thread (a signal handler of asyncio). The first ends the run in order, the second aborts it."""
 
     def __init__(self) -> None:
         self.asked = asyncio.Event()
@@ -45,9 +45,9 @@ class LaneProgress:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a run stands. phase: inventory, load, warm-up, measure, collect, seal. `path` is the recording's, once there is one.
+    """How far a run is. phase: inventory, load, warm-up, measure, collect, seal. `path` is the recording's, once there is one.
 
-    `elapsed_ns` and `planned_ns` speak of the phase. Not `connected`: the board goes on, what it measures comes later.
+    `elapsed_ns` and `planned_ns` are those of the phase. Without `connected` the board goes on, and its data arrive later.
     """
 
     phase: str

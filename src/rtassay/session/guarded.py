@@ -1,4 +1,4 @@
-"""A load under `rtprobe guard --wrap`: it is proven alive, its output is kept, and it ends when we let go or die."""
+"""A load under `rtprobe guard --wrap`. It is proven alive, its output is kept, and it ends when we close its stdin or die."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class LoadWatch:
 
     def entry(self, log: str | None = None) -> LoadEntry:
         """How it ran so far, on the board's clock. Where the load counts no work itself, its CPU time stands for it."""
-        # A meter may look at its last line only once.
+        # A meter reads its last line only once.
         result = self._result = self._result or self._meter.result()
         exited = self._field_of("child_exited")
         user_ns, system_ns = self._cpu_time(exited)
@@ -203,7 +203,7 @@ class GuardedLoad:
             )
 
     async def stop(self, timeout_s: float) -> None:
-        """Let go; the guard ends it. Returns when it is gone or after `timeout_s`; asking twice does no harm."""
+        """Close the guard's stdin; the guard ends the load. Returns when it is gone or after `timeout_s`. May be called twice."""
         await self._process.close_stdin()
         await asyncio.wait([self.reader], timeout=timeout_s)
 

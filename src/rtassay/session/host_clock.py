@@ -1,4 +1,4 @@
-"""How far the board's clocks are from ours: written down for people who compare logs. Nothing in the analysis depends on it."""
+"""The offset of the board's clocks from ours, for people who compare logs. Nothing in the analysis depends on it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def compare(
     """
     facts: Facts | None = None
     parser = StreamParser(only={"Facts"})
-    # The facts are written after this and before they are here: that is all that is known of the moment.
+    # The board reads its clock between this moment and the arrival of the facts.
     asked_mono, asked_wall = time.monotonic_ns(), time.time_ns()
     process = await board.start([rtprobe, "watch", "--count", "1", "/proc/uptime"])
     try:

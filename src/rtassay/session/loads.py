@@ -112,7 +112,7 @@ class RecordedLoads:
             try:
                 load = rooms.load("loads", entry.name)()
             except RtassayError:
-                continue  # a load of someone else's that is not installed here
+                continue  # a load from a package that is not installed here
             if stream.is_file():
                 watch = LoadWatch(entry, load)
                 watch.take(read_events(stream, StreamParser()))

@@ -1,4 +1,4 @@
-"""The probe while it measures: bytes to disk first, rollups to the screen, and an end in bounded time whatever happens."""
+"""The probe while it measures. Its bytes go to disk first, its rollups to the screen, and it always ends in bounded time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rtassay.wire.stream import StreamParser
 
 # By then a guard has ended its command: 20 s of grace at most, then SIGKILL.
 _GUARD_ENDS_S = 25.0
-# What it is launched as.
+# The name it is launched under.
 PROBE = "probe"
 _ROLLUPS = ("Facts", "Second", "Note", "End")
 _EXIT_USAGE, _EXIT_BOARD = 2, 3
@@ -48,7 +48,7 @@ class Measurement:
     async def start(
         cls, board: LinuxBoard, prepared: Prepared, tee: Callable[[bytes], None], ends: Sequence[str] = ()
     ) -> Measurement:
-        """`ends`: what was launched on the board and is let go there as soon as the probe has ended."""
+        """`ends`: launched names whose stdin the board closes as soon as the probe has ended."""
         guard_ns = prepared.planned_ns + GRACE_NS
         argv = [prepared.rtprobe, "guard", "--attached", "--max", f"{guard_ns}ns", "--", *prepared.plan.command]
         return cls(prepared, await board.launch(argv, PROBE, ends=ends), tee)
@@ -59,7 +59,7 @@ class Measurement:
 
     @property
     def bound_s(self) -> float:
-        """By then it has ended, or it never will: the guard's limit and its time to act."""
+        """Seconds after which it must have ended: the guard's limit and the time the guard needs to end it."""
         return (self._prepared.planned_ns + GRACE_NS) / 1e9 + _GUARD_ENDS_S
 
     @property
@@ -82,8 +82,8 @@ class Measurement:
         """The probe ends as if its time had come, and says that it was asked."""
         await self._process.signal(signal.SIGINT)
 
-    async def let_go(self) -> None:
-        """The guard ends the probe; what comes until then is still kept."""
+    async def end_by_guard(self) -> None:
+        """Close the guard's stdin: the guard ends the probe. Output that comes until then is kept."""
         await self._process.close_stdin()
         await asyncio.wait([self.reader], timeout=_GUARD_ENDS_S)
 

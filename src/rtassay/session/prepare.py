@@ -1,4 +1,4 @@
-"""From what was asked for to what will be started: CPUs, load, programs. Everything that can be refused is refused here."""
+"""Makes a complete plan of what was asked for: CPUs, load, programs. Everything that can be refused is refused here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rtassay.session import inventory
 from rtassay.session.board_files import read_files
 from rtassay.session.guarded import PlannedLoad
 
-# What the guard gives the probe over its plan before it ends it: a heavy load may keep an ordinary thread of it waiting for seconds.
+# How long the probe may take beyond its plan before the guard ends it: under heavy load its ordinary threads may wait for seconds.
 GRACE_NS = 45 * NS_PER_S
 # How long a load may take to get under way: processes forked, memory touched.
 SPIN_UP_NS = NS_PER_S
@@ -152,7 +152,7 @@ def _measured_cpus(
             raise UsageError(
                 "this board has no isolated CPUs", "the kernel isolates none", "boot it with isolcpus=, or name CPUs"
             )
-        # An isolated CPU is in nobody's default affinity: it may be taken all the same.
+        # An isolated CPU is not in the default affinity, but a lane may be pinned to it.
     else:
         cpus = _subset("--cpus", asked.cpus, allowed)
     if lanes is not None and lanes > len(cpus):
@@ -194,7 +194,7 @@ async def _planned(board: LinuxBoard, asked: Asked, spec: LoadSpec, versions: di
     load: Load = rooms.load("loads", asked.name)()
     program = load.needs(asked.argument)
     path = None if program is None else await _needed(board, program)
-    # Of a person's own command nobody knows what an option --version would do.
+    # It is not known what --version does to a person's own command.
     known = path is None or asked.name in versions or asked.name != program
     if path is not None and not known and (version := await _version(board, path)):
         versions[asked.name] = version

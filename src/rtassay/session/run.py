@@ -51,10 +51,10 @@ async def run(
     """Measure once and leave a sealed recording in the directory `home`.
 
     `plan.load` may be `auto`. `isolated` measures the CPUs the kernel isolates, `lanes` only the first so many CPUs. `on_event`
-    hears of every phase and, while measuring, once a second. `accept` sees the board's inventory before anything is started there;
+    is called in every phase and, while measuring, once a second. `accept` sees the board's inventory before anything is started there;
     what it raises ends the run.
 
-    Whatever happens, load and monitors have ended when this returns or raises, and the recording is sealed or plainly not.
+    Load and monitors have ended when this returns or raises, and the recording is sealed or marked as unsealed.
     Raises UsageError (nothing was started), BoardError (board, disk, or the probe's own words), Interrupted (stopped before
     there was anything to seal, or aborted).
     """
@@ -99,7 +99,7 @@ class _Run:
         await self._board.open()
         prepared = await self._or_stopped(prepare(self._board, self._asked, isolated=isolated, lanes=lanes))
         accept(prepared.inventory)
-        await self._look_at_the_clock(prepared)
+        await self._compare_clocks(prepared)
         writer = self._writer = RecordingWriter.create(self._home, self._manifest(prepared), prepared.probe.stream_file)
         try:
             attach.remember(writer.path, self._board)
@@ -134,7 +134,7 @@ class _Run:
         )
         await self._or_stopped(asyncio.sleep(SPIN_UP_NS / _NS))
         await self._loads.check_alive()
-        # Should this process die, the recording still says what ran: with a start and, so far, no end.
+        # If this process dies, the recording still says which loads ran, with a start and no end.
         self._update(loads=self._loads.started_entries())
 
     async def _warm_up(self, prepared: Prepared) -> None:
@@ -157,14 +157,14 @@ class _Run:
 
     async def _until_ended(self, measurement: Measurement, prepared: Prepared) -> None:
         deadline = time.monotonic() + measurement.bound_s
-        wish = asyncio.ensure_future(self._stop.asked.wait())
+        stop = asyncio.ensure_future(self._stop.asked.wait())
         abort = asyncio.ensure_future(self._stop.aborted.wait())
         try:
             asked = False
             while not measurement.reader.done():
                 waits: set[asyncio.Future[Any]] = {measurement.reader, self._failure, abort}
                 if not asked:
-                    waits.add(wish)
+                    waits.add(stop)
                 over_s = deadline + self._board.offline_s - time.monotonic()
                 left_s = max(0.0, min(_PROGRESS_S, over_s))
                 await asyncio.wait(waits, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
@@ -172,25 +172,25 @@ class _Run:
                     raise Interrupted("aborted")
                 if self._failure.done():
                     await self._failure
-                if wish.done() and not asked:
+                if stop.done() and not asked:
                     asked = True
                     await measurement.ask_to_stop()
                     deadline = min(deadline, time.monotonic() - self._board.offline_s + GRACE_NS / _NS)
                 if time.monotonic() >= deadline + self._board.offline_s:
-                    await measurement.let_go()
+                    await measurement.end_by_guard()
                     break
                 self._tell("measure", measurement.elapsed_ns, prepared.planned_ns)
             if measurement.reader.done():
                 await measurement.reader
         finally:
-            for waiting in (wish, abort):
+            for waiting in (stop, abort):
                 waiting.cancel()
-            await asyncio.gather(wish, abort, return_exceptions=True)
+            await asyncio.gather(stop, abort, return_exceptions=True)
 
     async def _keep_or_drop(self, writer: RecordingWriter, error: BaseException) -> None:
-        """A recording without a byte of the probe is nobody's; any other is kept, unsealed, and named.
+        """Remove a recording that has nothing of the probe, here and on the board; keep any other, unsealed, and name it in the error.
 
-        What the board still has comes first.
+        What the board still has is fetched first.
         """
         await self.end_everything()
         on_board = self._board.resume_data is not None
@@ -208,9 +208,9 @@ class _Run:
         self._tell("collect")
         measurement = self._measurement
         assert measurement is not None
-        away_s = self._board.offline_s
-        while not (ended := await self._loads.stop(_LOAD_ENDS_S)) and self._board.offline_s > away_s:
-            away_s = self._board.offline_s  # it could not hear us
+        offline_s = self._board.offline_s
+        while not (ended := await self._loads.stop(_LOAD_ENDS_S)) and self._board.offline_s > offline_s:
+            offline_s = self._board.offline_s  # the request may not have arrived
         if not ended:
             self._warnings.append(RunWarning(warnings.LOAD_STILL_RUNNING, facts={"after_s": round(_LOAD_ENDS_S)}))
         entries = self._loads.entries()
@@ -271,7 +271,7 @@ class _Run:
         attach.forget(writer.path)
         self._board.at_close = AtClose.END
         probe = prepared.probe
-        # Sealing reads and compresses the whole stream: off this thread, so that signals are still heard.
+        # Sealing reads and compresses the whole stream. Another thread does it, so that signals are still handled.
         manifest = await asyncio.to_thread(
             seal,
             writer.path,
@@ -312,8 +312,8 @@ class _Run:
             tool_versions={"rtassay": __version__, **prepared.tool_versions},
         )
 
-    async def _look_at_the_clock(self, prepared: Prepared) -> None:
-        """A board's clock may be years off; nothing depends on it, but who compares logs wants to know."""
+    async def _compare_clocks(self, prepared: Prepared) -> None:
+        """Compare the clock of the board with ours, for people who compare logs. Nothing in the analysis depends on it."""
         if self._board.detaches:
             self._clock = await self._or_stopped(host_clock.compare(self._board, prepared.rtprobe))
 
@@ -340,18 +340,18 @@ class _Run:
     async def _unless(self, event: asyncio.Event, error: Interrupted, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`, unless the event comes (then `error`) or something fails first."""
         task = asyncio.ensure_future(work)
-        wish = asyncio.ensure_future(event.wait())
+        told = asyncio.ensure_future(event.wait())
         try:
-            await asyncio.wait({task, wish, self._failure}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({task, told, self._failure}, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return await task
             if self._failure.done():
                 await self._failure
             raise error
         finally:
-            for waiting in (task, wish):
+            for waiting in (task, told):
                 waiting.cancel()
-            await asyncio.gather(task, wish, return_exceptions=True)
+            await asyncio.gather(task, told, return_exceptions=True)
 
     def _tell(self, phase: str, elapsed_ns: int = 0, planned_ns: int | None = None) -> None:
         lanes = self._measurement.lanes() if self._measurement is not None else ()

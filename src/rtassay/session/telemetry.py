@@ -25,18 +25,18 @@ from rtassay.wire.stream import StreamParser, read_events
 # The kernel's log at the first reading, /proc/interrupts of a large machine; watch takes it only where it is needed.
 _MAX_BYTES = 1_000_000
 
-# A file, a device or a service of the kernel that is not there; all else is a refusal.
+# The file, the device or the service of the kernel does not exist. Any other error is a refusal.
 _NOT_THERE = frozenset(
     (errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOEXEC)
 )
 
-# What it is launched as.
+# The name it is launched under.
 TELEMETRY = "telemetry"
 TelemetryRow = tuple[str, str, int, float, str]
 
 
 class SeriesKeeper:
-    """Readings of all monitors as columns, from the contents of the files they asked for, and what became of every monitor."""
+    """Readings of all monitors as columns, from the contents of the files they asked for, and the state of every monitor."""
 
     def __init__(self, monitors: Sequence[Monitor]) -> None:
         self._monitors = monitors
