@@ -125,13 +125,13 @@ class Seen:
         """What this machine did to the run by itself, long enough to hide what was done to it."""
         told = []
         for entry, spills in ((lane.entry, lane.spills) for lane in self.recording.lanes):
-            for spill in spills:
-                due = entry.first_due_ns + spill.k * entry.interval_ns
-                woken = due + spill.latency_ns
-                if spill.latency_ns >= DISTURBING_NS and not any(
+            for k, latency_ns, _ in spills.rows() if spills is not None else ():
+                due = entry.first_due_ns + k * entry.interval_ns
+                woken = due + latency_ns
+                if latency_ns >= DISTURBING_NS and not any(
                     woken >= begin and due <= end for begin, end in self.when_ns.values()
                 ):
-                    told.append(f"CPU {entry.cpu} stood still for {spill.latency_ns} ns")
+                    told.append(f"CPU {entry.cpu} stood still for {latency_ns} ns")
         apart = int(np.diff(self.series("memory", "available").mono_ns).max())
         return told if apart <= 3 * S // 2 else [*told, f"the monitors stood still for {apart} ns"]
 

@@ -4,31 +4,31 @@
 
 #include "sources/source.h"
 
-#define SOURCE(name) extern const struct source source_##name;
+#define SOURCE(name) extern const struct source_kind source_##name;
 #include "sources/sources.def"
 #undef SOURCE
 
-const struct source *const sources[] = {
+const struct source_kind *const source_kinds[] = {
 #define SOURCE(name) &source_##name,
 #include "sources/sources.def"
 #undef SOURCE
 	NULL,
 };
 
-const struct source *source_find(const char *name, const char **argument)
+const struct source_kind *source_find(const char *name, const char **argument)
 {
 	size_t length = strcspn(name, ":");
 
-	for (int i = 0; sources[i]; i++) {
-		const struct source *source = sources[i];
+	for (int i = 0; source_kinds[i]; i++) {
+		const struct source_kind *kind = source_kinds[i];
 
-		if (strlen(source->name) != length || strncmp(source->name, name, length))
+		if (strlen(kind->name) != length || strncmp(kind->name, name, length))
 			continue;
 		/* A source has an argument if and only if it wants one. */
-		if (source->argument ? !name[length] || !name[length + 1] : name[length] != 0)
+		if (kind->argument ? !name[length] || !name[length + 1] : name[length] != 0)
 			return NULL;
-		*argument = source->argument ? name + length + 1 : "";
-		return source;
+		*argument = kind->argument ? name + length + 1 : "";
+		return kind;
 	}
 	return NULL;
 }

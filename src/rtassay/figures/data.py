@@ -221,11 +221,11 @@ def envelope_of_seconds(index: int, lane: Lane, origin_ns: int | None) -> Envelo
         return None
     held = np.asarray(seconds.n) > 0
     marks: tuple[tuple[float, int], ...] = ()
-    entry = lane.entry
-    if origin_ns is not None and entry.first_due_ns is not None and entry.interval_ns is not None:
-        shift, step = entry.first_due_ns - origin_ns, entry.interval_ns
-        highest = sorted(lane.spills, key=lambda spill: -spill.latency_ns)[:300]
-        marks = tuple(((shift + spill.k * step) / NS_PER_S, spill.latency_ns) for spill in highest)
+    spills, first_due_ns, step = lane.spills, lane.entry.first_due_ns, lane.entry.interval_ns
+    if spills is not None and origin_ns is not None and first_due_ns is not None and step is not None:
+        shift = first_due_ns - origin_ns
+        highest = spills.at(np.argsort(-spills.latency_ns, kind="stable")[:300])
+        marks = tuple(((shift + k * step) / NS_PER_S, latency_ns) for k, latency_ns, _ in highest.rows())
     return Envelope(
         index, "s", 1.0, seconds.second[held].astype(float), seconds.min_ns[held], seconds.max_ns[held], marks
     )

@@ -5,6 +5,7 @@ Number columns are one-dimensional numpy int64 arrays, typed as `Any` here becau
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,13 +47,28 @@ class Seconds:
     wall_offset_ns: Any
 
 
-@dataclass(frozen=True, slots=True)
-class SpillRow:
-    """A sample kept one by one; the due time is first_due_ns + k * interval_ns of its lane."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Spills:
+    """Samples of one lane that were kept one by one, as int64 columns of one length, in the order of rising `k`.
 
-    k: int
-    latency_ns: int
-    missed: int
+    Sample i was due at first_due_ns + k[i] * interval_ns of its lane, woke `latency_ns[i]` later, and `missed[i]` activations were
+    due before that.
+    """
+
+    k: Any
+    latency_ns: Any
+    missed: Any
+
+    def __len__(self) -> int:
+        return len(self.k)
+
+    def at(self, which: Any) -> Spills:
+        """Those that `which` selects: a mask of as many truth values, or positions."""
+        return Spills(self.k[which], self.latency_ns[which], self.missed[which])
+
+    def rows(self) -> Iterator[tuple[int, int, int]]:
+        """(k, latency_ns, missed) as plain integers, one sample after the other: for a few, since each costs an object."""
+        return zip(self.k.tolist(), self.latency_ns.tolist(), self.missed.tolist(), strict=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +103,15 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One lane with its tables. `spills` hold every sample at or above the run's deadline or with missed activations, up to a limit."""
+    """One lane with its tables.
+
+    `spills`: every sample at or above the run's deadline or with missed activations, up to a limit; None where there is none.
+    """
 
     entry: LaneEntry
     histogram: Histogram
     seconds: Seconds | None = None
-    spills: tuple[SpillRow, ...] = ()
+    spills: Spills | None = None
 
 
 @dataclass(frozen=True, slots=True)

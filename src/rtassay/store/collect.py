@@ -74,13 +74,14 @@ class LaneTally:
 
 
 class Collector:
-    """Takes events in order; `finish` once. Seconds, event rows and stitched samples are handed to the callbacks."""
+    """Takes events in order; `finish` once. Seconds, event rows, stitched samples and spills are handed to the callbacks."""
 
     def __init__(
         self,
         on_second: Callable[[Second], None],
         on_event: Callable[[EventTuple], None],
         on_samples: Callable[[int, Any, Any, Any], None] | None = None,
+        on_spill: Callable[[Spill], None] | None = None,
     ) -> None:
         self.facts: dict[str, Any] = {}
         self.end: dict[str, Any] | None = None
@@ -89,6 +90,7 @@ class Collector:
         self._on_second = on_second
         self._on_event = on_event
         self._on_samples = on_samples
+        self._on_spill = on_spill
 
     def add(self, event: Event) -> None:
         self.events += 1
@@ -144,9 +146,8 @@ class Collector:
         tally = self._lane(spill.lane)
         tally.spilled += len(spill.k)
         tally.suppressed += spill.suppressed
-        rows = zip(spill.k.tolist(), spill.latency_ns.tolist(), spill.missed.tolist(), strict=True)
-        for k, latency_ns, missed in rows:
-            self._on_event(("spill", spill.lane, None, k, latency_ns, missed, None))
+        if self._on_spill is not None and len(spill.k):
+            self._on_spill(spill)
 
     def _add_part(self, part: HistogramPart) -> None:
         tally = self._lane(part.lane)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from rtassay.model.errors import CorruptRecording, UsageError
-from rtassay.model.events import Samples, Second
+from rtassay.model.events import Samples, Second, Spill
 from rtassay.model.manifest import Manifest
-from rtassay.model.recording import EventRow, Histogram, Lane, Message, Recording, Seconds, Series, SpillRow
+from rtassay.model.recording import EventRow, Histogram, Lane, Message, Recording, Seconds, Series, Spills
 from rtassay.store.account import summarise
 from rtassay.store.collect import Collector, EventTuple
 from rtassay.store.counts import Counts
@@ -150,7 +150,7 @@ def _open_sealed(path: Path, manifest: Manifest) -> Recording:
     with _damage_of(path / tables.SECONDS):
         seconds = _numpy(_read_table(path, tables.SECONDS))
     with _damage_of(path / tables.EVENTS):
-        spills, events = _split(_read_table(path, tables.EVENTS).to_pylist())
+        events, spills = _events(path)
     lanes = []
     for entry in manifest.lanes:
         at = histogram["lane"] == entry.index
@@ -158,7 +158,7 @@ def _open_sealed(path: Path, manifest: Manifest) -> Recording:
         bins = Histogram(lower, width, counts, entry.over or 0, entry.under or 0, limits.get(entry.index))
         at = seconds["lane"] == entry.index
         rollups = Seconds(*(seconds[column][at] for column in _SECOND_COLUMNS)) if at.any() else None
-        lanes.append(Lane(entry, bins, rollups, tuple(spills.get(entry.index, ()))))
+        lanes.append(Lane(entry, bins, rollups, spills.get(entry.index)))
     series = _telemetry(path) if tables.TELEMETRY in manifest.seals else ()
     messages = _messages(path) if MESSAGES in manifest.seals else ()
     return Recording(manifest, tuple(lanes), tuple(events), series, messages, str(path))
@@ -169,16 +169,76 @@ def _numpy(table: Any) -> dict[str, Any]:
     return {name: table.column(name).fill_null(0).to_numpy().astype(np.int64) for name in table.column_names}
 
 
-def _split(rows: list[dict[str, Any]]) -> tuple[dict[int, list[SpillRow]], list[EventRow]]:
-    spills: dict[int, list[SpillRow]] = {}
-    events = []
-    for row in rows:
-        if row["kind"] == "spill":
-            spills.setdefault(row["lane"], []).append(SpillRow(row["k"], row["latency_ns"], row["missed"]))
-        else:
-            fields = json.loads(row["text"]) if row["text"] else {}
-            events.append(EventRow(row["kind"], row["lane"], row["mono_ns"], fields))
-    return spills, events
+def _event_row(row: dict[str, Any]) -> EventRow:
+    return EventRow(row["kind"], row["lane"], row["mono_ns"], json.loads(row["text"]) if row["text"] else {})
+
+
+def _events(path: Path) -> tuple[list[EventRow], dict[int, Spills]]:
+    """`events.parquet`: events, and the spills of every lane that has some. Raises what pyarrow raises, and KeyError."""
+    import pyarrow.parquet as pq
+
+    from rtassay.store.tables import EVENTS, SCHEMAS, SPILL
+
+    wanted = SCHEMAS[EVENTS].names
+    events: list[EventRow] = []
+    spills: list[tuple[Any, ...]] = []
+    with pq.ParquetFile(path / EVENTS, page_checksum_verification=True, read_dictionary=["kind"]) as file:
+        if not set(wanted) <= set(file.schema_arrow.names):
+            raise KeyError(f"it lacks columns: it has {', '.join(file.schema_arrow.names)}")
+        for index in range(file.num_row_groups):
+            # Of a group of spills the empty columns are not even decoded.
+            only_spills = _of_one_kind(file, index, SPILL)
+            columns = [name for name in wanted if name != "text"] if only_spills else wanted
+            table = file.read_row_group(index, columns=columns, use_threads=False)
+            if only_spills:
+                spills.append(_spill_columns(table))
+                continue
+            is_spill = _equals(table.column("kind"), SPILL)
+            if is_spill.any():
+                spills.append(_spill_columns(table.filter(is_spill)))
+                table = table.filter(~is_spill)
+            events += [_event_row(row) for row in table.to_pylist()]
+    return events, _by_lane(spills)
+
+
+def _of_one_kind(file: Any, index: int, kind: str) -> bool:
+    """Whether the statistics of a row group say that all its rows are of this kind."""
+    column = file.metadata.row_group(index).column(file.schema_arrow.names.index("kind"))
+    found = column.statistics
+    return found is not None and found.has_min_max and found.min == found.max == kind and not found.null_count
+
+
+def _equals(column: Any, value: str) -> Any:
+    """A numpy mask of the rows of a dictionary column that hold `value`."""
+    parts = []
+    for chunk in column.chunks:
+        codes = [i for i, known in enumerate(chunk.dictionary.to_pylist()) if known == value]
+        parts.append(np.isin(chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False), codes))
+    return np.concatenate(parts) if parts else np.zeros(0, bool)
+
+
+def _spill_columns(table: Any) -> tuple[Any, ...]:
+    """lane, k, latency_ns, missed of rows that are all spills."""
+    names = ("lane", "k", "latency_ns", "missed")
+    if any(table.column(name).null_count for name in names):
+        raise ValueError("a spill lacks its lane, position, latency or missed count")
+    return tuple(table.column(name).to_numpy().astype(np.int64, copy=False) for name in names)
+
+
+def _by_lane(blocks: list[tuple[Any, ...]]) -> dict[int, Spills]:
+    """Blocks of (lane, k, latency_ns, missed) as one table a lane, by rising k."""
+    if not blocks:
+        return {}
+    lane, k, latency_ns, missed = (np.concatenate([block[i] for block in blocks]) for i in range(4))
+    found = {}
+    for index in np.unique(lane).tolist():
+        at = np.flatnonzero(lane == index)
+        positions = k[at]
+        if (positions[1:] < positions[:-1]).any():
+            order = np.argsort(positions, kind="stable")
+            at, positions = at[order], positions[order]
+        found[int(index)] = Spills(positions, latency_ns[at], missed[at])
+    return found
 
 
 def _telemetry(path: Path) -> tuple[Series, ...]:
@@ -210,20 +270,24 @@ def _open_unsealed(path: Path, manifest: Manifest, parser_for: ParserFor | None)
     stream, parser = _unsealed_parser(path, manifest, parser_for)
     seconds: dict[int, list[Second]] = {}
     rows: list[EventTuple] = []
-    collected = Collector(lambda second: seconds.setdefault(second.lane, []).append(second), rows.append)
+    frames: list[Spill] = []
+    collected = Collector(
+        lambda second: seconds.setdefault(second.lane, []).append(second), rows.append, on_spill=frames.append
+    )
     for event in events_of(stream, parser):
         collected.add(event)
     collected.finish()
     manifest = summarise(manifest, collected, damage_of(parser))
     names = ("kind", "lane", "mono_ns", "k", "latency_ns", "missed", "text")
-    spills, events = _split([dict(zip(names, row, strict=True)) for row in rows])
+    events = [_event_row(dict(zip(names, row, strict=True))) for row in rows]
+    spills = _by_lane([(np.full(len(f.k), f.lane), f.k, f.latency_ns, f.missed) for f in frames])
     lanes = []
     for entry in manifest.lanes:
         tally = collected.lanes.get(entry.index)
         lower, width, counts = tally.counts().table(manifest.bin_width_ns) if tally else (_EMPTY, _EMPTY, _EMPTY)
         limit_ns = tally.limit_ns if tally else None
         histogram = Histogram(lower, width, counts, entry.over or 0, entry.under or 0, limit_ns)
-        lanes.append(Lane(entry, histogram, _columns(seconds.get(entry.index)), tuple(spills.get(entry.index, ()))))
+        lanes.append(Lane(entry, histogram, _columns(seconds.get(entry.index)), spills.get(entry.index)))
     return Recording(replace(manifest, sealed=False), tuple(lanes), tuple(events), path=str(path))
 
 

@@ -130,11 +130,11 @@ def write_tables(
     Raises OSError (also pyarrow's), and CorruptRecording if the samples do not read back as they were written.
     """
     seconds = tables.RowWriter(directory, tables.SECONDS)
-    rows = tables.RowWriter(directory, tables.EVENTS)
+    rows = tables.EventsWriter(directory)
     samples = tables.SamplesWriter(directory / tables.SAMPLES, {"rtassay.id": manifest.id})
     open_writers: list[Callable[[], object]] = [seconds.close, rows.close, samples.abort]
     try:
-        collected = Collector(lambda second: seconds.add(_second_row(second)), rows.add, samples.add)
+        collected = Collector(lambda second: seconds.add(_second_row(second)), rows.add, samples.add, rows.add_spill)
         for event in events:
             collected.add(event)
         collected.finish()

@@ -12,11 +12,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rtassay.model.events import Spill
+
 HISTOGRAM = "histogram.parquet"
 SAMPLES = "samples.parquet"
 SECONDS = "seconds.parquet"
 EVENTS = "events.parquet"
 TELEMETRY = "telemetry.parquet"
+# Kind of a sample kept one by one.
+SPILL = "spill"
 
 _COLUMNS = {
     HISTOGRAM: "lane int16, lower_ns int64, width_ns int32, count int64",
@@ -75,6 +79,43 @@ class RowWriter:
             ]
             self._writer.write_table(pa.table(columns, schema=self._schema))
             self._rows = []
+
+
+class EventsWriter(RowWriter):
+    """`events.parquet`: events as rows, and spills, of which there may be millions, as columns in row groups of their own."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory, EVENTS)
+        self._spills: list[Spill] = []
+        self._spilled = 0
+
+    def add_spill(self, spill: Spill) -> None:
+        """All samples of a frame."""
+        self._spills.append(spill)
+        self._spilled += len(spill.k)
+        if self._spilled >= _ROWS_AT_ONCE:
+            self._flush_spills()
+
+    def close(self) -> None:
+        self._flush_spills()
+        super().close()
+
+    def _flush_spills(self) -> None:
+        if not self._spilled:
+            return
+        lanes = np.repeat([spill.lane for spill in self._spills], [len(spill.k) for spill in self._spills])
+        columns: dict[str, Any] = {"kind": pa.DictionaryArray.from_arrays(np.zeros(self._spilled, np.int8), [SPILL])}
+        columns["lane"] = lanes
+        for name in ("k", "latency_ns", "missed"):
+            columns[name] = np.concatenate([getattr(spill, name) for spill in self._spills])
+        arrays = [
+            pa.array(columns[field.name]).cast(field.type)
+            if field.name in columns
+            else pa.nulls(self._spilled, field.type)
+            for field in self._schema
+        ]
+        self._writer.write_table(pa.table(arrays, schema=self._schema))
+        self._spills, self._spilled = [], 0
 
 
 def write_histogram(path: Path, rows: Iterable[tuple[int, Any, Any, Any]], limits_ns: dict[int, int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,18 @@ import numpy as np
 from rtassay.analysis.lane.account import Account, accounts
 from rtassay.model.manifest import Clip, LaneEntry, Manifest, Obtained, Plan, Source
 from rtassay.model.measures import WAKE_UP
-from rtassay.model.recording import Histogram, Lane, Recording, Seconds, SpillRow
+from rtassay.model.recording import Histogram, Lane, Recording, Seconds, Spills
 
 DATA = Path(__file__).parents[2] / "data" / "histograms"
 MS = 1_000_000
 US = 1_000
 SECOND = 1_000_000_000
+
+
+def spills_of(rows: Iterable[tuple[int, int, int]]) -> Spills | None:
+    """(k, latency_ns, missed) as a lane holds them; None where there is none."""
+    columns = np.array(list(rows), np.int64).reshape(-1, 3).T
+    return Spills(*columns) if columns.size else None
 
 
 def histogram(counts: Mapping[int, int], width: int = 1, **more: Any) -> Histogram:
@@ -56,7 +62,7 @@ def counted_lane(
         if position not in dropped:
             seen[latency] += 1
             if latency >= spill_from:
-                spills.append(SpillRow(k, latency, missed))
+                spills.append((k, latency, missed))
         missed_total += missed
         k += 1 + missed
     due = k + truncated
@@ -91,7 +97,7 @@ def counted_lane(
         spilled=len(spills),
         suppressed=0,
     )
-    return Lane(entry, histogram(seen), None, tuple(spills))
+    return Lane(entry, histogram(seen), None, spills_of(spills))
 
 
 def due_lateness(latencies: Sequence[int], interval: int = MS, cut_last_to: int | None = None) -> list[int]:

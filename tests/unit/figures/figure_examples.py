@@ -13,7 +13,7 @@ from rtassay.analysis.judge import judge
 from rtassay.figures import naming
 from rtassay.figures.data import Shot, envelope_of_seconds
 from rtassay.model.manifest import LaneEntry, Manifest, Plan, Source
-from rtassay.model.recording import Histogram, Lane, Recording, Seconds, SpillRow
+from rtassay.model.recording import Histogram, Lane, Recording, Seconds, Spills
 
 DATA = Path(__file__).parents[2] / "data" / "histograms"
 STEP_NS = 1_000_000
@@ -112,7 +112,10 @@ def _own_lane(index: int, random: np.random.Generator, length: int) -> Lane:
         min_ns=int(latency.min()), max_ns=4_250_000, sum_ns=int(latency.sum()), first_due_ns=0, last_due_ns=(length * 1000 - 1) * STEP_NS,
     )  # fmt: skip
     return Lane(
-        entry, Histogram(values, np.ones(len(values), np.int64), counts), seconds, (SpillRow(stall, 4_250_000, 4),)
+        entry,
+        Histogram(values, np.ones(len(values), np.int64), counts),
+        seconds,
+        Spills(*np.array([[stall], [4_250_000], [4]])),
     )
 
 

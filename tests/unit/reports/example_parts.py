@@ -19,7 +19,7 @@ from rtassay.model.findings import (
 )
 from rtassay.model.manifest import LaneEntry, Obtained
 from rtassay.model.measures import WAKE_UP
-from rtassay.model.recording import Histogram, Lane, Recording, Seconds, SpillRow
+from rtassay.model.recording import Histogram, Lane, Recording, Seconds, Spills
 
 INTERVAL_NS = 997_000
 SAMPLES = 1_000_000
@@ -75,8 +75,8 @@ def lane_of(
         wall_offset_ns=np.full(length, 1_795_000_000_000_000_000),
     )
     kept = exceed if deadline_ns is not None else values > np.quantile(values, 0.9999)
-    kept = np.flatnonzero(kept | (missed > 0))
-    spills = tuple(SpillRow(int(k[i]), int(values[i]), int(missed[i])) for i in kept[:2000])
+    kept = np.flatnonzero(kept | (missed > 0))[:2000]
+    spills = Spills(k[kept], values[kept], missed[kept])
     total_missed = int(missed.sum())
     obtained = Obtained("fifo", 90, (index,), True)
     entry = LaneEntry(
@@ -117,7 +117,7 @@ def lane_of(
 
 
 def quantiles_of(lower: Any, counts: Any, over: int, limit_ns: int | None) -> tuple[Quantile, ...]:
-    """The ladder by nearest rank with order-statistic intervals, straight from the rule of docs/method/quantiles.md."""
+    """The ladder by nearest rank with order-statistic intervals, straight from DESIGN.md's ruling."""
     n = int(counts.sum()) + over
     ends = np.cumsum(counts)
 

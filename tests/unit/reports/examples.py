@@ -35,7 +35,7 @@ from rtassay.model.findings import (
 )
 from rtassay.model.manifest import Damage, LaneEntry, LoadEntry, Manifest, Obtained, Plan, Source
 from rtassay.model.measures import WAKE_UP
-from rtassay.model.recording import EventRow, Histogram, Lane, Recording, Seconds, Series, SpillRow
+from rtassay.model.recording import EventRow, Histogram, Lane, Recording, Seconds, Series, Spills
 
 
 def _telemetry(seconds: int, busy: float) -> tuple[Series, ...]:
@@ -166,7 +166,7 @@ def _verdict(
     state: str, deadline_ns: int, p: float, reasons: tuple[str, ...], sentence: str, needed: Needed | None = None
 ) -> Callable[[tuple[LaneFindings, ...], tuple[Lane, ...]], Verdict]:
     def judge(found: tuple[LaneFindings, ...], lanes: tuple[Lane, ...]) -> Verdict:
-        seen = [sum(s.latency_ns >= deadline_ns for s in lane.spills) for lane in lanes]
+        seen = [int((lane.spills.latency_ns >= deadline_ns).sum()) if lane.spills else 0 for lane in lanes]
         worst = max(range(len(lanes)), key=lambda i: (seen[i], found[i].max_ns or 0))
         k, n = seen[worst], found[worst].due or found[worst].n
         return Verdict(
@@ -419,10 +419,8 @@ def huge() -> Pair:
             np.full(day, 26_000_000),
             np.zeros(day, dtype=np.int64),
         )
-        spills = tuple(
-            SpillRow(int(k), int(v), 0)
-            for k, v in zip(np.arange(20_000) * 12_345, 100_000 + (random.random(20_000) * 9e5), strict=True)
-        )
+        late = (100_000 + random.random(20_000) * 9e5).astype(np.int64)
+        spills = Spills(np.arange(20_000) * 12_345, late, np.zeros(20_000, np.int64))
         n = int(counts.sum())
         entry = replace(
             holds()[1].lanes[index].entry,

@@ -9,7 +9,7 @@ import numpy as np
 
 from rtassay.analysis.lane.distribution import Ints, ints
 from rtassay.model.manifest import LaneEntry, Manifest
-from rtassay.model.recording import Lane, Recording
+from rtassay.model.recording import Lane, Recording, Spills
 
 COUNTED = "counted"
 SKIP = "skip"
@@ -27,16 +27,6 @@ class Truncated:
         """How many are certainly not done before the deadline."""
         short = max(0, -(-(deadline_ns - self.least_ns) // self.step_ns))
         return max(0, self.count - short)
-
-
-@dataclass(frozen=True, slots=True)
-class Spills:
-    """The samples of a lane that were kept one by one, as int64 columns of equal length: activation number `k` (due at first due time
-    + k * interval), `latency_ns`, `missed`."""
-
-    k: Ints
-    latency_ns: Ints
-    missed: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,16 +188,9 @@ def _account(manifest: Manifest, lane: Lane) -> Account:
         unlimited=manifest.source.tool == "rtprobe" or manifest.has_samples,
         top=top,
         top_sorted=bool((np.diff(top) >= 0).all()),
-        spills=_spills(lane),
+        spills=lane.spills or Spills(ints([]), ints([]), ints([])),
     )
     return replace(account, explained=_explained(account))
-
-
-def _spills(lane: Lane) -> Spills:
-    rows = lane.spills
-    return Spills(
-        ints([row.k for row in rows]), ints([row.latency_ns for row in rows]), ints([row.missed for row in rows])
-    )
 
 
 def _explained(account: Account) -> Explained | None:

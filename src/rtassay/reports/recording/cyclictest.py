@@ -95,7 +95,8 @@ def _us(ns: float | None, missing: int | None) -> str:
 
 def _cycles(lane: Lane, over: int, rows: int) -> str:
     known: list[int] = []
-    if lane.entry.missed == 0 and lane.entry.dropped == 0:
-        known = [spill.k for spill in lane.spills if spill.latency_ns >= rows * NS_PER_US][: min(over, _LISTED_CYCLES)]
+    spills = lane.spills
+    if spills is not None and lane.entry.missed == 0 and lane.entry.dropped == 0:
+        known = spills.k[spills.latency_ns >= rows * NS_PER_US][: min(over, _LISTED_CYCLES)].tolist()
     text = "".join(f" {k:05d}" for k in known)
     return text + (f" # {over - len(known):05d} others" if over > len(known) else "")

@@ -128,20 +128,24 @@ def marks(recording: Recording) -> tuple[list[dict[str, Any]], int]:
     """(per lane {"t": ms since the origin, "v": ns, "m": missed}, how many were left out): the highest 600 outliers kept one by one."""
     origin = origin_ns(recording)
     every: list[tuple[int, int, int, int]] = []
+    spilled = 0
     if origin is not None:
         for index, lane in enumerate(recording.lanes):
             entry = lane.entry
-            if entry.first_due_ns is None or entry.interval_ns is None:
+            spills = lane.spills
+            if spills is None or entry.first_due_ns is None or entry.interval_ns is None:
                 continue
+            spilled += len(spills)
             shift, step = entry.first_due_ns - origin, entry.interval_ns
-            every += [(s.latency_ns, index, (shift + s.k * step) // 1_000_000, s.missed) for s in lane.spills]
+            highest = spills.at(np.lexsort((spills.k, spills.latency_ns))[-_MARKS:])
+            every += [(value, index, (shift + k * step) // 1_000_000, missed) for k, value, missed in highest.rows()]
     kept = sorted(sorted(every, reverse=True)[:_MARKS], key=lambda mark: mark[2])
     lanes: list[dict[str, Any]] = [{"t": [], "v": [], "m": []} for _ in recording.lanes]
     for value, index, when, missed in kept:
         lanes[index]["t"].append(when)
         lanes[index]["v"].append(value)
         lanes[index]["m"].append(missed)
-    return lanes, len(every) - len(kept)
+    return lanes, spilled - len(kept)
 
 
 def telemetry(recording: Recording) -> list[dict[str, Any]]:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from rtassay.model.manifest import LoadEntry, MonitorEntry, Plan, WorkPart
-from rtassay.model.recording import Lane, Message, Recording, Seconds, Series, SpillRow
+from rtassay.model.recording import Lane, Message, Recording, Seconds, Series
 
-from ..build import MS, SECOND, US, block_lane, cyclictest, facts, inventory, recording, seconds, skip_lane
+from ..build import MS, SECOND, US, block_lane, cyclictest, facts, inventory, recording, seconds, skip_lane, spills_of
 
 Case = tuple[str, Callable[[], Recording], str, str | None, str]
 BEGIN = 5 * SECOND
@@ -100,8 +100,8 @@ def late_at(*k: int, latency: int = 500 * US) -> Recording:
     """A lane of ten minutes with these activations late."""
     late = sorted(set(k))
     lane = block_lane({100 * US: 600_000 - len(late), latency: len(late)}, max_ns=latency)
-    rows = tuple(SpillRow(at, latency, 0) for at in late)
-    return recording(replace(lane, entry=replace(lane.entry, spilled=len(rows)), spills=rows))
+    rows = [(at, latency, 0) for at in late]
+    return recording(replace(lane, entry=replace(lane.entry, spilled=len(rows)), spills=spills_of(rows)))
 
 
 def scattered(n: int) -> list[int]:
@@ -129,8 +129,8 @@ def with_tail(*extremes: int) -> Recording:
 def two_lanes_late(at_s: Sequence[float], **changes: Any) -> Recording:
     lanes = []
     for index in (0, 1):
-        rows = tuple(SpillRow(int(at * 1000), 400 * US, 0) for at in at_s)
-        lanes.append(replace(minute(index, spilled=len(rows)), spills=rows))
+        rows = [(int(at * 1000), 400 * US, 0) for at in at_s]
+        lanes.append(replace(minute(index, spilled=len(rows)), spills=spills_of(rows)))
     return recording(*lanes, **changes)
 
 

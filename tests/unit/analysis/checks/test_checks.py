@@ -15,7 +15,7 @@ from rtassay.analysis.judge import judge
 from rtassay.model import warnings
 from rtassay.model.findings import CheckResult
 from rtassay.model.manifest import Damage, LoadEntry, Manifest, Obtained, Plan, RunWarning, Source
-from rtassay.model.recording import Lane, Recording, Series, SpillRow
+from rtassay.model.recording import Lane, Recording, Series
 
 from ..build import (
     MS,
@@ -29,6 +29,7 @@ from ..build import (
     recording,
     seconds,
     skip_lane,
+    spills_of,
 )
 from .condition_cases import CONDITIONS
 from .imported_cases import IMPORTED
@@ -91,8 +92,8 @@ def with_spills(*times_ms: tuple[float, ...]) -> Recording:
     """Lanes with outliers woken at these times after the first due time."""
     lanes = []
     for index, times in enumerate(times_ms):
-        rows = tuple(SpillRow(int(at), round((at - int(at)) * MS), 0) for at in times)
-        lanes.append(replace(minute(index, spilled=len(rows)), spills=rows))
+        rows = [(int(at), round((at - int(at)) * MS), 0) for at in times]
+        lanes.append(replace(minute(index, spilled=len(rows)), spills=spills_of(rows)))
     return recording(*lanes)
 
 

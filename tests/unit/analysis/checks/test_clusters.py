@@ -47,7 +47,7 @@ def ar1(n: int, phi: float, seed: int = 3) -> np.ndarray:  # type: ignore[type-a
 
 
 def max_ar1(n: int, a: float, seed: int = 3) -> np.ndarray:  # type: ignore[type-arg]
-    """X_i = max(a X_(i-1), (1 - a) Z_i), Z unit Frechet: its extremal index is 1 - a (docs/method/checks.md)."""
+    """X_i = max(a X_(i-1), (1 - a) Z_i), Z unit Frechet: its extremal index is 1 - a (METHOD.md 1.4)."""
     found = (1 - a) / -np.log(np.random.default_rng(seed).random(n))
     for i in range(1, n):
         found[i] = max(a * found[i - 1], found[i])
@@ -146,6 +146,6 @@ def test_holm_divides_by_the_lanes() -> None:
     others = [late_at(*np.sort(rng.choice(600_000, 80, replace=False))).lanes[0] for _ in range(11)]
     if extremal_index(np.diff(k)) > 0.7:
         assert clustered(one).severity == "warning"
-    calm = [lane for lane in others if (t := dependence(np.array([s.k for s in lane.spills]), 600_000)) and t.p > 0.05]
+    calm = [lane for lane in others if (t := dependence(lane.spills.k, 600_000)) and t.p > 0.05]
     assert len(calm) >= 5
     assert clustered(recording(one.lanes[0], *calm)).severity == "pass"

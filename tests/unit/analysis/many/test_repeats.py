@@ -27,7 +27,7 @@ def run(late: int = 0, n: int = N, cpus: tuple[int, ...] = (0, 1)) -> Recording:
             over=0, max_ns=max(values), min_ns=10_000,
         )  # fmt: skip
         arrays = [np.array(column, np.int64) for column in (values, [1] * len(values), counts)]
-        lanes.append(Lane(entry, Histogram(*arrays, 0, 0, None), None, ()))
+        lanes.append(Lane(entry, Histogram(*arrays, 0, 0, None)))
     manifest = Manifest(
         id="r",
         created="2026-11-21T00:00:00Z",
