@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from rtassay.boards.openssh import Link, Target
 from rtassay.boards.remote_process import RemoteProcess
 from rtassay.boards.ssh import SshBoard
 from rtassay.session.run import run
+from rtassay.wire.stream import StreamParser, read_events
 
 pytestmark = pytest.mark.root
 RTASSAY = str(Path(sys.executable).with_name("rtassay"))
@@ -89,8 +91,6 @@ def measuring(server: Server, home: Path, process: subprocess.Popen[str]) -> int
 
 def assert_whole_streams(path: Path) -> None:
     """All three streams came to their ends, so that sealing finds a load that enclosed the measurement."""
-    from rtassay.wire.stream import StreamParser, read_events
-
     for name in ("load-0.rtw", "telemetry.rtw"):
         parser = StreamParser()
         list(read_events(path / name, parser))
@@ -227,4 +227,26 @@ def test_few_commands_go_over_the_link_before_a_run_begins(
     asyncio.run(run(board, PLAN, home=tmp_path, labels={}))
     ((asks, clients),) = before
     # Contact, place, lease, telemetry; the probe's file, the inventory, the clock, the telemetry's stream.
-    assert asks <= 4 and clients <= 4, (asked[:asks], started[:clients])
+    assert asks <= 4 and clients <= 4, "\n----\n".join(asked[:asks]) + str(started[:clients])
+
+
+def test_one_connection_fetches_every_stream_of_a_run(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Monitors, four loads and the probe: a client of ssh for each was most of the time before a run over a slow link began."""
+    started: list[str] = []
+    start = RemoteProcess.start.__func__  # type: ignore[attr-defined]
+
+    async def count_start(cls: Any, link: Link, become: Any, argv: Any) -> Any:
+        started.append(argv[1] if len(argv) > 1 else "")
+        return await start(cls, link, become, argv)
+
+    monkeypatch.setattr(RemoteProcess, "start", classmethod(count_start))
+    board = SshBoard("far", Target(server.destination, None, server.options))
+    result = asyncio.run(run(board, replace(PLAN, load="builtin"), home=tmp_path, labels={}))
+    assert started.count("fetch") == 1
+    assert len(store.load_manifest(result.path).loads) > 1
+    for stream in (*result.path.glob("load-*.rtw"), result.path / "telemetry.rtw"):
+        parser = StreamParser()
+        list(read_events(stream, parser))
+        assert parser.ended and not parser.damage.cut, stream

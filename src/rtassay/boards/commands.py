@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from rtassay.boards import scripts
 from rtassay.boards.base import AttachedProcess, LinkLost, RemoteTransport
-from rtassay.boards.spooled import SpooledProcess
+from rtassay.boards.spooled import Fetcher, SpooledProcess
 from rtassay.boards.tenancy import Tenancy
 from rtassay.model.errors import BoardError, RunLost
 
@@ -29,13 +29,13 @@ class Commands:
         self._tenancy = tenancy
         self._synced = synced
         self._attached: list[AttachedProcess] = []
-        self._spooled: dict[str, SpooledProcess] = {}
+        self._fetcher: Fetcher | None = None
         self._spools: list[str] = []
 
     @property
     def all_over(self) -> bool:
         """Whether nothing more can arrive."""
-        return all(process.over for process in self._spooled.values())
+        return all(process.over for process in self._spooled)
 
     async def start(self, argv: Sequence[str]) -> AttachedProcess:
         try:
@@ -58,7 +58,7 @@ class Commands:
             # It may have begun before the link was lost.
             known = await self._pid_of(spool)
             pid = await self._launched(words, argv, spool) if known is None else known
-        return self._follow(rtprobe, name, pid)
+        return await self._follow(rtprobe, name, pid)
 
     async def reattach(self, rtprobe: str, name: str, offset: int) -> SpooledProcess:
         spool = self._tenancy.spool(name)
@@ -70,11 +70,16 @@ class Commands:
                 "it was restarted or cleared since; rtassay seal finishes what had arrived",
             )
         self._spools.append(spool)
-        return self._follow(rtprobe, name, pid, offset)
+        return await self._follow(rtprobe, name, pid, offset)
 
     async def end_attached(self) -> None:
         processes, self._attached = self._attached, []
         await asyncio.gather(*(process.end() for process in processes))
+
+    async def stop_fetching(self) -> None:
+        """What has not arrived stays on the board."""
+        if self._fetcher is not None:
+            await self._fetcher.close()
 
     async def end_spooled(self, on_board: Sequence[str], *, fetch_rest: bool) -> bool:
         """End what still runs in our spools and in those found `on_board`, which a host that died may have launched.
@@ -86,14 +91,18 @@ class Commands:
             return True
         await self._transport.run(scripts.end_spools(spools))
         arrived = not fetch_rest or await self._rest_arrived()
+        await self.stop_fetching()
         await self._transport.run(scripts.end_fetchers(spools))
         return arrived
 
-    def _follow(self, rtprobe: str, name: str, pid: int, offset: int = 0) -> SpooledProcess:
-        spool = self._tenancy.spool(name)
-        process = SpooledProcess(self._transport, rtprobe, self._synced, name, spool, pid, offset)
-        self._spooled[name] = process
-        return process
+    @property
+    def _spooled(self) -> tuple[SpooledProcess, ...]:
+        return () if self._fetcher is None else self._fetcher.processes
+
+    async def _follow(self, rtprobe: str, name: str, pid: int, offset: int = 0) -> SpooledProcess:
+        if self._fetcher is None:
+            self._fetcher = Fetcher(self._transport, self._synced, rtprobe)
+        return await self._fetcher.add(name, self._tenancy.spool(name), pid, offset)
 
     async def _pid_of(self, spool: str) -> int | None:
         words = (await self._transport.run(f"cat {shlex.quote(f'{spool}/pid')}")).split()
@@ -122,14 +131,14 @@ class Commands:
         return max(_MIB, min(most, room // share))
 
     def _is_over(self, spool: str) -> bool:
-        return any(process.over for process in self._spooled.values() if process.directory == spool)
+        return any(process.over for process in self._spooled if process.directory == spool)
 
     async def _rest_arrived(self) -> bool:
         """Wait while it comes; the readers of the streams fetch it. False if they do not, or if it takes too long."""
         begun = moved = time.monotonic()
         seen = -1
         while not self.all_over:
-            now, came = time.monotonic(), sum(process.offset for process in self._spooled.values())
+            now, came = time.monotonic(), sum(process.consumed for process in self._spooled)
             if came != seen:
                 seen, moved = came, now
             if now - moved > _STALLED_S or now - begun > _REST_S:

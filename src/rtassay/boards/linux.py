@@ -179,6 +179,7 @@ class DetachedBoard:
             elif not commands.all_over:
                 self.notice(f"board '{self.name}' goes on without us; `rtassay run --attach` fetches what it measures")
         finally:
+            await commands.stop_fetching()
             self._left = left
             self._tenancy = self._commands = self._probe = None
             self._programs = {}

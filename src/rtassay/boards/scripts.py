@@ -18,7 +18,7 @@ first=; for s in {spools}; do [ -f $s/leads ] && tell $s && first="$first $s"; d
 for s in {spools}; do tell $s; done; wait_for 100 "{spools}"
 for s in $left; do read -r p x c x <$s/pid && kill -TERM $c; done; wait_for 50 "$left"
 for s in $left; do read -r p x <$s/pid && kill -9 $p; done; true"""
-_END_FETCHERS = "for s in {spools}; do [ -f $s/fetcher ] && read -r p <$s/fetcher && kill -9 $p; done; true"
+_END_FETCHERS = "for s in {spools}; do [ -f $s/fetcher ] && read -r p x <$s/fetcher && kill -9 $p; done; true"
 
 
 def end_spools(spools: Sequence[str]) -> str:

@@ -1,154 +1,280 @@
-"""A command that lives on the board alone: its stream comes by `rtprobe fetch`, over as many connections as it takes."""
+"""Commands that live on the board alone: their streams come by one `rtprobe fetch`, over as many connections as it takes."""
 
 from __future__ import annotations
 
 import asyncio
-import shlex
+import contextlib
+import struct
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 from rtassay.boards.base import AttachedProcess, LinkLost, RemoteTransport
 from rtassay.model.errors import BoardError, RunLost
 
 _ACK_EVERY_S = 2.0
 _ENDS_S = 30.0
+# What may wait here for one reader: then the others wait, too.
+_QUEUED_BYTES = 4 * 1024 * 1024
+# Records of `rtprobe fetch`: kind, 0, channel, length of what follows (wire/STREAM.md, "Spools").
+_HEAD = struct.Struct("<BBHI")
+_DATA, _END, _LOST = 1, 2, 3
 
 
 class SpooledProcess:
-    """`pid` is the command's on the board."""
+    """One command on the board. `pid` is the command's there; `Fetcher.add` makes it."""
 
-    def __init__(
-        self,
-        transport: RemoteTransport,
-        rtprobe: str,
-        synced: Callable[[], Awaitable[None]],
-        name: str,
-        directory: str,
-        pid: int,
-        offset: int = 0,
-    ) -> None:
-        self._transport = transport
-        self._rtprobe = rtprobe
-        self._synced = synced
-        self._offset = offset
-        self._consumed = offset
-        self._acknowledged = offset
-        self._last_ack_s = time.monotonic()
-        self._fetcher: AttachedProcess | None = None
+    def __init__(self, fetcher: Fetcher, channel: int, name: str, directory: str, pid: int, offset: int) -> None:
+        self._fetcher = fetcher
+        self._channel = channel
+        self._queue: deque[bytes] = deque()
+        self._queued = 0
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._abandoned = False
         self._signals: list[int] = []
-        # The board passes on what has a higher number than the one before, which may have come from a host that is gone.
+        # The board passes on a signal with a higher number than the one before, which may have come from another host.
         self._first_signal = time.time_ns()
-        self._close_stdin = False
+        self._stdin_closed = False
         self._ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._words = b""
         self.name = name
         self.directory = directory
         self.pid = pid
-
-    @property
-    def ended(self) -> bool:
-        """Whether all of it has arrived."""
-        return self._ended.done() and self._ended.exception() is None
+        self.offset = offset
+        """Bytes of its stream that have arrived."""
+        self.consumed = self.acknowledged = offset
+        """Bytes that the reader has taken; bytes that the board may forget."""
 
     @property
     def over(self) -> bool:
-        """Whether nothing more can come: all of it has arrived, or the rest is lost."""
-        return self._ended.done() and isinstance(self._ended.exception(), RunLost | None)
+        """Whether the reader has all that can be had: the stream to its end, or to where a part is lost."""
+        ended = self._ended.done() and isinstance(self._ended.exception(), RunLost | None)
+        return ended and self.consumed == self.offset
 
     @property
-    def offset(self) -> int:
-        """Bytes of its stream that have come."""
-        return self._offset
+    def wanted(self) -> bool:
+        """Whether it is still to be fetched."""
+        return not self._ended.done() and not self._abandoned
 
     async def chunks(self) -> AsyncIterator[bytes]:
+        """Its stdout, to its end. Raises RunLost for a part that is lost, BoardError when the connection does not come back."""
         try:
-            while not self._ended.done():
-                async for chunk in self._connection():
+            while True:
+                while self._queue:
+                    chunk = self._queue.popleft()
+                    self._queued -= len(chunk)
+                    self._room.set()
                     yield chunk
-                    # We are asked for the next: the last one has been taken.
-                    self._consumed = self._offset
-                    await self._acknowledge()
-        except BoardError as error:
-            self._fail(error)
-            raise
-
-    async def _connection(self) -> AsyncIterator[bytes]:
-        """What one connection brings; returns when it is lost and there is a new one, or when the command has ended."""
-        try:
-            argv = [self._rtprobe, "fetch", self.directory, "--from", str(self._offset)]
-            fetcher = self._fetcher = await self._transport.start(argv)
-            try:
-                await self._repeat_requests(fetcher)
-                async for chunk in fetcher.chunks():
-                    self._offset += len(chunk)
-                    yield chunk
-                code = await fetcher.wait(_ENDS_S)
-                words = await fetcher.errors()
-            finally:
-                self._fetcher = None
-                await fetcher.end()
-            if code != 0:
-                raise RunLost("the board lost a part of the run", _last(words))
-            await self._take_end()
-        except (LinkLost, TimeoutError):
-            await self._transport.reach()
+                    # The reader asks for the next one: it has taken the last.
+                    self.consumed += len(chunk)
+                    await self._fetcher.acknowledge()
+                if self._ended.done():
+                    self._ended.result()
+                    return
+                self._news.clear()
+                await self._news.wait()
+        finally:
+            if not self._ended.done():
+                await self._abandon()
 
     async def errors(self) -> bytes:
         return self._words
 
     async def close_stdin(self) -> None:
         """The spooler closes the stdin of the guard. Repeated on every new connection until it has ended."""
-        self._close_stdin = True
-        await self._say("close-stdin")
+        self._stdin_closed = True
+        await self._tell("close-stdin")
 
     async def signal(self, number: int) -> None:
         self._signals.append(int(number))
-        await self._say(f"signal {self._first_signal + len(self._signals) - 1} {int(number)}")
+        await self._tell(f"signal {self._first_signal + len(self._signals) - 1} {int(number)}")
 
     async def wait(self, timeout_s: float | None = None) -> int:
         async with asyncio.timeout(timeout_s):
             return await asyncio.shield(self._ended)
 
-    async def _say(self, line: str) -> None:
-        if self._fetcher is not None and not self._ended.done():
-            await self._fetcher.write(f"{line}\n".encode())
-
-    async def _repeat_requests(self, fetcher: AttachedProcess) -> None:
-        """Numbered, so that the board does nothing twice."""
+    def requests(self) -> Iterator[str]:
+        """What to tell `fetch` on a new connection. Signals are numbered, so that the board sends none twice."""
+        yield f"follow {self._channel} {self.offset} {self.directory}"
         for number, signal in enumerate(self._signals, self._first_signal):
-            await fetcher.write(f"signal {number} {signal}\n".encode())
-        if self._close_stdin:
-            await fetcher.write(b"close-stdin\n")
+            yield f"tell {self._channel} signal {number} {signal}"
+        if self._stdin_closed:
+            yield f"tell {self._channel} close-stdin"
 
-    async def _acknowledge(self) -> None:
-        now = time.monotonic()
-        if self._consumed == self._acknowledged or now - self._last_ack_s < _ACK_EVERY_S or self._fetcher is None:
+    async def put(self, kind: int, payload: bytes) -> None:
+        """Take a record from the connection. Waits while the reader is far behind."""
+        if not self.wanted:
             return
-        self._last_ack_s = now
-        upto = self._consumed
-        await self._synced()
-        self._acknowledged = upto
-        await self._say(f"ack {upto}")
+        if kind == _DATA:
+            self.offset += len(payload)
+            self._queue.append(payload)
+            self._queued += len(payload)
+            self._news.set()
+            if self._queued > _QUEUED_BYTES:
+                self._room.clear()
+                await self._room.wait()
+        elif kind == _LOST:
+            self.fail(RunLost("the board lost a part of the run", payload.decode(errors="replace")))
+        elif kind == _END:
+            self._end(payload)
 
-    async def _take_end(self) -> None:
-        place = shlex.quote(self.directory)
-        answer, _, errors = (await self._transport.run(f"cat {place}/exit && cat {place}/errors")).partition(b"\n")
-        words = answer.split()
-        if len(words) != 3:
-            raise BoardError("the board does not tell how the run ended", f"{self.directory}/exit cannot be read")
-        code, total, lost = (int(word) for word in words)
-        if self._offset < total:
-            return  # fetch again from there
-        if lost:
-            raise RunLost(f"the board had no room for {lost} bytes of {self.name}", "its budget or its disk was full")
-        self._words = errors
-        if not self._ended.done():
-            self._ended.set_result(code)
-
-    def _fail(self, error: BoardError) -> None:
+    def fail(self, error: BoardError) -> None:
+        """End it with an error, after what has arrived."""
         if not self._ended.done():
             self._ended.set_exception(error)
-            self._ended.exception()  # it may be that nobody waits
+            self._ended.exception()  # so that no warning comes if nobody waits
+        self._news.set()
+
+    def acknowledgement(self) -> str:
+        """The line that lets the board forget what was taken here."""
+        return f"ack {self._channel} {self.consumed}"
+
+    def _end(self, payload: bytes) -> None:
+        head, _, self._words = payload.partition(b"\n")
+        numbers = [int(word) for word in head.split() if word.isdigit()]
+        if len(numbers) != 3:
+            self.fail(BoardError("the board does not tell how the run ended", f"{self.directory}/exit cannot be read"))
+        elif lost := numbers[2]:
+            self.fail(
+                RunLost(f"the board had no room for {lost} bytes of {self.name}", "its budget or its disk was full")
+            )
+        elif not self._ended.done():
+            self._ended.set_result(numbers[0])
+        self._news.set()
+
+    async def _abandon(self) -> None:
+        """Nobody reads it any more: what comes is left on the board."""
+        self._abandoned = True
+        self._queue.clear()
+        self._room.set()
+        await self._fetcher.say(f"leave {self._channel}")
+
+    async def _tell(self, line: str) -> None:
+        if not self._ended.done():
+            await self._fetcher.say(f"tell {self._channel} {line}")
+
+
+class Fetcher:
+    """All spooled processes of one board, and the connection that serves them.
+
+    `synced` is awaited before the board may forget what has arrived. `rtprobe` is the path of the program on the board.
+    """
+
+    def __init__(self, transport: RemoteTransport, synced: Callable[[], Awaitable[None]], rtprobe: str) -> None:
+        self._transport = transport
+        self._synced = synced
+        self._rtprobe = rtprobe
+        self._processes: list[SpooledProcess] = []
+        self._link: AttachedProcess | None = None
+        self._requested: set[SpooledProcess] = set()
+        self._pump: asyncio.Task[None] | None = None
+        self._hanging_up = False
+        self._acknowledging = False
+        self._last_ack_s = time.monotonic()
+
+    @property
+    def processes(self) -> tuple[SpooledProcess, ...]:
+        return tuple(self._processes)
+
+    async def add(self, name: str, directory: str, pid: int, offset: int = 0) -> SpooledProcess:
+        """Fetch the spool in `directory` from byte `offset` on."""
+        process = SpooledProcess(self, len(self._processes), name, directory, pid, offset)
+        self._processes.append(process)
+        if self._pump is None or self._pump.done():
+            self._pump = asyncio.create_task(self._serve())
+        else:
+            await self._request(process)
+        return process
+
+    async def close(self) -> None:
+        """Hang up. What has not arrived stays on the board."""
+        if self._pump is not None:
+            if not self._hanging_up:
+                self._pump.cancel()
+            await asyncio.wait([self._pump])
+        self._fail_all(BoardError("the connection that fetched from the board was closed"))
+
+    async def say(self, line: str) -> None:
+        """Tell the board's `fetch` something; without a connection nothing."""
+        if self._link is not None:
+            await self._link.write(f"{line}\n".encode())
+
+    async def acknowledge(self) -> None:
+        """Every few seconds: make safe here what the readers have taken, and let the board forget it."""
+        now = time.monotonic()
+        if self._acknowledging or self._link is None or now - self._last_ack_s < _ACK_EVERY_S:
+            return
+        behind = [(p, p.consumed, p.acknowledgement()) for p in self._processes if p.consumed > p.acknowledged]
+        self._last_ack_s, self._acknowledging = now, True
+        try:
+            if behind:
+                await self._synced()
+            for process, upto, line in behind:
+                process.acknowledged = upto
+                await self.say(line)
+        finally:
+            self._acknowledging = False
+
+    async def _serve(self) -> None:
+        """Until nothing is wanted any more, over one connection after the other."""
+        try:
+            while any(process.wanted for process in self._processes):
+                with contextlib.suppress(LinkLost, TimeoutError):
+                    await self._one_connection()
+                    continue
+                await self._transport.reach()
+        except BoardError as error:
+            self._fail_all(error)
+        except Exception as error:  # a reader must not wait for ever
+            self._fail_all(BoardError("fetching from the board failed", repr(error)))
+
+    async def _one_connection(self) -> None:
+        """Returns when nothing is wanted any more. Raises LinkLost when the connection is lost."""
+        link = await self._transport.start([self._rtprobe, "fetch"])
+        self._link, self._requested, self._hanging_up = link, set(), False
+        try:
+            for process in self._processes:
+                await self._request(process)
+            async for channel, kind, payload in _records(link.chunks()):
+                await self._processes[channel].put(kind, payload)
+                if not any(process.wanted for process in self._processes):
+                    return
+            code = await link.wait(_ENDS_S)
+            raise RunLost(
+                "what sends the run's data on the board has ended", _last(await link.errors()) or f"exit code {code}"
+            )
+        finally:
+            self._link, self._hanging_up = None, True
+            await link.end()
+            self._hanging_up = False
+
+    async def _request(self, process: SpooledProcess) -> None:
+        """Once a connection: asked twice, the board would send it twice."""
+        if self._link is not None and process.wanted and process not in self._requested:
+            self._requested.add(process)
+            for line in process.requests():
+                await self.say(line)
+
+    def _fail_all(self, error: BoardError) -> None:
+        for process in self._processes:
+            process.fail(error)
+
+
+async def _records(chunks: AsyncIterator[bytes]) -> AsyncIterator[tuple[int, int, bytes]]:
+    """Channel, kind and payload of each record. A record that was cut is left out."""
+    seen = bytearray()
+    async for chunk in chunks:
+        seen += chunk
+        at = 0
+        while len(seen) - at >= _HEAD.size:
+            kind, _, channel, length = _HEAD.unpack_from(seen, at)
+            if len(seen) - at < _HEAD.size + length:
+                break
+            yield channel, kind, bytes(seen[at + _HEAD.size : at + _HEAD.size + length])
+            at += _HEAD.size + length
+        del seen[:at]
 
 
 def _last(words: bytes) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -57,32 +58,66 @@ def wait_for_end(place: Path) -> tuple[int, int, int]:
     return int(code), int(total), int(lost)
 
 
-def fetch(place: Path, offset: int = 0, *, timeout_s: float = PATIENCE_S) -> bytes:
-    """Everything from an offset to the end, by one fetcher whose stdin stays open."""
-    with subprocess.Popen(
-        [RTPROBE, "fetch", str(place), "--from", str(offset), "--every", "20ms"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        assert process.stdout is not None and process.stderr is not None
-        data = process.stdout.read()
-        assert process.wait(timeout_s) == 0, process.stderr.read()
-    return data
+DATA, END, LOST = 1, 2, 3
 
 
-def talking(place: Path, offset: int = 0) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [RTPROBE, "fetch", str(place), "--from", str(offset), "--every", "20ms"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
+class Fetcher:
+    """A `fetch` process, and what it sent per channel until its last record."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [RTPROBE, "fetch", "--every", "20ms"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self.data: dict[int, bytes] = {}
+
+    def __enter__(self) -> Fetcher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self.process:
+            if self.process.stdin is not None:
+                self.process.stdin.close()
+            self.process.stdin = None
+            assert self.process.wait(PATIENCE_S) in (0, -signal.SIGKILL)
+
+    def say(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def record(self) -> tuple[int, int, bytes]:
+        """Channel, kind and payload of the next one."""
+        assert self.process.stdout is not None
+        kind, zero, channel, length = struct.unpack("<BBHI", self.process.stdout.read(8))
+        payload = self.process.stdout.read(length)
+        assert zero == 0 and len(payload) == length
+        if kind == DATA:
+            self.data[channel] = self.data.get(channel, b"") + payload
+        return channel, kind, payload
+
+    def until(self, channel: int, kind: int) -> bytes:
+        """The payload of the next record of this kind in this channel."""
+        while True:
+            came = self.record()
+            if came[:2] == (channel, kind):
+                return came[2]
+            assert came[1] == DATA or came[0] != channel, came
 
 
-def say(process: subprocess.Popen[bytes], line: str) -> None:
-    assert process.stdin is not None
-    process.stdin.write(line.encode() + b"\n")
-    process.stdin.flush()
+def fetch(place: Path, offset: int = 0) -> bytes:
+    """Everything from an offset to the end."""
+    with Fetcher() as fetcher:
+        fetcher.say(f"follow 7 {offset} {place}")
+        fetcher.until(7, END)
+        return fetcher.data.get(7, b"")
+
+
+@contextlib.contextmanager
+def following(place: Path) -> Iterator[Fetcher]:
+    """A fetcher that sends this spool as channel 0."""
+    with Fetcher() as fetcher:
+        fetcher.say(f"follow 0 0 {place}")
+        yield fetcher
 
 
 def segments(place: Path) -> list[int]:
@@ -123,31 +158,69 @@ def test_what_is_acknowledged_is_deleted_and_the_rest_still_comes(spool: Path) -
         options=("--segment", "4096"),
     )
     text = "".join(f"{i}\n" for i in range(1, 9001)).encode()
-    with talking(spool) as first:
-        assert first.stdout is not None
-        head = first.stdout.read(20_000)
+    with following(spool) as first:
+        while len(first.data.get(0, b"")) < 20_000:
+            first.until(0, DATA)
         before = segments(spool)
-        say(first, "ack 20000")
+        first.say("ack 0 20000")
         until(lambda: segments(spool)[0] != before[0])
         assert segments(spool)[0] <= 20_000
-        first.kill()
-    assert head == text[:20_000]
-    assert head + fetch(spool, 20_000) == text
-    gone = subprocess.run([RTPROBE, "fetch", str(spool)], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    assert gone.returncode == 3 and "not in" in gone.stderr
+        head = first.data[0]
+    assert head == text[: len(head)]
+    assert head[:20_000] + fetch(spool, 20_000) == text
+    with following(spool) as late:
+        assert b"not in" in late.until(0, LOST)
+
+
+def test_one_connection_carries_many_spools(spool: Path, tmp_path: Path) -> None:
+    """Each with its own end; one that is not there, or that nobody wants any more, does not keep the others from coming."""
+    texts = {}
+    with Fetcher() as fetcher:
+        for channel in range(5):
+            texts[channel] = "".join(f"{channel} {i}\n" for i in range(20_000)).encode()
+            script = f"for i in 0 1 2 3; do seq -f '{channel} %.0f' $((i * 5000)) $((i * 5000 + 4999)); sleep 0.05; done; echo e{channel} >&2; exit {channel}"
+            start(tmp_path / f"s{channel}", "sh", "-c", script, options=("--segment", "4096"))
+            fetcher.say(f"follow {channel} 0 {tmp_path}/s{channel}")
+        start(spool, "sh", "-c", "while :; do seq 1 10000; sleep 0.05; done")
+        fetcher.say(f"follow 99 0 {spool}")
+        fetcher.say(f"follow 98 0 {tmp_path}/none")
+        ends: dict[int, bytes] = {}
+        while len(ends) < 6:
+            channel, kind, payload = fetcher.record()
+            if kind != DATA:
+                ends[channel] = payload
+        assert b"no spool" in ends.pop(98)
+        for channel, text in texts.items():
+            assert fetcher.data[channel] == text
+            assert ends[channel] == f"{channel} {len(text)} 0\ne{channel}\n".encode()
+        fetcher.say("leave 99")
+        fetcher.say(f"follow 0 {len(texts[0]) - 3} {tmp_path}/s0")  # a channel that is free again
+        while fetcher.record()[:2] != (0, END):
+            pass
+        assert fetcher.data[0] == texts[0] + texts[0][-3:]
+    os.kill(int((spool / "pid").read_text().split()[2]), signal.SIGKILL)
 
 
 def test_a_second_fetcher_takes_the_place_of_the_first(spool: Path) -> None:
     pid = start(spool, "sleep", "90")
     fetcher = spool / "fetcher"
-    with talking(spool) as first:
+    with following(spool) as first:
         until(lambda: fetcher.exists() and fetcher.stat().st_size > 0)
-        with talking(spool) as second:
-            assert first.wait(PATIENCE_S) == -signal.SIGKILL
-            say(second, "close-stdin")
-            assert second.poll() is None
-            second.kill()
-    os.kill(pid, signal.SIGKILL)
+        with following(spool) as second:
+            assert first.process.wait(PATIENCE_S) == -signal.SIGKILL
+            os.kill(pid, signal.SIGKILL)
+            assert second.until(0, END).startswith(b"137 0 0")
+
+
+def test_a_process_that_only_has_the_number_of_a_fetcher_is_not_killed(spool: Path) -> None:
+    pid = start(spool, "sleep", "90")
+    with subprocess.Popen(["sleep", "60"]) as stranger:
+        (spool / "fetcher").write_text(f"{stranger.pid} 1\n")
+        with following(spool) as fetcher:
+            os.kill(pid, signal.SIGKILL)
+            fetcher.until(0, END)
+        assert stranger.poll() is None
+        stranger.kill()
 
 
 def test_close_stdin_and_signals_reach_the_command_once(spool: Path, tmp_path: Path) -> None:
@@ -159,14 +232,13 @@ def test_close_stdin_and_signals_reach_the_command_once(spool: Path, tmp_path: P
         "-c",
         f"trap 'echo usr1 >>{log}' USR1; echo up; while ! read x; do [ -e {log} ] && break; done; exec cat",
     )
-    with talking(spool) as fetcher:
-        assert fetcher.stdout is not None
-        assert fetcher.stdout.readline() == b"up\n"
+    with following(spool) as fetcher:
+        assert fetcher.until(0, DATA) == b"up\n"
         for _ in range(3):
-            say(fetcher, f"signal 1 {int(signal.SIGUSR1)}")
+            fetcher.say(f"tell 0 signal 1 {int(signal.SIGUSR1)}")
         until(log.exists)
-        say(fetcher, "close-stdin")
-        assert fetcher.wait(PATIENCE_S) == 0
+        fetcher.say("tell 0 close-stdin")
+        assert fetcher.until(0, END) == b"0 3 0\n"
     assert wait_for_end(spool)[0] == 0
     assert log.read_text() == "usr1\n"
 
@@ -183,10 +255,8 @@ def test_the_guard_loses_its_owner_with_the_spooler(spool: Path) -> None:
     guard = start(spool, RTPROBE, "guard", "--attached", "--max", "60s", "--", "sleep", "50")
     os.kill(int((spool / "pid").read_text().split()[0]), signal.SIGKILL)
     until(lambda: gone(guard))
-    argv = [RTPROBE, "fetch", str(spool), "--every", "20ms"]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as lost:
-        assert lost.wait(PATIENCE_S) == 3
-        assert lost.stderr is not None and b"is gone" in lost.stderr.read()
+    with following(spool) as fetcher:
+        assert b"is gone" in fetcher.until(0, LOST)
 
 
 def test_followers_lose_their_stdin_when_it_ends(spool: Path, tmp_path: Path) -> None:
