@@ -49,6 +49,7 @@ struct guard {
 	struct loop loop;
 	struct family family;
 	struct journal journal;
+	struct group group;
 	struct standby standby;
 	struct reaper reaper;
 	int policy, priority; /* obtained by the guard */
@@ -62,6 +63,8 @@ struct guard {
 	const char *why; /* what ended it: "child", "max", "owner", "signal" */
 	int64_t phase_until_ns;
 	int64_t looked_ns, grace_used_ns;
+	size_t in_group;         /* processes that SIGKILL found in the cgroup */
+	int64_t group_killed_ns; /* 0: not by the cgroup */
 	size_t stuck;
 };
 
@@ -75,6 +78,7 @@ static _Noreturn void become_command(const struct guard *g, pid_t guard_pid, int
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != guard_pid)
 		_exit(EXIT_BOARD);	/* the guard died before it could bind us */
+	group_join(&g->group);
 	place_restore(&g->standby.before);
 	if (null > STDERR_FILENO) {
 		dup2(null, STDIN_FILENO);
@@ -171,6 +175,7 @@ static void send_facts(struct guard *g)
 	else
 		json_null(&j, "child_pid");
 	json_bool(&j, "attached", g->loop.attached);
+	json_string(&j, "cgroup", g->group.path[0] ? g->group.path : NULL);
 	json_string(&j, "policy", rt_policy_name(g->policy));
 	json_int(&j, "priority", g->priority);
 	json_end_object(&j);
@@ -215,7 +220,7 @@ static void send_killed(struct guard *g)
 
 	event_begin(&j, "child_killed");
 	json_string(&j, "why", g->why);
-	json_uint(&j, "left", g->family.n_killed);
+	json_uint(&j, "left", g->family.n_killed > g->in_group ? g->family.n_killed : g->in_group);
 	json_uint(&j, "stuck", g->stuck);
 	event_send(&g->loop.out, &j);
 }
@@ -355,6 +360,11 @@ static void go_on_ending(struct guard *g, int stops_before)
 	if (g->phase == ASKED && (grace_is_over(g, now) || g->loop.stops > stops_before)) {
 		g->phase = KILLING;
 		g->phase_until_ns = now + kill_patience_ns;
+		g->in_group = group_count(&g->group);
+		if (group_kill(&g->group)) {
+			g->group_killed_ns = now;
+			return;
+		}
 	}
 	if (g->phase == ASKED) {
 		/* Programs with workers (stress-ng) end them in order, and call it an error when others do. */
@@ -372,6 +382,8 @@ static int64_t next_look_ns(const struct guard *g)
 {
 	if (g->phase == RUNNING)
 		return g->exited ? g->exited_ns + reap_patience_ns : INT64_MAX;
+	if (g->phase == KILLING && mono_ns() < g->group_killed_ns + look_ns)
+		return g->group_killed_ns + look_ns;	/* the family is for what has left the cgroup */
 	return mono_ns() + (g->phase == ASKED ? look_ns : 2 * ms_ns);
 }
 
@@ -415,6 +427,7 @@ static void supervise(struct guard *g)
 			g->phase = GONE;
 		} else if (mono_ns() >= next_ns || g->loop.stops > stops) {
 			go_on_ending(g, stops);
+			stops = g->loop.stops;
 			next_ns = next_look_ns(g);
 		}
 	}
@@ -542,9 +555,12 @@ static int guard_run(const struct plan *plan)
 	code = journal_open(&g.journal, plan_text(plan, "restore"));
 	if (code)
 		return code;
-	g.standby = (struct standby){.journal = &g.journal, .max_ns = plan_number(plan, "max"), .usage = plan_flag(plan, "usage")};
+	if (plan_flag(plan, "cgroup"))
+		group_make(&g.group);
+	g.standby = (struct standby){.group = &g.group, .journal = &g.journal, .max_ns = plan_number(plan, "max"), .usage = plan_flag(plan, "usage")};
 	if (standby_start(&g.standby, &code))
 		code = guard_and_tell(&g);
+	group_remove(&g.group);
 	journal_close(&g.journal);
 	family_free(&g.family);
 	return code;
@@ -553,6 +569,7 @@ static int guard_run(const struct plan *plan)
 static const struct option_spec guard_options[] = {
 	{.name = "attached", .type = OPT_FLAG, .help = "end everything when stdin ends: its other end is the owner's"},
 	{.name = "wrap", .type = OPT_FLAG, .help = "write a stream: events, and what CMD writes to stdout and stderr"},
+	{.name = "cgroup", .type = OPT_FLAG, .help = "put the command into a cgroup of its own, where that changes nothing else, and end it by that"},
 	{.name = "usage", .type = OPT_FLAG, .help = "tell once a second what the command and its descendants use: processes, threads, CPU time"},
 	{.name = "max", .letter = 'D', .type = OPT_DURATION, .unit = "ns", .min = 1000000, .max = INT64_C(31622400000000000),
 	 .help = "end everything after this time at the latest (on a clock that counts suspend)"},

@@ -165,9 +165,10 @@ static int inherit(struct outer *o, int signal_number)
 	int64_t until_ns = mono_ns() + kill_patience_ns;
 	struct family family = {.child = atomic_load(o->standby->child)};
 
-	do
+	do {
+		group_kill(o->standby->group);
 		family_kill(&family);
-	while (!reaper_wait(o->reaper, 2) && mono_ns() < until_ns);
+	} while (!reaper_wait(o->reaper, 2) && mono_ns() < until_ns);
 	journal_restore(o->standby->journal, restore_failed, NULL);
 	say_fail(EXIT_BOARD, "the guard was killed by signal %d; what it guarded was ended, %zu processes by SIGKILL%s", signal_number,
 		 family.n_killed, reaper_wait(o->reaper, 0) ? "" : ", and some hang in the kernel even so");

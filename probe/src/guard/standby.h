@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "guard/group.h"
 #include "guard/journal.h"
 
 /* How the guard was started: the command gets it back. */
@@ -21,6 +22,7 @@ struct before {
 };
 
 struct standby {
+	const struct group *group; /* of the command; the outer one ends it if the inner one cannot */
 	struct journal *journal; /* put back by the outer one if the inner one cannot */
 	int64_t max_ns;          /* 0: none. The inner one keeps it; the outer one ends an inner one that hangs far beyond it */
 	bool usage;              /* look at what the command uses (usage.h) */

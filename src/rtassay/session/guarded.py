@@ -178,7 +178,7 @@ class GuardedLoad:
         cls, board: LinuxBoard, rtprobe: str, planned: PlannedLoad, max_ns: int, tee: Callable[[bytes], None], name: str
     ) -> GuardedLoad:
         """`name`: what it is launched as."""
-        options = ["--attached", "--wrap", "--usage", "--max", f"{max_ns}ns"]
+        options = ["--attached", "--wrap", "--cgroup", "--usage", "--max", f"{max_ns}ns"]
         argv = [rtprobe, "guard", *options, "--", *planned.command.argv]
         return cls(await board.launch(argv, name), planned, tee)
 
