@@ -154,7 +154,7 @@ static void read_signals(struct spool *s)
 
 	while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info)
 		if (info.ssi_signo != SIGCHLD)
-			close_stdin(s);	/* SIGTERM, SIGINT: to us */
+			close_stdin(s); /* SIGTERM, SIGINT: to us */
 	if (!s->exited && waitpid(s->child, &status, WNOHANG) == s->child) {
 		s->exited = true;
 		s->status = status;
@@ -207,10 +207,10 @@ static void serve(struct spool *s)
 {
 	while (goes_on(s)) {
 		struct pollfd fds[] = {
-			{.fd = s->out, .events = POLLIN},
-			{.fd = s->err, .events = POLLIN},
-			{.fd = s->control, .events = POLLIN},
-			{.fd = s->signals, .events = POLLIN},
+			{ .fd = s->out, .events = POLLIN },
+			{ .fd = s->err, .events = POLLIN },
+			{ .fd = s->control, .events = POLLIN },
+			{ .fd = s->signals, .events = POLLIN },
 		};
 
 		if (poll(fds, 4, s->exited ? 200 : -1) < 0 && errno != EINTR)
@@ -235,7 +235,7 @@ static void end_followers(const struct spool *s)
 		int fd = open(spool_path(path, s->plan->args[i], "control"), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 
 		if (fd < 0)
-			continue;	/* it has ended by itself, and may be fetched and gone */
+			continue; /* it has ended by itself, and may be fetched and gone */
 		if (write(fd, "close-stdin\n", 12) < 0)
 			errno = 0;
 		close(fd);
@@ -248,7 +248,7 @@ static void finish(struct spool *s)
 	int code = WIFEXITED(s->status) ? WEXITSTATUS(s->status) : 128 + WTERMSIG(s->status);
 
 	filter_finish(&s->filter);
-	segments_close(&s->segments);	/* gives the reserve back: the files below need room too */
+	segments_close(&s->segments); /* gives the reserve back: the files below need room too */
 	write_file(s->dir, "errors", s->errors, s->n_errors);
 	snprintf(text, sizeof text, "%d %" PRIu64 " %" PRIu64 "\n", code, s->segments.offset, s->segments.lost);
 	write_file(s->dir, "exit", text, strlen(text));
@@ -319,16 +319,16 @@ static void protect_from_oom(void)
 	if (fd < 0)
 		return;
 	if (write(fd, "-900", 4) < 0)
-		errno = 0;	/* not allowed: then it stays as it is */
+		errno = 0; /* not allowed: then it stays as it is */
 	close(fd);
 }
 
 static _Noreturn void spooler(const struct plan *plan, int report)
 {
 	static struct spool s;
-	struct report told = {0};
+	struct report told = { 0 };
 
-	s = (struct spool){.plan = plan, .dir = plan->args[0], .out = -1, .err = -1, .owner = -1, .control = -1, .signals = -1};
+	s = (struct spool){ .plan = plan, .dir = plan->args[0], .out = -1, .err = -1, .owner = -1, .control = -1, .signals = -1 };
 	s.segments.fd = -1;
 	told.error = prepare(&s);
 	leave_the_terminal();
@@ -338,9 +338,9 @@ static _Noreturn void spooler(const struct plan *plan, int report)
 		told.error = errno;
 	told.pid = s.child;
 	if (write(report, &told, sizeof told) != (ssize_t)sizeof told || told.error)
-		_exit(EXIT_BOARD);	/* what was started loses its owner with us */
+		_exit(EXIT_BOARD); /* what was started loses its owner with us */
 	close(report);
-	protect_from_oom();	/* after the fork: the command is not to inherit it */
+	protect_from_oom(); /* after the fork: the command is not to inherit it */
 	serve(&s);
 	finish(&s);
 	_exit(EXIT_DONE);
@@ -374,7 +374,7 @@ static int detach(const struct plan *plan, struct report *told)
 
 static int spool_run(const struct plan *plan)
 {
-	struct report told = {0};
+	struct report told = { 0 };
 	int error;
 
 	if (plan->args[0][0] != '/')
@@ -391,11 +391,21 @@ static int spool_run(const struct plan *plan)
 }
 
 static const struct option_spec spool_options[] = {
-	{.name = "budget", .type = OPT_INTEGER, .unit = "bytes", .min = 65536, .max = INT64_C(1) << 50, .standard = "67108864",
-	 .help = "what may lie here unfetched; then samples, and last seconds and spill, are counted instead of kept"},
-	{.name = "segment", .type = OPT_INTEGER, .unit = "bytes", .min = 4096, .max = 1 << 30, .standard = "262144",
-	 .help = "size from which on a new segment is begun; a segment is deleted when all of it was fetched"},
-	{0},
+	{ .name = "budget",
+	  .type = OPT_INTEGER,
+	  .unit = "bytes",
+	  .min = 65536,
+	  .max = INT64_C(1) << 50,
+	  .standard = "67108864",
+	  .help = "what may lie here unfetched; then samples, and last seconds and spill, are counted instead of kept" },
+	{ .name = "segment",
+	  .type = OPT_INTEGER,
+	  .unit = "bytes",
+	  .min = 4096,
+	  .max = 1 << 30,
+	  .standard = "262144",
+	  .help = "size from which on a new segment is begun; a segment is deleted when all of it was fetched" },
+	{ 0 },
 };
 
 const struct command command_spool = {

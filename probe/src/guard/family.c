@@ -36,7 +36,12 @@ static bool read_relative(int proc, const char *name, struct relative *r)
 	if (!procstat_parse(text, &stat))
 		return false;
 	*r = (struct relative){
-		.pid = (pid_t)atoi(name), .ppid = stat.ppid, .pgrp = stat.pgrp, .start = stat.start_ticks, .state = stat.state, .ours = -1,
+		.pid = (pid_t)atoi(name),
+		.ppid = stat.ppid,
+		.pgrp = stat.pgrp,
+		.start = stat.start_ticks,
+		.state = stat.state,
+		.ours = -1,
 	};
 	return true;
 }
@@ -57,7 +62,7 @@ static bool reachable(const struct relative *r)
 static bool below(const struct family *f, const struct relative *r, pid_t self)
 {
 	for (size_t steps = 0; steps <= f->n; steps++) {
-		struct relative key = {.pid = r->ppid};
+		struct relative key = { .pid = r->ppid };
 
 		if (r->ppid == self)
 			return true;
@@ -65,7 +70,7 @@ static bool below(const struct family *f, const struct relative *r, pid_t self)
 			return r->ours == 1;
 		r = bsearch(&key, f->all, f->n, sizeof *f->all, by_pid);
 		if (!r)
-			return false;	/* its parent ended meanwhile: the next scan sees the new one */
+			return false; /* its parent ended meanwhile: the next scan sees the new one */
 	}
 	return false;
 }
@@ -98,7 +103,7 @@ static void scan_below(struct family *f, pid_t self, bool kill_children)
 			void *more = realloc(f->all, cap * sizeof *f->all);
 
 			if (!more)
-				break;	/* what is seen so far is dealt with; the next scan sees the rest */
+				break; /* what is seen so far is dealt with; the next scan sees the rest */
 			f->all = more;
 			f->cap = cap;
 		}
@@ -173,7 +178,7 @@ size_t family_ask(struct family *f, bool child_only)
 		if (note(&f->asked, &f->n_asked, &f->cap_asked, r))
 			kill(r->pid, SIGTERM);
 		if (r->state == 'T')
-			kill(r->pid, SIGCONT);	/* a stopped process does not see SIGTERM */
+			kill(r->pid, SIGCONT); /* a stopped process does not see SIGTERM */
 	}
 	return alive;
 }

@@ -9,9 +9,9 @@
 
 struct relative {
 	pid_t pid, ppid, pgrp;
-	uint64_t start;		/* with pid: names a process for ever, even when its pid is used again */
+	uint64_t start;  /* with pid: names a process for ever, even when its pid is used again */
 	char state;
-	signed char ours;	/* 1 descendant, 0 not, -1 not yet known */
+	signed char ours; /* 1 descendant, 0 not, -1 not yet known */
 };
 
 struct pid_at {
@@ -20,13 +20,13 @@ struct pid_at {
 };
 
 struct family {
-	struct relative *all;	/* every process of the board at the last scan, sorted by pid */
+	struct relative *all; /* every process of the board at the last scan, sorted by pid */
 	size_t n, cap;
-	struct pid_at *asked;	/* those that got SIGTERM */
+	struct pid_at *asked; /* those that got SIGTERM */
 	size_t n_asked, cap_asked;
-	struct pid_at *killed;	/* those that needed SIGKILL */
+	struct pid_at *killed; /* those that needed SIGKILL */
 	size_t n_killed, cap_killed;
-	bool blind;		/* /proc cannot be read: only the process group of the child can be reached */
+	bool blind;  /* /proc cannot be read: only the process group of the child can be reached */
 	pid_t child;
 };
 

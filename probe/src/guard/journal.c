@@ -77,7 +77,7 @@ static int write_back(const char *path, const char *value)
 
 	if (fd < 0)
 		return errno;
-	n = length ? write(fd, value, length) : write(fd, "\n", 1);	/* an empty write does not reach the kernel's handler */
+	n = length ? write(fd, value, length) : write(fd, "\n", 1); /* an empty write does not reach the kernel's handler */
 	error = n < 0 ? errno : (size_t)n < length ? EIO : 0;
 	if (close(fd) && !error)
 		error = errno;

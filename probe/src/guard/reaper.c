@@ -29,8 +29,8 @@ static int64_t in_ns(long s, long us)
 
 bool reaper_look(pid_t pid, struct ended *end)
 {
-	struct kernel_usage used = {{0, 0}, {0, 0}, {0}};
-	siginfo_t info = {0};
+	struct kernel_usage used = { { 0, 0 }, { 0, 0 }, { 0 } };
+	siginfo_t info = { 0 };
 
 	/* The library's own waitid has no place for the usage. */
 	if (syscall(SYS_waitid, P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL, &used) || info.si_pid != pid)
@@ -46,7 +46,7 @@ static void tell(const struct reaper *r)
 	const uint64_t one = 1;
 
 	if (write(r->fd, &one, sizeof one) < 0)
-		return;	/* `childless` says it too, at the guard's next look */
+		return; /* `childless` says it too, at the guard's next look */
 }
 
 static void wait_for(sem_t *semaphore)
@@ -63,12 +63,12 @@ static void *reaper_thread(void *argument)
 	setpriority(PRIO_PROCESS, (id_t)rt_tid(), FIRST_AMONG_ORDINARY);
 	wait_for(&r->begin);
 	for (;;) {
-		siginfo_t info = {0};
+		siginfo_t info = { 0 };
 
 		if (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | __WALL)) {
 			if (errno == EINTR)
 				continue;
-			break;	/* ECHILD */
+			break; /* ECHILD */
 		}
 		if (info.si_pid == r->kept)
 			wait_for(&r->release);
@@ -84,7 +84,7 @@ int reaper_prepare(struct reaper *r)
 	pthread_attr_t attributes;
 	int error;
 
-	*r = (struct reaper){.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+	*r = (struct reaper){ .fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC) };
 	if (r->fd < 0 || sem_init(&r->begin, 0, 0) || sem_init(&r->release, 0, 0))
 		return errno;
 	pthread_attr_init(&attributes);
@@ -107,7 +107,7 @@ void reaper_release(struct reaper *r)
 
 bool reaper_wait(const struct reaper *r, int ms)
 {
-	struct pollfd end = {.fd = r->fd, .events = POLLIN};
+	struct pollfd end = { .fd = r->fd, .events = POLLIN };
 
 	if (!atomic_load(&r->childless))
 		poll(&end, 1, ms);
@@ -117,7 +117,7 @@ bool reaper_wait(const struct reaper *r, int ms)
 void reaper_raise_priority(const struct reaper *r)
 {
 	struct obtained own = rt_look(0);
-	struct sched_param same = {.sched_priority = own.priority};
+	struct sched_param same = { .sched_priority = own.priority };
 
 	if (own.policy == SCHED_FIFO)
 		pthread_setschedparam(r->thread, SCHED_FIFO, &same);

@@ -31,7 +31,7 @@ char *segment_path(char *out, const char *dir, uint64_t offset)
 /* Room for histogram and end, should others fill the disk. */
 static bool make_reserve(const struct segments *s)
 {
-	char path[SPOOL_PATH], block[4096] = {0};
+	char path[SPOOL_PATH], block[4096] = { 0 };
 	uint64_t size = s->budget / 8 < RESERVE ? s->budget / 8 : RESERVE;
 	struct statvfs disk;
 	int fd = open(spool_path(path, s->dir, "reserve"), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -101,7 +101,7 @@ uint64_t segments_used(struct segments *s)
 
 		if (fetched > s->first && fetched <= s->offset) {
 			s->first = fetched;
-			s->budget = s->asked;	/* there is room again; if not, the next write says so */
+			s->budget = s->asked; /* there is room again; if not, the next write says so */
 			if (!s->reserve)
 				s->reserve = make_reserve(s);
 		}
@@ -125,7 +125,7 @@ static bool append(struct segments *s, const unsigned char *data, size_t length)
 	if (done == length)
 		return true;
 	if (done && ftruncate(s->fd, (off_t)(s->offset - s->start)))
-		s->lost += 1;	/* half a frame stays: the reader finds its way past it */
+		s->lost += 1; /* half a frame stays: the reader finds its way past it */
 	return false;
 }
 
@@ -142,7 +142,7 @@ bool segments_write(struct segments *s, const void *data, size_t length, bool la
 		done = append(s, data, length);
 	used = segments_used(s);
 	if (full && used < s->budget)
-		s->budget = used;	/* what is left, or was just freed, is for the frames that must go */
+		s->budget = used; /* what is left, or was just freed, is for the frames that must go */
 	if (done)
 		s->offset += length;
 	return done;
@@ -211,7 +211,7 @@ static struct omitted *omitted_of(struct frame_filter *t, uint16_t lane, unsigne
 	if (!more)
 		return NULL;
 	t->omitted = more;
-	more[t->n_omitted] = (struct omitted){.lane = lane, .type = type};
+	more[t->n_omitted] = (struct omitted){ .lane = lane, .type = type };
 	return &more[t->n_omitted++];
 }
 
@@ -270,7 +270,7 @@ static void leave_out(struct frame_filter *t, const unsigned char *frame, size_t
 
 static const char *type_name(int type)
 {
-	static const char *const names[] = {"?", "facts", "samples", "seconds", "spill", "histogram", "event", "file", "output", "end"};
+	static const char *const names[] = { "?", "facts", "samples", "seconds", "spill", "histogram", "event", "file", "output", "end" };
 
 	return type > 0 && type <= FRAME_END ? names[type] : names[0];
 }
@@ -299,7 +299,7 @@ static void tell(struct frame_filter *t, struct omitted *a)
 	emit_json(&t->notes, FRAME_EVENT, a->lane, &j);
 	if (segments_write(t->to, t->notes.buffer, t->notes.length, true)) {
 		t->seq++;
-		*a = (struct omitted){.lane = a->lane, .type = a->type};
+		*a = (struct omitted){ .lane = a->lane, .type = a->type };
 	}
 	t->notes.length = 0;
 }
@@ -341,15 +341,14 @@ static void take_frame(struct frame_filter *t, unsigned char *frame, size_t size
 		t->seq--;
 		leave_out(t, frame, size);
 	} else {
-		t->to->lost += size;	/* its number stays unused: the reader counts a lost frame */
+		t->to->lost += size; /* its number stays unused: the reader counts a lost frame */
 	}
 }
 
 static void take_raw(struct frame_filter *t)
 {
-	if (t->to->lost || segments_used(t->to) + t->length > t->to->budget ||
-	    !segments_write(t->to, t->buffer, t->length, false))
-		t->to->lost += t->length;	/* from here on nothing goes: a text with a hole in it would be read wrong */
+	if (t->to->lost || segments_used(t->to) + t->length > t->to->budget || !segments_write(t->to, t->buffer, t->length, false))
+		t->to->lost += t->length; /* from here on nothing goes: a text with a hole in it would be read wrong */
 	t->length = 0;
 }
 

@@ -44,7 +44,7 @@ static unsigned depth_below(const struct family *f, const struct relative *r, pi
 	unsigned depth = 1;
 
 	for (; r && r->ppid != root && depth <= f->n; depth++) {
-		struct relative key = {.pid = r->ppid};
+		struct relative key = { .pid = r->ppid };
 
 		r = bsearch(&key, f->all, f->n, sizeof *f->all, by_pid);
 	}
@@ -76,7 +76,7 @@ static unsigned long long account(struct usage *u, pid_t pid, bool counts)
 	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
 	if (!procstat_read(path, &stat))
 		return 0;
-	if (!counts)	/* the guard's own time is not the command's */
+	if (!counts) /* the guard's own time is not the command's */
 		return stat.waited_ticks;
 	if (!strchr("ZXx", stat.state)) {
 		u->processes++;
@@ -93,14 +93,14 @@ static bool look(struct family *f, pid_t guard, struct usage *u)
 	unsigned long long ticks;
 	size_t n = 0;
 
-	*u = (struct usage){.mono_ns = mono_ns()};
+	*u = (struct usage){ .mono_ns = mono_ns() };
 	family_look(f, guard);
 	members = f->blind ? NULL : malloc((f->n + 1) * sizeof *members);
 	if (!members)
 		return false;
 	for (size_t i = 0; i < f->n; i++)
 		if (f->all[i].ours == 1)
-			members[n++] = (struct member){.pid = f->all[i].pid, .depth = depth_below(f, &f->all[i], guard)};
+			members[n++] = (struct member){ .pid = f->all[i].pid, .depth = depth_below(f, &f->all[i], guard) };
 	qsort(members, n, sizeof *members, by_depth);
 	ticks = account(u, guard, false);
 	for (size_t i = 0; i < n; i++)
@@ -122,15 +122,15 @@ static void follow(pid_t child)
 void usage_watch(int fd, pid_t guard, const _Atomic int *child)
 {
 	int64_t due_ns = mono_ns(), most_ns = 0;
-	struct family family = {0};
+	struct family family = { 0 };
 	struct usage u;
 
 	if (rt_choose_sleep())
-		_exit(0);	/* without a sleep there is no once a second */
+		_exit(0); /* without a sleep there is no once a second */
 	for (;;) {
 		due_ns += SECOND_NS;
 		if (due_ns < mono_ns())
-			due_ns = mono_ns();	/* starved by the load: no burst afterwards */
+			due_ns = mono_ns(); /* starved by the load: no burst afterwards */
 		while (rt_sleep_until(due_ns))
 			;
 		if (!atomic_load(child))
@@ -142,6 +142,6 @@ void usage_watch(int fd, pid_t guard, const _Atomic int *child)
 			u.cpu_ns = most_ns;
 		most_ns = u.cpu_ns;
 		if (write(fd, &u, sizeof u) != (ssize_t)sizeof u)
-			_exit(0);	/* the guard ended */
+			_exit(0); /* the guard ended */
 	}
 }
