@@ -130,6 +130,10 @@ def test_two_marks_of_one_sample_add_up_and_must_not_go_back() -> None:
     assert taken(p.SAMPLES, head + back, 0)[1].bad_frames == 1
     wide_before_first = struct.pack("<IIq", p.BEFORE_FIRST, p.WIDE, 4)
     assert taken(p.SAMPLES, struct.pack("<QIII", 0, 1, 1, 7) + wide_before_first, 0)[1].bad_frames == 1
+    placeholder = struct.pack("<QIII", 0, 1, 1, p.WIDE_PLACEHOLDER)
+    assert taken(p.SAMPLES, placeholder + wide_before_first, 0)[1].bad_frames == 1
+    wide_of_another = struct.pack("<QIIII", 0, 2, 1, p.WIDE_PLACEHOLDER, 7) + struct.pack("<IIq", 1, p.WIDE, 4)
+    assert taken(p.SAMPLES, wide_of_another, 0)[1].bad_frames == 1
 
 
 def test_spill_and_histogram_columns() -> None:
@@ -157,6 +161,21 @@ def test_files_that_are_the_same_cut_or_of_no_known_path() -> None:
     assert taken(p.FILE, file_body(0, 0, mono_ns=INT64_MAX + 1), before=facts)[1].bad_frames == 1
     assert taken(p.FILE, file_body(0, 0)[:-1], before=facts)[1].bad_frames == 1
     assert taken(p.FILE, file_body(0, 0, mono_ns=INT64_MAX), before=facts)[1].bad_frames == 0
+
+
+@pytest.mark.parametrize(
+    "content",
+    [FileContent(5, "/b", 2, b"xy", False), FileContent(5, "/a", 0, None, False), FileContent(5, "/a", 0, b"", True)],
+)
+def test_the_encoder_writes_files_as_they_are_read(content: FileContent) -> None:
+    encoder, parser = StreamEncoder(), StreamParser()
+    assert parser.feed(encoder.encode_all([Facts({"paths": ["/a", "/b"]}), content]))[1] == content
+
+
+def test_the_encoder_writes_what_a_second_does_not_know_as_zero() -> None:
+    unknown = Second(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, None, None, None, None, None)  # type: ignore[arg-type]
+    (read,) = StreamParser().feed(StreamEncoder().encode(unknown))
+    assert read == Second(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 0, 0, 0, 0)
 
 
 def test_paths_that_are_no_list_name_nothing() -> None:
