@@ -64,6 +64,7 @@ def parts_beside(tier: str) -> list[Part]:
     parts = [
         Part("lint", (f"{BIN}/ruff", "check", *python)),
         Part("format", (f"{BIN}/ruff", "format", "--check", *python)),
+        Part("format of the C code", ("tools/format-c", "--check")),
         Part("types", (f"{BIN}/mypy", "src")),
         Part("C tests", make("test")),
         Part("C tests, address and undefined sanitizers", make("test-asan")),

@@ -111,7 +111,7 @@ static void acknowledge(const struct stream *s, uint64_t safe)
 
 	if (!dir)
 		return;
-	while ((entry = readdir(dir)) != NULL)	/* the last segment that begins at or before `safe` stays */
+	while ((entry = readdir(dir)) != NULL) /* the last segment that begins at or before `safe` stays */
 		if (segment_name(entry->d_name, &at) && at <= safe && at > begins)
 			begins = at;
 	rewinddir(dir);
@@ -134,7 +134,7 @@ static void pass_on(const struct stream *s, const char *line)
 	int fd = open(spool_path(path, s->dir, "control"), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0)
-		return;	/* the spooler has ended: there is nobody to tell */
+		return; /* the spooler has ended: there is nobody to tell */
 	snprintf(text, sizeof text, "%s\n", line);
 	if (write(fd, text, strlen(text)) < 0)
 		errno = 0;
@@ -161,7 +161,7 @@ static void replace_other(const struct stream *s)
 		return;
 	snprintf(text, sizeof text, "%d %" PRIu64 "\n", (int)getpid(), process_start(getpid()));
 	if (write(fd, text, strlen(text)) < 0)
-		errno = 0;	/* full: then a second reader cannot find us */
+		errno = 0; /* full: then a second reader cannot find us */
 	close(fd);
 }
 
@@ -231,7 +231,7 @@ static void follow(struct fetch *f, unsigned channel, uint64_t offset, const cha
 	if (!s)
 		return;
 	end_stream(s);
-	*s = (struct stream){.channel = (uint16_t)channel, .offset = offset, .fd = -1};
+	*s = (struct stream){ .channel = (uint16_t)channel, .offset = offset, .fd = -1 };
 	if (dir[0] != '/' || strlen(dir) + SPOOL_NAME + 2 > SPOOL_PATH) {
 		send_lost(f, s, "the path of the spool is not absolute, or too long");
 		return;
@@ -282,7 +282,7 @@ static void read_owner(struct fetch *f)
 
 static void listen_for(struct fetch *f, int ms)
 {
-	struct pollfd owner = {.fd = STDIN_FILENO, .events = POLLIN};
+	struct pollfd owner = { .fd = STDIN_FILENO, .events = POLLIN };
 
 	if (poll(&owner, 1, ms) > 0)
 		read_owner(f);
@@ -338,7 +338,7 @@ static bool spooler_lives(const struct stream *s)
 	int pid;
 
 	if (read_small(spool_path(path, s->dir, "pid"), text, sizeof text) <= 0 || sscanf(text, "%d %*u %*d %63s", &pid, of_spool) < 1)
-		return true;	/* just begun */
+		return true; /* just begun */
 	read_small("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
 	if (*of_spool && strcmp(boot, of_spool))
 		return false;
@@ -358,7 +358,7 @@ static bool serve(struct fetch *f, struct stream *s)
 		send_lost(f, s, "the process that wrote %s is gone: the board was restarted, or it was killed", s->dir);
 		return false;
 	}
-	s->orphaned = !spooler_lives(s);	/* it may have written between our read and its end: read once more */
+	s->orphaned = !spooler_lives(s); /* it may have written between our read and its end: read once more */
 	return s->orphaned;
 }
 
@@ -376,7 +376,7 @@ static int serve_all(struct fetch *f)
 
 static int fetch_run(const struct plan *plan)
 {
-	struct fetch f = {.every_ms = (int)(plan_number(plan, "every") / 1000000)};
+	struct fetch f = { .every_ms = (int)(plan_number(plan, "every") / 1000000) };
 	int code;
 
 	f.streams = calloc(STREAMS_MAX, sizeof *f.streams);
@@ -391,9 +391,14 @@ static int fetch_run(const struct plan *plan)
 }
 
 static const struct option_spec fetch_options[] = {
-	{.name = "every", .type = OPT_DURATION, .unit = "ns", .min = 10000000, .max = INT64_C(60000000000), .standard = "500ms",
-	 .help = "how often to look for more: seldom, so that fetching disturbs little"},
-	{0},
+	{ .name = "every",
+	  .type = OPT_DURATION,
+	  .unit = "ns",
+	  .min = 10000000,
+	  .max = INT64_C(60000000000),
+	  .standard = "500ms",
+	  .help = "how often to look for more: seldom, so that fetching disturbs little" },
+	{ 0 },
 };
 
 const struct command command_fetch = {

@@ -60,7 +60,7 @@ static int exit_code(const struct guard *g)
 static int start_timer(struct guard *g)
 {
 	int64_t max_ns = plan_number(g->plan, "max");
-	struct itimerspec at = {.it_value = {(time_t)(max_ns / 1000000000), (long)(max_ns % 1000000000)}};
+	struct itimerspec at = { .it_value = { (time_t)(max_ns / 1000000000), (long)(max_ns % 1000000000) } };
 
 	g->timer = -1;
 	if (!plan_set(g->plan, "max"))
@@ -104,8 +104,10 @@ static int guard_command(struct guard *g)
 	guard_supervise(g);
 	reaper_raise_priority(&g->reaper);
 	if (g->stuck)
-		say_fail(EXIT_BOARD, "%zu processes of '%s' could not be ended even by SIGKILL: they hang in the kernel, see "
-			 "/proc/PID/stack", g->stuck, g->plan->rest[0]);
+		say_fail(EXIT_BOARD,
+			 "%zu processes of '%s' could not be ended even by SIGKILL: they hang in the kernel, see "
+			 "/proc/PID/stack",
+			 g->stuck, g->plan->rest[0]);
 	return exit_code(g);
 }
 
@@ -127,7 +129,7 @@ static int guard_and_tell(struct guard *g)
 
 static int guard_run(const struct plan *plan)
 {
-	static struct guard g = {.child = -1, .timer = -1, .pipe = {-1, -1}}; /* not on a stack: the reaper may outlive this function */
+	static struct guard g = { .child = -1, .timer = -1, .pipe = { -1, -1 } }; /* not on a stack: the reaper may outlive this function */
 	int code;
 
 	g.plan = plan;
@@ -140,7 +142,9 @@ static int guard_run(const struct plan *plan)
 		return code;
 	if (plan_flag(plan, "cgroup"))
 		group_make(&g.group);
-	g.standby = (struct standby){.group = &g.group, .journal = &g.journal, .max_ns = plan_number(plan, "max"), .usage = plan_flag(plan, "usage")};
+	g.standby = (struct standby){
+		.group = &g.group, .journal = &g.journal, .max_ns = plan_number(plan, "max"), .usage = plan_flag(plan, "usage")
+	};
 	if (standby_start(&g.standby, &code))
 		code = guard_and_tell(&g);
 	group_remove(&g.group);
@@ -150,15 +154,24 @@ static int guard_run(const struct plan *plan)
 }
 
 static const struct option_spec guard_options[] = {
-	{.name = "attached", .type = OPT_FLAG, .help = "end everything when stdin ends: its other end is the owner's"},
-	{.name = "wrap", .type = OPT_FLAG, .help = "write a stream: events, and what CMD writes to stdout and stderr"},
-	{.name = "cgroup", .type = OPT_FLAG, .help = "put the command into a cgroup of its own, where that changes nothing else, and end it by that"},
-	{.name = "usage", .type = OPT_FLAG, .help = "tell once a second what the command and its descendants use: processes, threads, CPU time"},
-	{.name = "max", .letter = 'D', .type = OPT_DURATION, .unit = "ns", .min = 1000000, .max = INT64_C(31622400000000000),
-	 .help = "end everything after this time at the latest (on a clock that counts suspend)"},
-	{.name = "restore", .type = OPT_TEXT, .unit = "FILE", .help = "lines PATH<TAB>VALUE, written back at the end, last line first"},
-	{.name = "output", .letter = 'o', .type = OPT_TEXT, .unit = "FILE", .help = "where the guard's stream goes instead of stdout"},
-	{0},
+	{ .name = "attached", .type = OPT_FLAG, .help = "end everything when stdin ends: its other end is the owner's" },
+	{ .name = "wrap", .type = OPT_FLAG, .help = "write a stream: events, and what CMD writes to stdout and stderr" },
+	{ .name = "cgroup",
+	  .type = OPT_FLAG,
+	  .help = "put the command into a cgroup of its own, where that changes nothing else, and end it by that" },
+	{ .name = "usage",
+	  .type = OPT_FLAG,
+	  .help = "tell once a second what the command and its descendants use: processes, threads, CPU time" },
+	{ .name = "max",
+	  .letter = 'D',
+	  .type = OPT_DURATION,
+	  .unit = "ns",
+	  .min = 1000000,
+	  .max = INT64_C(31622400000000000),
+	  .help = "end everything after this time at the latest (on a clock that counts suspend)" },
+	{ .name = "restore", .type = OPT_TEXT, .unit = "FILE", .help = "lines PATH<TAB>VALUE, written back at the end, last line first" },
+	{ .name = "output", .letter = 'o', .type = OPT_TEXT, .unit = "FILE", .help = "where the guard's stream goes instead of stdout" },
+	{ 0 },
 };
 
 const struct command command_guard = {

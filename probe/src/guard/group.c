@@ -105,7 +105,7 @@ static void end_left(const char *parent)
 		if (lock < 0)
 			continue;
 		write_to(path, "cgroup.kill", "1");
-		rmdir(path);	/* or at the next visit, once all of them have ended */
+		rmdir(path); /* or at the next visit, once all of them have ended */
 		close(lock);
 	}
 	if (dir)
@@ -166,5 +166,5 @@ void group_remove(struct group *g)
 	rmdir(g->path);
 	if (g->lock >= 0)
 		close(g->lock);
-	*g = (struct group){.lock = -1};
+	*g = (struct group){ .lock = -1 };
 }

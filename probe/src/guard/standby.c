@@ -35,8 +35,8 @@ void become_unstarvable(void)
 {
 	struct rlimit limit;
 
-	if (rt_set_policy(0, SCHED_FIFO | RESET_ON_FORK, GUARD_PRIORITY) && !getrlimit(RLIMIT_RTPRIO, &limit) &&
-	    limit.rlim_cur > 0 && limit.rlim_cur < GUARD_PRIORITY)
+	if (rt_set_policy(0, SCHED_FIFO | RESET_ON_FORK, GUARD_PRIORITY) && !getrlimit(RLIMIT_RTPRIO, &limit) && limit.rlim_cur > 0 &&
+	    limit.rlim_cur < GUARD_PRIORITY)
 		rt_set_policy(0, SCHED_FIFO | RESET_ON_FORK, (int)limit.rlim_cur);
 }
 
@@ -47,7 +47,7 @@ static void write_own(const char *path, const char *text)
 	if (fd < 0)
 		return;
 	if (write(fd, text, strlen(text)) < 0)
-		errno = 0;	/* not allowed: then it stays as it is */
+		errno = 0; /* not allowed: then it stays as it is */
 	close(fd);
 }
 
@@ -95,7 +95,7 @@ struct outer {
 /* Blocked, a signal reaches our signalfd even where it is ignored; SIGHUP under nohup shall stay ignored. */
 static int take_signals(struct outer *o)
 {
-	struct sigaction hangup, plain = {.sa_handler = SIG_DFL};
+	struct sigaction hangup, plain = { .sa_handler = SIG_DFL };
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -105,7 +105,7 @@ static int take_signals(struct outer *o)
 	sigaddset(&set, SIGCHLD);
 	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
 		sigaddset(&set, SIGHUP);
-	sigaction(SIGCHLD, &plain, NULL);	/* inherited SIG_IGN would reap behind our back */
+	sigaction(SIGCHLD, &plain, NULL); /* inherited SIG_IGN would reap behind our back */
 	if (sigprocmask(SIG_BLOCK, &set, &o->old_mask))
 		return -1;
 	o->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -114,7 +114,7 @@ static int take_signals(struct outer *o)
 
 static int start_timer(struct outer *o)
 {
-	struct itimerspec at = {.it_value = {(time_t)(o->standby->max_ns / second_ns + beyond_max_s), 0}};
+	struct itimerspec at = { .it_value = { (time_t)(o->standby->max_ns / second_ns + beyond_max_s), 0 } };
 
 	o->timer = -1;
 	if (!o->standby->max_ns)
@@ -137,7 +137,7 @@ static void pass_on_signals(const struct outer *o)
 /* Waits for the inner one's end; its status as of waitpid. */
 static int wait_for_guard(const struct outer *o)
 {
-	struct pollfd fds[2] = {{.fd = o->signals, .events = POLLIN}, {.fd = o->timer, .events = POLLIN}};
+	struct pollfd fds[2] = { { .fd = o->signals, .events = POLLIN }, { .fd = o->timer, .events = POLLIN } };
 	struct ended end;
 
 	while (!reaper_look(o->inner, &end)) {
@@ -163,7 +163,7 @@ static void restore_failed(void *context, const char *path, const char *why)
 static int inherit(struct outer *o, int signal_number)
 {
 	int64_t until_ns = mono_ns() + kill_patience_ns;
-	struct family family = {.child = atomic_load(o->standby->child)};
+	struct family family = { .child = atomic_load(o->standby->child) };
 
 	do {
 		group_kill(o->standby->group);
@@ -180,7 +180,7 @@ static int be_outer(struct outer *o)
 {
 	int status, code;
 
-	signal(SIGPIPE, SIG_IGN);	/* an owner that is gone reads no last words; the journal is put back all the same */
+	signal(SIGPIPE, SIG_IGN); /* an owner that is gone reads no last words; the journal is put back all the same */
 	status = wait_for_guard(o);
 	if (o->helper > 0)
 		kill(o->helper, SIGKILL);
@@ -203,7 +203,7 @@ static void be_inner(struct outer *o, pid_t outer)
 	setsid();
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != outer)
-		_exit(EXIT_BOARD);	/* it was killed before it could bind us, and nothing was started */
+		_exit(EXIT_BOARD); /* it was killed before it could bind us, and nothing was started */
 	close(o->signals);
 	close(o->reaper->fd);
 	if (o->timer >= 0)
@@ -247,7 +247,7 @@ static int prepare(struct outer *o, int pipe_ends[2])
 bool standby_start(struct standby *t, int *code)
 {
 	static struct reaper reaper; /* not on a stack: its thread may outlive this function */
-	struct outer o = {.standby = t, .reaper = &reaper, .helper = -1, .signals = -1, .timer = -1};
+	struct outer o = { .standby = t, .reaper = &reaper, .helper = -1, .signals = -1, .timer = -1 };
 	pid_t self = getpid();
 	int ends[2];
 

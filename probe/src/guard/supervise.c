@@ -64,7 +64,7 @@ static void take_usage(struct guard *g)
 	if (n == (ssize_t)sizeof u) {
 		guard_send_usage(g, &u);
 	} else if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
-		close(g->standby.usage_fd);	/* its process is gone */
+		close(g->standby.usage_fd); /* its process is gone */
 		g->standby.usage_fd = -1;
 	}
 }
@@ -89,7 +89,7 @@ static void begin_end(struct guard *g, const char *why)
 static void decide(struct guard *g)
 {
 	if (g->loop.out.error && g->loop.attached)
-		g->loop.owner_gone = true;	/* nobody reads any more */
+		g->loop.owner_gone = true; /* nobody reads any more */
 	if (g->loop.owner_gone) {
 		guard_send_owner_gone(g);
 		begin_end(g, "owner");
@@ -141,7 +141,7 @@ static int64_t next_look_ns(const struct guard *g)
 	if (g->phase == RUNNING)
 		return g->exited ? g->exited_ns + reap_patience_ns : INT64_MAX;
 	if (g->phase == KILLING && mono_ns() < g->group_killed_ns + look_ns)
-		return g->group_killed_ns + look_ns;	/* the family is for what has left the cgroup */
+		return g->group_killed_ns + look_ns; /* the family is for what has left the cgroup */
 	return mono_ns() + (g->phase == ASKED ? look_ns : 2 * ms_ns);
 }
 
@@ -149,11 +149,11 @@ static void wait_for_news(struct guard *g)
 {
 	bool room = outlet_pending(&g->loop.out) < OUTLET_ROOM;
 	struct pollfd extra[5] = {
-		{.fd = g->phase == RUNNING ? g->timer : -1, .events = POLLIN},
-		{.fd = room ? g->pipe[0] : -1, .events = POLLIN},
-		{.fd = room ? g->pipe[1] : -1, .events = POLLIN},
-		{.fd = room ? g->standby.usage_fd : -1, .events = POLLIN},
-		{.fd = childless(g) ? -1 : g->reaper.fd, .events = POLLIN},
+		{ .fd = g->phase == RUNNING ? g->timer : -1, .events = POLLIN },
+		{ .fd = room ? g->pipe[0] : -1, .events = POLLIN },
+		{ .fd = room ? g->pipe[1] : -1, .events = POLLIN },
+		{ .fd = room ? g->standby.usage_fd : -1, .events = POLLIN },
+		{ .fd = childless(g) ? -1 : g->reaper.fd, .events = POLLIN },
 	};
 
 	loop_wait(&g->loop, next_look_ns(g), extra, 5);

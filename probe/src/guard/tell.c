@@ -89,7 +89,7 @@ void guard_send_end(struct guard *g, const char *reason, int exit_code)
 
 	getrusage(RUSAGE_CHILDREN, &all);
 	end_begin(&j, reason, exit_code);
-	json_int(&j, "user_ns", timeval_ns(all.ru_utime));	/* of all descendants, orphans too */
+	json_int(&j, "user_ns", timeval_ns(all.ru_utime)); /* of all descendants, orphans too */
 	json_int(&j, "system_ns", timeval_ns(all.ru_stime));
 	json_end_object(&j);
 	outlet_json(&g->loop.out, FRAME_END, &j);
