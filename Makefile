@@ -3,6 +3,7 @@
 # make check  lint, types, the tests of the C code, unit, contract and house tests (3 min): before a commit
 # make test   that, and real runs on this machine, over SSH and on two kernels in QEMU (12 min): before a pull request
 # make test-all  that, and what CONTRIBUTING.md lists: probes of all architectures, every board of the lab (an hour)
+# make test-provoked  make test on a busy machine that stands still every half minute: what fails only here judges the machine
 # make bench  the speed and size table of bench/RESULTS.md
 # make probe CC=aarch64-linux-gnu-gcc   a probe by a compiler of yours (Yocto, Buildroot, Debian's cross ones), for RTASSAY_PROBE
 # make probes the static probes of all architectures, for boards other than this machine
@@ -36,6 +37,9 @@ test: setup-test
 test-all: setup-all
 	@$(PY) tools/run_tests.py all
 
+test-provoked: setup-test
+	@$(PY) tests/support/provoke.py -- $(PY) tools/run_tests.py test
+
 bench: setup-test
 	@$(PY) bench/run.py
 
@@ -56,4 +60,4 @@ lock:
 clean:
 	rm -rf probe/build build dist report.html .pytest_cache .mypy_cache .ruff_cache
 
-.PHONY: help setup setup-test setup-all run check test test-all bench probe probes docs lock clean
+.PHONY: help setup setup-test setup-all run check test test-all test-provoked bench probe probes docs lock clean
