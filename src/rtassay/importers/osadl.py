@@ -1,4 +1,8 @@
-"""OSADL's "RT Dataset" 1.0 (Latencyplot): one JSON document with a histogram per core and the maxima apart from it."""
+"""OSADL's "RT Dataset" 1.0 and "RT Cyclictest" 1.0 (Latencyplot): one JSON document with a histogram per core, and maxima apart from it.
+
+The description and the files differ: OSADL's scripts write `"granularity": "microseconds"`, and put the numbers of the classes before the
+histograms, as a first column of `cores`. "RT Cyclictest" has no maxima, and its head is `format-test`; the board stands in another file.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +19,21 @@ from rtassay.model.measures import WAKE_UP
 from rtassay.model.units import NS_PER_US
 
 _MAX_BINS = 1 << 22
+_NAMES = ("RT Dataset", "RT Cyclictest")
+_UNIT_NS = {"nanoseconds": 1, "microseconds": NS_PER_US}
 
 
 class OsadlImporter:
     """Lanes `core0` ...: cores in the order of the file. Load, kernel and processor go into the facts."""
 
     name = "osadl"
-    summary = "OSADL RT Dataset 1.0 (JSON of Latencyplot)"
+    summary = "OSADL RT Dataset 1.0 and RT Cyclictest 1.0 (JSON of Latencyplot)"
     damage_allowed = False
 
     def recognises(self, head: bytes) -> bool:
         return (
             head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
-            and re.search(rb'"name"\s*:\s*"RT Dataset"', head) is not None
+            and re.search(rb'"name"\s*:\s*"RT (Dataset|Cyclictest)"', head) is not None
         )
 
     def source(self, path: Path) -> Source:
@@ -40,19 +46,20 @@ class OsadlImporter:
         data = _checked(path)
         latency, condition = _object(data, "latency"), _object(data, "condition")
         width_ns = _granularity(path, latency.get("granularity"))
-        columns = _columns(path, latency, width_ns)
-        imported = _imported(data, condition, columns, width_ns)
+        cores, numbered = _cores(path, latency)
+        columns = _columns(path, cores, latency.get("maxima"), width_ns)
+        imported = _imported(data, condition, columns, width_ns) | ({"index_column": True} if numbered else {})
         yield from events_of(columns, width_ns, _facts(data, condition), imported)
 
 
 def _checked(path: Path) -> dict[str, Any]:
     data = json_object(path)
-    form = _object(data, "format")
-    if form.get("name") != "RT Dataset":
-        raise bad(path, "format.name is not 'RT Dataset'")
+    form = _object(data, "format") or _object(data, "format-test")
+    if form.get("name") not in _NAMES:
+        raise bad(path, f"its format is none of {', '.join(_NAMES)}", hint="the file with the histograms is wanted")
     version = str(form.get("version"))[:20]
     if version.split(".")[0] != "1":
-        raise bad(path, f"RT Dataset version {version} is not known here", hint="known: 1.0")
+        raise bad(path, f"{form['name']} version {version} is not known here", hint="known: 1.0")
     return data
 
 
@@ -72,7 +79,9 @@ def _whole(value: Any, limit: int = 2**62) -> int | None:
 
 
 def _granularity(path: Path, value: Any) -> int:
-    """ns of one latency class; the field is a number of us, or text such as `1 us`."""
+    """ns of one latency class; the field is a number of us, text such as `1 us`, or the word `microseconds` alone (one of them)."""
+    if isinstance(value, str) and value.strip().lower() in _UNIT_NS:
+        return _UNIT_NS[value.strip().lower()]
     if isinstance(value, str) and (match := re.fullmatch(r"\s*(\d{1,6}) ?(ns|us|µs|microseconds?)?\s*", value)):
         return max(1, int(match[1]) * (1 if match[2] == "ns" else NS_PER_US))
     number = _whole(value, 10**6)
@@ -81,10 +90,24 @@ def _granularity(path: Path, value: Any) -> int:
     return number * NS_PER_US
 
 
-def _columns(path: Path, latency: dict[str, Any], width_ns: int) -> list[Column]:
+def _cores(path: Path, latency: dict[str, Any]) -> tuple[list[Any], bool]:
+    """The histograms, and whether a column with the numbers of the classes stood before them."""
     cores, maxima = latency.get("cores"), latency.get("maxima")
     if not isinstance(cores, list) or not 0 < len(cores) <= MAX_LANES:
         raise bad(path, "latency.cores is not a list with one histogram per core")
+    one_more = len(maxima) + 1 == len(cores) if isinstance(maxima, list) else len(cores) > 1
+    first = cores[0]
+    if (
+        one_more
+        and isinstance(first, list)
+        and len(first) > 1
+        and [_whole(value) for value in first] == [*range(len(first))]
+    ):
+        return cores[1:], True
+    return cores, False
+
+
+def _columns(path: Path, cores: list[Any], maxima: Any, width_ns: int) -> list[Column]:
     if maxima is not None and (not isinstance(maxima, list) or len(maxima) != len(cores)):
         raise bad(path, f"latency.maxima does not have one value for each of {len(cores)} cores")
     return [_column(path, i, core, maxima[i] if maxima else None, width_ns) for i, core in enumerate(cores)]

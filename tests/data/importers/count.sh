@@ -23,10 +23,17 @@ rteval() {
 	awk -F'"' '/<core / { cpu = $2; order[++n] = cpu; inside = 1 } /<\/core>/ { inside = 0 }
 	     inside && /<bucket / { sum[cpu] += $4 } END { for (i = 1; i <= n; i++) printf "cpu%s\t%d\n", order[i], sum[order[i]] }' "$1"
 }
-osadl() { # counts in the classes, and the one sample that a maximum beyond them proves
-	awk '/"maxima"/ { m = 1; next } m && /]/ { m = 0 } m { gsub(/[ ,]/, ""); top[++k] = $0 }
-	     /^ *\[[0-9]/ { gsub(/[][ ]/, ""); c = split($0, v, ","); if (v[c] == "") c--; s = 0; for (i = 1; i <= c; i++) s += v[i]
-	       printf "core%d\t%d\n", l, s + (top[l + 1] + 0 >= c); l++ }' "$1"
+osadl() { # counts in the classes, and the one sample that a maximum beyond them proves; without a first column that counts up from 0
+	tr -d ' \t\n' <"$1" | awk '{
+		k = 0
+		if (match($0, /"maxima":\[[^]]*\]/)) { m = substr($0, RSTART + 10, RLENGTH - 11); gsub(/"/, "", m); k = split(m, top, ",") }
+		match($0, /"cores":\[\[[^a-z]*\]\]/); n = split(substr($0, RSTART + 10, RLENGTH - 12), row, /\],\[/)
+		for (i = 1; i <= n; i++) {
+			b = split(row[i], v, ","); s = 0; up = 1
+			for (j = 1; j <= b; j++) { s += v[j]; if (v[j] != j - 1) up = 0 }
+			if (i == 1 && up && k != n) continue
+			printf "core%d\t%d\n", l, s + (k && top[l + 1] + 0 >= b); l++
+		} }'
 }
 hgrm() { awk '/^#\[Max/ { gsub(/[^0-9.]/, " ", $0); printf "all\t%d\n", $NF }' "$1"; }
 table() { awk '!/^#/ && NF' "$1" | awk 'END { printf "all\t%d\n", NR - 1 }'; }

@@ -226,6 +226,21 @@ def test_osadl_maxima_stay_apart_from_the_histogram() -> None:
     assert facts["interval_ns"] == 200_000 and facts["kernel"] == {"release": "6.12.9-rt5"}
 
 
+def test_osadl_leaves_out_the_column_with_the_numbers_of_the_classes() -> None:
+    """As OSADL's own scripts write it: `microseconds` as granularity, one column more than maxima, numbers as text."""
+    facts, parts, end = of("osadl", "index-column.ok.json")
+    assert [lane["name"] for lane in facts["lanes"]] == ["core0", "core1"] and facts["bin_width_ns"] == 1_000
+    assert [row["n"] for row in end["lanes"]] == [1000, 1000] and [row["over"] for row in end["lanes"]] == [0, 1]
+    assert bins(parts[0])[17_000] == 1 and max(bins(parts[0])) == 17_000 and facts["import"]["index_column"]
+    assert "inconsistent" not in facts["import"] and facts["interval_ns"] == 200_000
+
+
+def test_osadl_without_maxima_does_not_claim_that_nothing_lay_beyond() -> None:
+    facts, parts, end = of("osadl", "cyclictest-only.ok.json")
+    assert [row["n"] for row in end["lanes"]] == [1000, 1000] and [row["over"] for row in end["lanes"]] == [None, None]
+    assert len(parts) == 2 and facts["import"]["load"] == "stress CPU"
+
+
 # --- HdrHistogram
 
 
