@@ -16,9 +16,10 @@ class Counts:
 
     def __init__(self) -> None:
         self._dense = np.zeros(1 << 12, np.int64)
-        # Rows (lower, width, count) not yet merged, and how many of them there are.
+        # Blocks of rows (lower, width, count), how many rows they have, and whether every bin has one row.
         self._rows: list[Any] = []
         self._row_count = 0
+        self._merged = True
         self.total = 0
         self.exact = True
 
@@ -73,14 +74,16 @@ class Counts:
         if len(lower_ns):
             self._rows.append(np.stack([np.asarray(a, np.int64) for a in (lower_ns, width_ns, counts)]))
             self._row_count += len(lower_ns)
+            self._merged = False
             if self._row_count > _CONSOLIDATE_ROWS + 2 * len(self._rows[0][0]):
                 self._consolidate()
 
     def _consolidate(self) -> None:
-        if len(self._rows) > 1:
+        if not self._merged:
             rows = np.concatenate(self._rows, axis=1)
             keys, back = np.unique(rows[:2], axis=1, return_inverse=True)
             counts = np.zeros(keys.shape[1], np.int64)
             np.add.at(counts, back.reshape(-1), rows[2])
             self._rows = [np.concatenate([keys, counts[None, :]])]
             self._row_count = len(counts)
+            self._merged = True

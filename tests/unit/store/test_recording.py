@@ -325,6 +325,51 @@ def test_sealing_a_sealed_one_changes_nothing(tmp_path: Path) -> None:
     assert store.seal(path) == first and not (path / "stream.rtw").exists()
 
 
+@pytest.mark.parametrize("wrong", ["a sample changed", "a sample lost", "missed changed", "dropped changed"])
+def test_samples_that_do_not_read_back_as_written_keep_the_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    """A disk that gives back something else than it was given: the stream is the only copy, and stays."""
+    from rtassay.store import tables
+
+    groups = tables._groups
+
+    def other(file: Path) -> Iterator[tuple[int, Any, Any, Any]]:
+        for lane, latency_ns, missed, dropped in groups(file):
+            columns = [latency_ns.copy(), missed.copy(), dropped.copy()]
+            if wrong == "a sample lost":
+                columns = [column[:-1] for column in columns]
+            else:
+                columns[{"a": 0, "missed": 1, "dropped": 2}[wrong.split()[0]]][3] += 1
+            yield lane, *columns
+
+    path = record(tmp_path, DATA)
+    monkeypatch.setattr(tables, "_groups", other)
+    with pytest.raises(CorruptRecording, match="does not read back"):
+        store.seal(path)
+    assert not store.load_manifest(path).sealed and (path / "stream.rtw").read_bytes() == DATA
+    monkeypatch.undo()
+    assert store.seal(path).sealed and everything(path, 0)[0] == latencies(CYCLIC(), 0)
+
+
+def test_a_resumed_recording_goes_on_where_each_of_its_files_ends(tmp_path: Path) -> None:
+    """What a board still holds is fetched from these sizes on: a file whose size is forgotten would be written twice."""
+    with store.RecordingWriter.create(tmp_path, manifest(), "stream.rtw") as writer:
+        for name, size in (("stream.rtw", 1000), ("telemetry.rtw", 345), ("load-0.rtw", 12), ("load-1.rtw", 7)):
+            writer.append_to(name, b"x" * size)
+    with store.RecordingWriter.resume(writer.path) as again:
+        assert [again.written(name) for name in ("stream.rtw", "telemetry.rtw", "load-0.rtw", "load-1.rtw")] == [
+            1000,
+            345,
+            12,
+            7,
+        ]
+        assert again.stream_bytes == 1000 and again.written("load-2.rtw") == 0
+        again.append_to("telemetry.rtw", b"y" * 5)
+        assert again.written("telemetry.rtw") == 350
+    assert (writer.path / "telemetry.rtw").read_bytes() == b"x" * 345 + b"y" * 5
+
+
 STEPS = [
     *("begun", "decoded", "written", "moved histogram.parquet", "moved events.parquet", "moved samples.parquet"),
     *("finished", "sealed"),
