@@ -102,24 +102,28 @@ def test_stressors_are_told_apart_and_a_skipped_one_is_named(measure: Measure, m
     assert entry.operations == parts["cpu"].operations + parts["sem"].operations
 
 
-def test_several_at_once_each_on_its_own_cpus(measure: Measure, marked: Marked) -> None:
+def test_several_at_once_each_on_its_own_cpus(measure: Measure, heard: list[Progress], marked: Marked) -> None:
     cpus = sorted(os.sched_getaffinity(0))
     first, last = cpus[0], cpus[-1]
     seen: dict[str, set[int]] = {}
 
     async def look(stop: StopRequest) -> None:
+        await until_measuring(marked, heard)
         while not {"hackbench", "rtprobe load"} <= set(seen):
             for pid, line in marked.pids().items():
                 for word in ("hackbench", "rtprobe load"):
                     if word in line and "guard" not in line and "repeat" not in line:
                         try:
-                            seen.setdefault(word, set()).update(os.sched_getaffinity(pid))
+                            used = os.sched_getaffinity(pid)
                         except ProcessLookupError:
                             continue
+                        seen.setdefault(word, set()).update(used)
             await asyncio.sleep(0.1)
+        await asyncio.sleep(3)
+        stop.request()
 
     asked = loads(f"builtin:cpu,fork@{first}", f"hackbench:-g 1 -l 50@{last}")
-    recording = assert_account_is_exact(measure(**asked, duration_ns=3 * S, during=look).path)
+    recording = assert_account_is_exact(measure(**asked, duration_ns=300 * S, during=look).path)
     manifest = recording.manifest
     assert manifest.plan.loads == (f"builtin:cpu,fork@{first}", f"hackbench:-g 1 -l 50@{last}")
     assert manifest.plan.load == " + ".join(manifest.plan.loads)
@@ -163,8 +167,14 @@ def test_a_load_killed_at_a_random_moment_is_named_with_its_gap(
                         os.kill(pid, signal.SIGKILL)
                     except ProcessLookupError:
                         continue
+        # What started it ends too, soon or, where the machine stands still, late.
+        async with asyncio.timeout(300):
+            while any(program in line for line in marked.pids().values()):
+                await asyncio.sleep(0.1)
+        await asyncio.sleep(2.5)
+        stop.request()
 
-    recording = assert_account_is_exact(measure(**loads(spec), duration_ns=10 * S, during=murder).path)
+    recording = assert_account_is_exact(measure(**loads(spec), duration_ns=600 * S, during=murder).path)
     manifest = recording.manifest
     assert killed_ns and len(manifest.loads) in (1, 2)
     gone = max((entry for entry in manifest.loads), key=lambda entry: manifest.ended_ns - entry.ended_ns)

@@ -109,7 +109,7 @@ def left(board: Board) -> str:
     return board.run(_LEFT).stdout.decode().strip()
 
 
-def until(condition: Callable[[], bool], timeout_s: float = 120) -> None:
+def until(condition: Callable[[], bool], timeout_s: float = 300) -> None:
     end = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < end
@@ -146,7 +146,7 @@ def assert_every_activation_is_there(path: Path, seconds: int) -> Any:
 def test_a_cable_that_is_pulled_mid_run_costs_nothing_and_a_second_user_is_told_who_is_there(
     host: Host, board: Board
 ) -> None:
-    process = host.measuring("--duration", "40s")
+    process = host.measuring("--duration", "60s")
     words = host.refused("run", board.name, *EASY, "--duration", "1s")
     assert "is in use" in words and f"(process {process.pid})" in words and "running probe" in words
     board.machine.set_link(False)
@@ -154,7 +154,7 @@ def test_a_cable_that_is_pulled_mid_run_costs_nothing_and_a_second_user_is_told_
     board.machine.set_link(True)
     host.finish(process)
     assert "is back after" in host.said(process)
-    assert_every_activation_is_there(host.recording(), 40)
+    assert_every_activation_is_there(host.recording(), 60)
 
 
 @pytest.mark.full
@@ -179,7 +179,8 @@ def test_a_clock_that_jumps_by_a_year_moves_no_count_and_is_named(host: Host, bo
     recording = assert_every_activation_is_there(host.recording(), 20)
     assert recording.manifest.ended_ns - recording.manifest.started_ns < 600e9
     (check,) = [check for check in found["checks"] if check["id"] == "CLOCK-RES"]
-    assert check["severity"] == "warning" and "stepped by 87" in check["message"]
+    # A warning where the board found its clock source wanting as well.
+    assert check["severity"] in ("note", "warning") and "stepped by 87" in check["message"]
     # Not one activation was late, and hardware would hold p = 0.5 with so many: what cannot hold here is the virtual board.
     assert all(lane["max_ns"] < 3600e9 for lane in found["lanes"])
     assert found["verdict"]["state"] != "HOLDS" and found["verdict"]["p_upper"] < 0.5
@@ -206,7 +207,7 @@ def test_a_probe_that_the_kernel_kills_for_memory_is_said_and_what_it_measured_i
     host: Host, board: Board
 ) -> None:
     """The OOM killer itself, told whom to take."""
-    process = host.measuring("--duration", "60s")
+    process = host.measuring("--duration", "600s")
     board.text(
         "for p in $(pidof -o %PPID $(basename /run/rtassay-0/rtprobe-*)); do "
         """case $(tr '\\0' ' ' </proc/$p/cmdline) in *" guard "*) ;; *" cyclic "*) echo 1000 >/proc/$p/oom_score_adj;; esac; done; """
@@ -277,7 +278,7 @@ def test_a_board_that_never_comes_back_is_said_with_the_way_out(host: Host, boar
 
 def test_a_board_that_is_reset_mid_run_is_said_and_what_it_measured_is_kept(host: Host, board: Board) -> None:
     before = boot_id(board)
-    process = host.measuring("--duration", "120s")
+    process = host.measuring("--duration", "600s")
     until(lambda: (host.recording() / "stream.rtw").stat().st_size > 4000)
     board.machine.reset()
     host.finish(process, (EXIT_BOARD,))
@@ -286,6 +287,6 @@ def test_a_board_that_is_reset_mid_run_is_said_and_what_it_measured_is_kept(host
     path = host.recording()
     host.finish(host.start("seal", str(path)))
     manifest = store.load_manifest(path)
-    assert manifest.damage.cut and all(0 < lane.n < 120 * PER_SECOND for lane in manifest.lanes)
+    assert manifest.damage.cut and all(0 < lane.n < 600 * PER_SECOND for lane in manifest.lanes)
     host.refused("run", "--attach", code=EXIT_USAGE)
     assert boot_id(board) != before
