@@ -100,7 +100,7 @@ static void fuzz_words(char *text)
 
 		for (size_t j = 0; j < i; j++)
 			check(strcmp(target->name, t.list[j].name));
-		if (target->kind)
+		if (target->source)
 			check(target->argument >= target->name || !*target->argument);
 	}
 	targets_free(&t);

@@ -107,7 +107,7 @@ static void test_targets(void)
 	   "words are taken");
 	OK(t.n == 4 && !strcmp(t.list[0].name, "/a") && t.list[0].period_ns == 1000000000, "the shortest period of two");
 	OK(!strcmp(t.list[1].name, "/b") && t.list[1].period_ns == 0, "each reading beats any period");
-	OK(!strcmp(t.list[2].name, "@msr:0x34") && t.list[2].kind && !strcmp(t.list[2].argument, "0x34"), "a source with its argument");
+	OK(!strcmp(t.list[2].name, "@msr:0x34") && t.list[2].source && !strcmp(t.list[2].argument, "0x34"), "a source with its argument");
 	OK(!strcmp(t.list[3].name, "@run:a b:c") && !strcmp(t.list[3].argument, "a b:c"), "colons in an argument stay");
 	targets_free(&t);
 }

@@ -25,7 +25,7 @@ from rtassay.model.errors import BoardError, UsageError
 # Each member as a test can reach it; ssh twice, for a board has the one server or the other.
 NAMES = ["local", "ssh", "ssh to dropbear"]
 _servers: dict[str, Server] = {}
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 
 
 @pytest.fixture(scope="module", autouse=True)

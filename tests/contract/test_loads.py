@@ -28,7 +28,7 @@ ARGUMENTS = {
 }
 # The server of iperf3 is ended 2 s after the client's time: a machine that stands still for longer cuts the client off.
 ATTEMPTS = {"iperf3": 3}
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 # Nothing of their own output says how much they did: their CPU time stands for it (session.guarded).
 COUNT_NOTHING = {"stress"}
 

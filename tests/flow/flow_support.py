@@ -85,14 +85,14 @@ class Marked:
                 return pid
         return None
 
-    def wait_for(self, *words: str, without: Sequence[str] = (), timeout_s: float = 120) -> int:
+    def wait_for(self, *words: str, without: Sequence[str] = (), timeout_s: float = 300) -> int:
         deadline = time.monotonic() + timeout_s
         while (pid := self.find(*words, without=without)) is None:
             assert time.monotonic() < deadline, f"no process {words}: {self.pids()}"
             time.sleep(0.02)
         return pid
 
-    def wait_gone(self, timeout_s: float = 60) -> None:
+    def wait_gone(self, timeout_s: float = 300) -> None:
         """Asserts that nothing with the mark is left within the time."""
         deadline = time.monotonic() + timeout_s
         while left := self.pids():
@@ -102,7 +102,7 @@ class Marked:
 
 async def until_measuring(marked: Marked, heard: list[Progress], lanes: int | None = None) -> int:
     """The pid of the probe, once a whole second of each lane has arrived: not after some time, for the machine may have stood still in it."""
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(300):
         while (
             not heard or heard[-1].phase != "measure" or len(heard[-1].lanes) < (lanes or len(os.sched_getaffinity(0)))
         ):
@@ -114,7 +114,7 @@ async def until_measuring(marked: Marked, heard: list[Progress], lanes: int | No
 
 def wait_for_data(home: Path, watched: Sequence[str] = ("cpu all.busy",)) -> Path:
     """The only recording in there, once samples of each lane have arrived in it and each `MONITOR NAME` was seen above 0."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while True:
         with contextlib.suppress(RtassayError, ValueError):  # no recording yet, or no whole manifest
             (path,) = home.glob("*.rta")

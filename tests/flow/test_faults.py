@@ -215,7 +215,7 @@ def test_control_c_of_the_host_is_heard_by_the_host_alone(marked: Marked, tmp_pa
     with driver(tmp_path, duration_ns=120 * S) as host:
         wait_for_data(tmp_path)
         host.send_signal(signal.SIGINT)
-        output, errors = host.communicate(timeout=60)
+        output, errors = host.communicate(timeout=300)
     assert host.returncode == 0, errors
     recording = assert_account_is_exact(Path(output.splitlines()[-1]))
     assert recording.manifest.end_reason == "signal"

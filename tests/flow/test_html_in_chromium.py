@@ -96,7 +96,7 @@ def canvases(page, figure):
 
 def until(page, condition):
     """Waits for a condition without wait_for_function, whose eval the page's own policy refuses."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         if condition():
             return

@@ -1,4 +1,4 @@
-"""The notebook of the docs runs from top to bottom, and what it computed is METHOD.md's known answer."""
+"""The notebook of the docs runs from top to bottom, and what it computed is the known answer of docs/method/known-answers.md."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ PAGES = sorted(page for page in (ROOT / "docs" / "extend").glob("*.md") if page.
 def test_code_of_the_page_runs(page: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
     assert blocks, f"{page} has no code"
-    subprocess.run([sys.executable, "-c", "\n".join(blocks)], check=True, cwd=ROOT, timeout=60)
+    subprocess.run([sys.executable, "-c", "\n".join(blocks)], check=True, cwd=ROOT, timeout=300)
 
 
 def test_every_room_has_a_page_a_contract_test_and_a_line_in_contributing() -> None:
@@ -41,11 +41,14 @@ def test_every_page_of_extend_stands_in_its_table() -> None:
     assert all(f"({page.name})" in index for page in PAGES)
 
 
+def tracked(*patterns: str) -> list[str]:
+    """Files of the repository, by their path in it."""
+    told = ["git", "ls-files", *patterns]
+    return subprocess.run(told, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+
+
 def markdown_files() -> list[Path]:
-    tracked = subprocess.run(
-        ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.split()
-    return [ROOT / f for f in tracked]
+    return [ROOT / name for name in tracked("*.md")]
 
 
 @pytest.mark.parametrize("page", markdown_files(), ids=lambda p: str(p.relative_to(ROOT)))
@@ -59,21 +62,35 @@ PLACES = re.compile(r"`((?:src|probe|tests|tools|wire|docs|presets|bench)/[^`\s<
 
 
 def test_a_page_names_only_files_there_are() -> None:
-    """Decision notes tell of their day, so they are left out; NAME and VERB stand for what the reader will add."""
+    """Decision notes tell of their day, so they are left out; NAME, VERB, SUBJECT and FORMAT stand for the reader's own."""
+    files = tracked()
+    known = {*files, *(str(parent) for name in files for parent in Path(name).parents)}
     gone = []
-    for page in [
-        ROOT / "README.md",
-        ROOT / "CONTRIBUTING.md",
-        *(ROOT / "docs").rglob("*.md"),
-        *(ROOT / "wire").glob("*.md"),
-    ]:
-        for name in PLACES.findall(page.read_text()):
-            if (
-                page.parent.name != "decisions"
-                and not re.search("NAME|VERB|SUBJECT", name)
-                and not (ROOT / name).exists()
-            ):
-                gone.append(f"{page.relative_to(ROOT)} names {name}")
+    for page in (
+        name
+        for name in files
+        if re.match(r"(README|CONTRIBUTING|docs/(?!decisions/).*|wire/.*)\.md$|[A-Z]+\.md$", name)
+    ):
+        for place in PLACES.findall((ROOT / page).read_text()):
+            if not re.search("NAME|VERB|SUBJECT|FORMAT", place) and place.rstrip("/") not in known:
+                gone.append(f"{page} names {place}")
+    assert not gone, "\n".join(gone)
+
+
+CITED = re.compile(r"\b(?:[a-z-]+/)*(?:[A-Z][A-Z_-]+|(?:docs|wire)/[\w./-]+)\.md\b")
+
+
+def test_what_is_cited_is_in_the_repository() -> None:
+    """A page that a comment, a docstring or another page names (an upper-case name, or a path below docs or wire)."""
+    files = tracked()
+    names = {*files, *(Path(name).name for name in files)}
+    code = [name for name in files if re.match(r"(src|probe|tests|tools|wire|bench|presets|docs)/", name)]
+    gone = []
+    for name in code:
+        if name.startswith("tests/data/") or not name.endswith((".py", ".c", ".h", ".def", ".toml", ".md", ".sh")):
+            continue
+        cited = CITED.findall((ROOT / name).read_text())
+        gone += [f"{name} cites {page}" for page in cited if page not in names and Path(page).name not in names]
     assert not gone, "\n".join(gone)
 
 

@@ -1,4 +1,4 @@
-"""The walls of the house: who may import whom (DESIGN.md), how long a file may be, what --help may load."""
+"""The walls of the house: who may import whom (docs/architecture.md), how long a file may be, what --help may load."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def _dropbear(home: Path, port: int) -> Sequence[str]:
 
 
 def _wait_until_up(server: Server, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while True:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", server.port), 1):
             return

@@ -93,7 +93,7 @@ static void json_command(struct json *j, const struct command *command)
 	json_end_object(j);
 }
 
-static void json_source(struct json *j, const struct source_kind *source)
+static void json_source(struct json *j, const struct source *source)
 {
 	json_object(j, NULL);
 	json_string(j, "name", source->name);
@@ -117,8 +117,8 @@ static void json_description(struct json *j)
 		json_command(j, commands[i]);
 	json_end_array(j);
 	json_array(j, "sources");
-	for (int i = 0; source_kinds[i]; i++)
-		json_source(j, source_kinds[i]);
+	for (int i = 0; sources[i]; i++)
+		json_source(j, sources[i]);
 	json_end_array(j);
 	json_end_object(j);
 }

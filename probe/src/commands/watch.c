@@ -141,8 +141,8 @@ static ssize_t read_source(struct watch *w, size_t i, bool *more)
 	struct watched *file = &w->files[i];
 
 	if (!file->state)
-		file->state = target->kind->open(target->argument, &w->place);
-	return file->state ? target->kind->read(file->state, (char *)w->block + FILE_HEAD, w->max_bytes + 1, more) : -1;
+		file->state = target->source->open(target->argument, &w->place);
+	return file->state ? target->source->read(file->state, (char *)w->block + FILE_HEAD, w->max_bytes + 1, more) : -1;
 }
 
 /* Sends the result of a reading: `n` bytes in the block, or -1 and `error`. */
@@ -189,7 +189,7 @@ static bool read_one(struct watch *w, size_t i)
 		ssize_t n;
 
 		more = false;
-		n = w->paths.list[i].kind ? read_source(w, i, &more) : read_file(w, i, &at_ns);
+		n = w->paths.list[i].source ? read_source(w, i, &more) : read_file(w, i, &at_ns);
 		if (n >= 0 || errno != EAGAIN)
 			send_reading(w, i, at_ns, n, errno);
 		if (!room_for_more(w))
@@ -268,7 +268,7 @@ static int collect_paths(struct watch *w)
 static bool has_source(const struct watch *w)
 {
 	for (size_t i = 0; i < w->paths.n; i++)
-		if (w->paths.list[i].kind)
+		if (w->paths.list[i].source)
 			return true;
 	return false;
 }
@@ -311,17 +311,17 @@ static int64_t collect_results(struct watch *w)
 	int64_t next_ns = INT64_MAX;
 
 	for (size_t i = 0; i < w->paths.n; i++) {
-		const struct source_kind *kind = w->paths.list[i].kind;
+		const struct source *source = w->paths.list[i].source;
 		void *state = w->files[i].state;
 		int64_t until_ns;
 		ssize_t n;
 
-		if (!state || !kind->collect || kind->until_ns(state) == INT64_MAX)
+		if (!state || !source->collect || source->until_ns(state) == INT64_MAX)
 			continue;
-		n = kind->collect(state, (char *)w->block + FILE_HEAD, w->max_bytes + 1);
+		n = source->collect(state, (char *)w->block + FILE_HEAD, w->max_bytes + 1);
 		if (n >= 0 || errno != EAGAIN)
 			send_reading(w, i, mono_ns(), n, errno);
-		until_ns = kind->until_ns(state);
+		until_ns = source->until_ns(state);
 		if (until_ns < next_ns)
 			next_ns = until_ns;
 	}
@@ -377,7 +377,7 @@ static void close_sources(struct watch *w)
 {
 	for (size_t i = 0; w->files && i < w->paths.n; i++) {
 		if (w->files[i].state)
-			w->paths.list[i].kind->close(w->files[i].state);
+			w->paths.list[i].source->close(w->files[i].state);
 		w->files[i].state = NULL;
 	}
 }

@@ -32,7 +32,7 @@ static void clock_close(void *state)
 	(void)state;
 }
 
-const struct source_kind source_clock = {
+const struct source source_clock = {
 	.name = "@clock",
 	.summary = "CLOCK_REALTIME and CLOCK_BOOTTIME against CLOCK_MONOTONIC, and adjtimex",
 	.open = clock_open,

@@ -108,7 +108,7 @@ static void kmsg_close(void *state)
 	free(k);
 }
 
-const struct source_kind source_kmsg = {
+const struct source source_kmsg = {
 	.name = "@kmsg",
 	.summary = "records of the kernel's log, each once",
 	.open = kmsg_open,

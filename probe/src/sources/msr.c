@@ -98,7 +98,7 @@ static void msr_close(void *state)
 	free(m);
 }
 
-const struct source_kind source_msr = {
+const struct source source_msr = {
 	.name = "@msr",
 	.argument = "REG",
 	.summary = "a model-specific register of every CPU (x86); 0x34 counts system management interrupts",

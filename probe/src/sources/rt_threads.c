@@ -215,7 +215,7 @@ static void rt_threads_close(void *state)
 	free(r);
 }
 
-const struct source_kind source_rt_threads = {
+const struct source source_rt_threads = {
 	.name = "@rt-threads",
 	.summary = "threads of a real-time class with their CPU time and page faults",
 	.open = rt_threads_open,

@@ -269,7 +269,7 @@ static void run_close(void *state)
 	free(r);
 }
 
-const struct source_kind source_run = {
+const struct source source_run = {
 	.name = "@run",
 	.argument = "PROGRAM ARGS",
 	.summary = "what a program writes to stdout; words are split at blanks, there is no shell",

@@ -18,7 +18,7 @@ struct source_place {
 	int events;              /* an epoll descriptor: an event on it wakes the watch, which then calls collect */
 };
 
-struct source_kind {
+struct source {
 	const char *name;     /* with the @ */
 	const char *argument; /* what follows the colon, for people; NULL: there is none */
 	const char *summary;
@@ -34,10 +34,10 @@ struct source_kind {
 };
 
 /* Ends with NULL; in the order of sources.def. */
-extern const struct source_kind *const source_kinds[];
+extern const struct source *const sources[];
 
 /* The source of a name with its argument, and the argument in *argument; NULL: there is no such source. */
-const struct source_kind *source_find(const char *name, const char **argument);
+const struct source *source_find(const char *name, const char **argument);
 
 /* Text that stops growing when it is full. The watch reports the cut. */
 struct lines {

@@ -4,31 +4,31 @@
 
 #include "sources/source.h"
 
-#define SOURCE(name) extern const struct source_kind source_##name;
+#define SOURCE(name) extern const struct source source_##name;
 #include "sources/sources.def"
 #undef SOURCE
 
-const struct source_kind *const source_kinds[] = {
+const struct source *const sources[] = {
 #define SOURCE(name) &source_##name,
 #include "sources/sources.def"
 #undef SOURCE
 	NULL,
 };
 
-const struct source_kind *source_find(const char *name, const char **argument)
+const struct source *source_find(const char *name, const char **argument)
 {
 	size_t length = strcspn(name, ":");
 
-	for (int i = 0; source_kinds[i]; i++) {
-		const struct source_kind *kind = source_kinds[i];
+	for (int i = 0; sources[i]; i++) {
+		const struct source *source = sources[i];
 
-		if (strlen(kind->name) != length || strncmp(kind->name, name, length))
+		if (strlen(source->name) != length || strncmp(source->name, name, length))
 			continue;
 		/* A source has an argument if and only if it wants one. */
-		if (kind->argument ? !name[length] || !name[length + 1] : name[length] != 0)
+		if (source->argument ? !name[length] || !name[length + 1] : name[length] != 0)
 			return NULL;
-		*argument = kind->argument ? name + length + 1 : "";
-		return kind;
+		*argument = source->argument ? name + length + 1 : "";
+		return source;
 	}
 	return NULL;
 }

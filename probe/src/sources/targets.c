@@ -57,8 +57,8 @@ static int add_source(struct targets *t, const char *name, int64_t period_ns)
 
 	if (!added)
 		return code;
-	added->kind = source_find(added->name, &added->argument);
-	if (!added->kind)
+	added->source = source_find(added->name, &added->argument);
+	if (!added->source)
 		return say_fail(EXIT_USAGE, "there is no source '%s'; `rtprobe describe` lists them, and a file of this name is ./%s", name,
 				name);
 	return 0;

@@ -11,7 +11,7 @@
 struct target {
 	char *name;                     /* a path, or a source with its argument */
 	int64_t period_ns;              /* 0: at every reading */
-	const struct source_kind *kind; /* NULL: a file */
+	const struct source *source; /* NULL: a file */
 	const char *argument;           /* of the source; points into name */
 };
 

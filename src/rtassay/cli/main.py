@@ -89,7 +89,7 @@ def tell(error: RtassayError) -> None:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the command line and exit with DESIGN.md's code."""
+    """Run the command line and exit with the code of docs/architecture.md."""
     sys.exit(run(sys.argv[1:] if argv is None else argv))
 
 

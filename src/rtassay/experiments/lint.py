@@ -1,4 +1,4 @@
-"""What a plan cannot tell, before a night is spent on it: the faults of METHOD.md 3.1 that show in the plan alone.
+"""What a plan cannot tell, before a night is spent on it: the faults that show in the plan alone.
 
 Each doubt has the id of the check that would find it afterwards (`rtassay checks`, or a check of comparisons).
 """

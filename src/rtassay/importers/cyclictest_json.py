@@ -1,6 +1,6 @@
 """cyclictest --json: per thread a histogram (if there was -h), cycles, minimum, maximum, average and CPU.
 
-Traps (FIELD.md): the keys `cmdline:` and `rt_test_version:` really end in a colon; a thread that never ran has the average nan,
+Traps: the keys `cmdline:` and `rt_test_version:` really end in a colon; a thread that never ran has the average nan,
 which is no JSON, and Min 1000000; samples above the histogram are in no field: they are cycles minus all counts.
 """
 

@@ -1,6 +1,6 @@
 """cyclictest -v: every sample in order, `thread:cycle:value`, between a prelude and, with -q or -h, a summary.
 
-Traps (FIELD.md): the samples pass through a ring of 16384 entries per thread that an ordinary thread empties, so that under load old
+Traps: the samples pass through a ring of 16384 entries per thread that an ordinary thread empties, so that under load old
 ones are overwritten without a word, and what is in the ring at the end is never printed; `-o N` prints only the largest of each
 N; the interval of the prelude is the *next* thread's; a latency of 0 is printed with the cycle number of the row before it.
 What the file lacks of the cycles it counts is `dropped`.

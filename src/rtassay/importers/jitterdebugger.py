@@ -1,6 +1,6 @@
 """jitterdebugger's results.json: per thread a histogram of at most 1000 bins, count, minimum, maximum and average.
 
-Traps (FIELD.md): keys are numbers of threads, not of CPUs; what lies above the last bin is in no field (count minus all bins);
+Traps: keys are numbers of threads, not of CPUs; what lies above the last bin is in no field (count minus all bins);
 after a stall late activations run one after the other (`catch_up`); the tool's own version does not stand in the file.
 """
 

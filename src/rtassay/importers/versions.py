@@ -1,4 +1,4 @@
-"""What a version of a tool does after a late wake-up (METHOD.md 0 and 1.6)."""
+"""What a version of a tool does after a late wake-up (docs/method/activations.md)."""
 
 from __future__ import annotations
 

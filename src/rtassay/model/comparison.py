@@ -1,6 +1,6 @@
-"""Groups of runs against each other: what `rtassay compare --json` prints (schema rtassay/compare/1, DESIGN.md).
+"""Groups of runs against each other: what `rtassay compare --json` prints (schema rtassay/compare/1; docs/method/comparisons.md).
 
-The keys of DESIGN.md's object are here by name; more are allowed, fewer are not. Ratios are always B / A, so above 1 B is later.
+A key may be added; a key that goes or changes its sense raises the number of the schema. Ratios are always B / A, so above 1 B is later.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an experiment shows beyond its single runs: the scorecard of METHOD.md 4, as plain values.
+"""What an experiment shows beyond its single runs: the scorecard of docs/method/experiments.md, as plain values.
 
 Part of the object `rtassay experiment show --json` prints (schema rtassay/experiment/1, key `scorecard`).
 """

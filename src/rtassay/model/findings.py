@@ -1,6 +1,6 @@
-"""Computed facts: what `rtassay show --json` prints (schema rtassay/show/1, DESIGN.md "Contracts of the command line").
+"""Computed facts: what `rtassay show --json` prints (schema rtassay/show/1, docs/architecture.md).
 
-`dataclasses.asdict` of `Findings` is that JSON object; extra keys beyond DESIGN.md's are allowed, missing ones are not.
+`dataclasses.asdict` of `Findings` is that JSON object; a key may be added; a key that goes or changes its sense raises the number of the schema.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The judgement of the worst lane. rate_upper_per_h bounds exceedance events per hour; sentence is METHOD.md 4's."""
+    """The judgement of the worst lane. rate_upper_per_h bounds exceedance events per hour; sentence: the verdict as one paragraph (docs/method/verdict.md)."""
 
     state: str
     lane: str | None

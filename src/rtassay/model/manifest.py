@@ -18,7 +18,7 @@ RECORDING_VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the numbers come from. `late_policy`: counted, skip, catch_up or unknown (DESIGN.md)."""
+    """Where the numbers come from. `late_policy`: counted, skip, catch_up or unknown (docs/method/activations.md)."""
 
     tool: str
     version: str | None

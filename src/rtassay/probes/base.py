@@ -23,7 +23,7 @@ class Probe(Protocol):
     """One way to measure: a command line and a parser of what it writes.
 
     `program`: what must exist on the board (None: rtprobe itself, which the board brings). `stream_file`: the recording's file that its
-    bytes are teed to. `late_policy`: see DESIGN.md.
+    bytes are teed to. `late_policy`: see docs/method/activations.md.
     """
 
     name: str

@@ -2,7 +2,7 @@
 
 Like all parsers of probes it never raises: what it cannot understand is counted (`malformed_lines`). What the rows lack of the
 cycles that the summary counts is `dropped`: the rows pass through a ring in cyclictest that is overwritten without a word
-(importers/cyclictest_verbose.py, FIELD.md).
+(importers/cyclictest_verbose.py).
 """
 
 from __future__ import annotations

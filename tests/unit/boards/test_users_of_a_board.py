@@ -82,7 +82,7 @@ async def opens(second: SshBoard) -> None:
 
 def as_user(server: Server, user: str, script: str) -> str:
     argv = ["ssh", *server.options, f"{user}@127.0.0.1", script]
-    return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=30).stdout
+    return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=300).stdout
 
 
 @pytest.mark.parametrize(("first", "second"), [("alice", "bob"), ("alice", "root"), ("root", "bob")])

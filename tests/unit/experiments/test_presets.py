@@ -1,4 +1,4 @@
-"""Presets: each parses and plans, those of others as FIELD.md has their lines, the corrected ones without the known faults."""
+"""Presets: each parses and plans, those of others with the lines their authors ran, the corrected ones without the known faults."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import random
 import sys
 import tempfile
@@ -71,13 +72,13 @@ def check(name: str, path: Path) -> str:
     return "events"
 
 
-def run(name: str, seconds: float, seed: int, at_most: int | None = None) -> Counter[str]:
+def run(name: str, seed: int, *, seconds: float = math.inf, at_most: float = math.inf) -> Counter[str]:
     """How often what came of it."""
     files = [p for p in sorted((DATA / name).glob("*.*.*")) if p.suffix != ".count"]
     contents = {path: path.read_bytes() for path in files}
     chance, seen, until = random.Random(seed), Counter[str](), time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as directory:
-        while time.monotonic() < until and (at_most is None or seen.total() < at_most):
+        while time.monotonic() < until and seen.total() < at_most:
             path, other = chance.choice(files), chance.choice(files)
             target = Path(directory) / f"mutated{path.suffix}"
             target.write_bytes(mutated(contents[path], contents[other], chance))
@@ -98,7 +99,7 @@ def main() -> None:
     parser.add_argument("names", nargs="+")
     args = parser.parse_args()
     for name in args.names:
-        print(name, args.seed, dict(run(name, args.seconds, args.seed)), flush=True)
+        print(name, args.seed, dict(run(name, args.seed, seconds=args.seconds)), flush=True)
 
 
 if __name__ == "__main__":

@@ -350,7 +350,7 @@ def test_the_real_tool_today(arguments: list[str], name: str, tmp_path: Path) ->
     """Its text and its JSON of the same run agree with what is imported."""
     twin, file = tmp_path / "twin.json", tmp_path / "run.txt"
     line = ["cyclictest", "-q", "-i", "1000", "-t", "2", "-D", "1", *arguments, f"--json={twin}"]
-    file.write_bytes(subprocess.run(line, capture_output=True, check=True, timeout=60).stdout)
+    file.write_bytes(subprocess.run(line, capture_output=True, check=True, timeout=300).stdout)
     importer = CyclictestVerboseImporter() if name == "cyclictest-verbose" else CyclictestImporter()
     assert importer.recognises(file.read_bytes()[:65536]) and CyclictestJsonImporter().recognises(twin.read_bytes())
     made = store.open_recording(store.import_events(tmp_path / "a", file, importer.source(file), importer.read(file)))

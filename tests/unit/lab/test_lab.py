@@ -117,7 +117,7 @@ def test_a_board_that_never_answers_is_ended(home: Path) -> None:
     with pytest.raises(BoardError, match="did not answer over SSH within"):
         machine.start(image, lambda words: None, name="mute", boot_timeout_s=4)
     pid = int((home / "pid").read_text())
-    until = time.monotonic() + 20
+    until = time.monotonic() + 300
     while runs(pid):
         assert time.monotonic() < until
         time.sleep(0.02)

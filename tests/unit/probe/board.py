@@ -17,7 +17,7 @@ RTPROBE = os.environ.get("RTPROBE_BINARY", str(Path(__file__).parents[3] / "prob
 if not Path(RTPROBE).exists():  # a skip would look like a pass
     raise RuntimeError(f"{RTPROBE} is not built: make -C probe")
 NEEDS_PROBE: list[pytest.MarkDecorator] = []  # marks of a module that runs it: none beyond the check above
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 MARK = "RTPROBE_TEST_MARK"
 
 

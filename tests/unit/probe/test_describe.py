@@ -33,7 +33,7 @@ def commands() -> list[dict[str, Any]]:
 def attempt(command: dict[str, Any], *bad: str) -> subprocess.CompletedProcess[bytes]:
     """One command line that is right but for `bad`. The guarded command would leave a mark if it ran."""
     argv = [command["name"], *bad, *ARGUMENTS.get(command["name"], [])]
-    return run(*argv, *(["--", "echo", "it ran"] if command.get("takes_command") else []), timeout=20)
+    return run(*argv, *(["--", "echo", "it ran"] if command.get("takes_command") else []), timeout=300)
 
 
 def typed(setting: dict[str, Any], value: int | str) -> str:
@@ -157,7 +157,7 @@ def test_selftest_without_permission_says_what_is_missing() -> None:
         ],
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 3

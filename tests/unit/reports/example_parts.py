@@ -117,7 +117,7 @@ def lane_of(
 
 
 def quantiles_of(lower: Any, counts: Any, over: int, limit_ns: int | None) -> tuple[Quantile, ...]:
-    """The ladder by nearest rank with order-statistic intervals, straight from DESIGN.md's ruling."""
+    """The ladder by nearest rank with order-statistic intervals, straight from the rule of docs/method/quantiles.md."""
     n = int(counts.sum()) + over
     ends = np.cumsum(counts)
 

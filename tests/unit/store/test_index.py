@@ -119,7 +119,7 @@ def test_two_processes_at_once(tmp_path: Path) -> None:
         subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(i)], stderr=subprocess.PIPE) for i in range(2)
     ]
     for process in running:
-        _, errors = process.communicate(timeout=120)
+        _, errors = process.communicate(timeout=600)
         assert process.returncode == 0, errors.decode()
     notes = {e.path: e.note for e in index.entries(tmp_path)}
     assert notes == {path: store.load_manifest(Path(path)).note for path in notes}

@@ -384,7 +384,7 @@ def test_sigkill_at_every_step_of_sealing(tmp_path: Path, step: str) -> None:
         "def die(step):\n    if step == sys.argv[2]: os.kill(os.getpid(), signal.SIGKILL)\n"
         "sealing.reached = die\nsealing.seal(Path(sys.argv[1]))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(path), step], check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code, str(path), step], check=False, timeout=300)
     assert done.returncode == -signal.SIGKILL
     left = store.open_recording(path, verify=True)
     assert left.manifest.sealed is (step == "sealed")
@@ -410,7 +410,7 @@ def test_lock_tells_running_from_abandoned(tmp_path: Path) -> None:
         "w = store.RecordingWriter.create(Path(sys.argv[1]), Manifest('killed', '', Source('rtprobe', None, 'rtw')), 'stream.rtw')\n"
         "w.append(b'abc'); print(store.is_running(w.path), flush=True); os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False, capture_output=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False, capture_output=True, timeout=300)
     assert done.stdout == b"True\n" and not store.is_running(tmp_path / "killed.rta")
     assert store.open_recording(tmp_path / "killed.rta").manifest.damage.skipped_bytes == 3
 
@@ -569,7 +569,7 @@ def test_light_reading_imports_nothing_heavy(sealed: Path) -> None:
         "index.entries(p.parent)\n"
         "print([x for x in ('numpy', 'pyarrow', 'scipy', 'rich') if x in sys.modules])\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(sealed)], check=True, capture_output=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code, str(sealed)], check=True, capture_output=True, timeout=300)
     assert done.stdout == b"[]\n"
 
 

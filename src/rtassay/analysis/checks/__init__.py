@@ -25,7 +25,7 @@ from rtassay.analysis.checks.base import Check, reference_page, run_checks
 from rtassay.analysis.checks.context import Context
 from rtassay.model.findings import CheckResult
 
-# In the order of METHOD.md 3.2: the account, placement, kernel and hardware, load, environment, statistics.
+# In this order: the account, placement, kernel and hardware, load, environment, statistics.
 CHECKS: Final[tuple[Check[Context], ...]] = (
     counts.co_missed,
     counts.count_mismatch,

@@ -1,4 +1,4 @@
-"""Do late wake-ups come in bursts? The extremal index, and the autocorrelation of being late (METHOD.md 1.4)."""
+"""Do late wake-ups come in bursts? The extremal index, and the autocorrelation of being late (docs/method/checks.md)."""
 
 from __future__ import annotations
 

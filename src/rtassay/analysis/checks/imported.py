@@ -1,4 +1,4 @@
-"""Does a file of another tool say what its numbers seem to say? (METHOD.md 3.2, on what importers/base.py lists)"""
+"""Does a file of another tool say what its numbers seem to say? (What an importer tells: importers/base.py)"""
 
 from __future__ import annotations
 

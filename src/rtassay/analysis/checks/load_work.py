@@ -28,7 +28,7 @@ from rtassay.model.units import NS_PER_S
 # The guard counts threads of a real-time class without naming it.
 REAL_TIME = ("fifo", "rr", "deadline", "real-time")
 _NAME = re.compile(r"(?P<index>\d+)\.(?P<load>.*)\.(?P<what>cpus|processes|work)", re.DOTALL)
-# What a load may stress, and the classes of METHOD.md without which a board was only half asked.
+# What a load may stress, and the classes without which a board was only half asked.
 CPU, MEMORY, DISK, NETWORK = ("cpu",), ("memory", "vm", "cache"), ("io", "hdd"), ("network",)
 COVERAGE = {"cpu": CPU, "memory": MEMORY, "disk": DISK, "network": NETWORK}
 DRIFT = 0.1

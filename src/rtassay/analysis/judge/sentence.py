@@ -1,4 +1,4 @@
-"""The verdict as one paragraph of plain English (METHOD.md 4)."""
+"""The verdict as one paragraph of plain English (docs/method/verdict.md)."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from rtassay.model.units import NS_PER_S, format_time
 
 VIOLATED, HOLDS, NOT_DEMONSTRATED, INVALID_MEASUREMENT = "VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT"
 KEEP_THEIR_ANSWER = ("N-TOO-SMALL",)
-"""What METHOD.md answers with NOT DEMONSTRATED and the hours that are missing; --strict makes nothing else of it."""
+"""Checks whose answer is NOT DEMONSTRATED with the hours that are missing, also under --strict (docs/method/verdict.md)."""
 _WORST_FIRST = (VIOLATED, NOT_DEMONSTRATED, HOLDS)
 
 

@@ -11,7 +11,7 @@ from rtassay.analysis.checks.base import INVALID, OPTIMISM
 from rtassay.model.errors import UsageError
 from rtassay.model.findings import CheckResult
 
-# An emulated or lab board can never show that a deadline holds (DESIGN.md): that is no condition one could excuse.
+# An emulated or lab board can never show that a deadline holds (docs/architecture.md, Rulings): no reason excuses that.
 _NEVER_WHEN_INVALID = {"VM-STEAL": "an emulated or lab board can never show that a deadline holds"}
 
 

@@ -1,4 +1,4 @@
-"""D*, the headline: the smallest deadline that the data demonstrate at p and confidence (METHOD.md 4, A3)."""
+"""D*, the headline: the smallest deadline that the data demonstrate at p and confidence (docs/method/demonstrated.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exceedances as events: one stall is one event however many activations it cost (METHOD.md 1.4)."""
+"""Exceedances as events: one stall is one event however many activations it cost (docs/method/events.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two views of latency: per wake-up that was measured, and per activation that was due (METHOD.md 1.6)."""
+"""The two views of latency: per wake-up that was measured, and per activation that was due (docs/method/activations.md)."""
 
 from __future__ import annotations
 

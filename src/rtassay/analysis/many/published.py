@@ -1,4 +1,4 @@
-"""Published results: choosing them, checking them against themselves and each other (METHOD.md 3.2), putting a recording beside them.
+"""Published results: choosing them, checking them against themselves and each other (docs/method/checks.md), putting a recording beside them.
 
 Their numbers are text as printed (`<50`, `~90`, `75-100`, `5/5/4/4` for four CPUs). A check fires only on what the text says for certain.
 """

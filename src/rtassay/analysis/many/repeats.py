@@ -1,7 +1,7 @@
 """Runs of one combination taken together: more activations than any of them has alone, judged as one.
 
 Lanes of the same CPU (or name) are pooled over the runs. The run stays the unit of replication for comparisons; here only the
-exposure adds up (METHOD.md 1.3), and what spoils one run spoils the sum.
+exposure adds up (docs/method/verdict.md), and what spoils one run spoils the sum.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def ar1(n: int, phi: float, seed: int = 3) -> np.ndarray:  # type: ignore[type-a
 
 
 def max_ar1(n: int, a: float, seed: int = 3) -> np.ndarray:  # type: ignore[type-arg]
-    """X_i = max(a X_(i-1), (1 - a) Z_i), Z unit Frechet: its extremal index is 1 - a (METHOD.md 1.4)."""
+    """X_i = max(a X_(i-1), (1 - a) Z_i), Z unit Frechet: its extremal index is 1 - a (docs/method/checks.md)."""
     found = (1 - a) / -np.log(np.random.default_rng(seed).random(n))
     for i in range(1, n):
         found[i] = max(a * found[i - 1], found[i])

@@ -1,4 +1,4 @@
-"""Whole recordings: METHOD.md 2.1's known answers, the object of show --json, the run's own requirement."""
+"""Whole recordings: the known answers of docs/method/known-answers.md, the object of show --json, the run's own requirement."""
 
 from __future__ import annotations
 

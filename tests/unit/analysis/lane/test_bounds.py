@@ -1,4 +1,4 @@
-"""Bounds against METHOD.md's tables and against scipy.stats."""
+"""Bounds against the tables of docs/method/known-answers.md and against scipy.stats."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from rtassay.model.findings import LADDER
         (10**7, 0.999999, (9_999_983, 9_999_997)),
     ],
 )
-def test_order_statistic_ranks_of_method_1_2(n: int, q: float, ranks: tuple[int, int]) -> None:
+def test_order_statistic_ranks(n: int, q: float, ranks: tuple[int, int]) -> None:
     assert interval_ranks(n, q) == ranks
 
 
@@ -38,7 +38,7 @@ def test_upper_rank_of_method_1_2_is_unbounded(n: int, q: float) -> None:
 
 
 @pytest.mark.parametrize(("q", "n"), [(0.999, 3_688), (0.9999, 36_887), (0.99999, 368_887), (0.999999, 3_688_878)])
-def test_least_n_for_a_bounded_interval_of_method_1_2(q: float, n: int) -> None:
+def test_least_n_for_a_bounded_interval(q: float, n: int) -> None:
     assert interval_ranks(n, q)[1] <= n
     assert interval_ranks(n - 1, q)[1] > n - 1
 
@@ -69,12 +69,12 @@ def test_binomial_ppf_is_that_of_scipy(n: int, q: float, alpha: float) -> None:
         (1e-9, (2_302_585_092, 2_995_732_273, 4_605_170_184, 6_907_755_276)),
     ],
 )
-def test_samples_needed_of_method_1_3(p: float, row: tuple[int, ...]) -> None:
+def test_samples_needed(p: float, row: tuple[int, ...]) -> None:
     assert tuple(samples_needed(p, c) for c in (0.9, 0.95, 0.99, 0.999)) == row
 
 
 @pytest.mark.parametrize(("k", "factor"), [(0, 2.996), (1, 4.744), (2, 6.296), (3, 7.754), (4, 9.154), (5, 10.513)])
-def test_exceedances_inflate_as_in_method_1_3(k: int, factor: float) -> None:
+def test_exceedances_inflate_the_samples_needed(k: int, factor: float) -> None:
     n = samples_needed(1e-6, 0.95, k)
     assert n is not None
     assert n * 1e-6 == pytest.approx(factor, abs=6e-4)
@@ -89,13 +89,13 @@ def test_no_number_of_samples_shows_zero() -> None:
     ("k", "low", "high"),
     [(0, 0.0, 1.8444e-8), (8, 1.7269e-8, 7.8816e-8), (39, 1.3866e-7, 2.6657e-7), (57, 2.1586e-7, 3.6925e-7)],
 )
-def test_clopper_pearson_vectors_of_method_1_3(k: int, low: float, high: float) -> None:
+def test_clopper_pearson_vectors(k: int, low: float, high: float) -> None:
     # two-sided 95 % is one-sided 97.5 % at either end
     assert p_lower(k, 200_000_000, 0.975) == pytest.approx(low, rel=1e-4)
     assert p_upper(k, 200_000_000, 0.975) == pytest.approx(high, rel=1e-4)
 
 
-def test_one_sided_vector_of_method_1_3() -> None:
+def test_one_sided_vector() -> None:
     assert p_upper(0, 200_000_000, 0.95) == pytest.approx(1.4979e-8, rel=1e-4)
 
 

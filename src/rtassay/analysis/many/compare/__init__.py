@@ -1,4 +1,4 @@
-"""Groups of recordings against each other, the run as the unit of replication (METHOD.md 1.8, 1.9): pure functions.
+"""Groups of recordings against each other, the run as the unit of replication (docs/method/comparisons.md): pure functions.
 
 numpy and scipy.special are loaded at the first comparison, not at import.
 """

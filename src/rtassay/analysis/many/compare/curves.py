@@ -52,7 +52,7 @@ def _exceedance(a: float, b: float) -> float:
     """1 - q of a flip, from how often each group reaches its value.
 
     Taken literally the quantiles change order at the smaller of the two. Where both are nearly the same, they cross inside the
-    bin, and the exceedance of its lower edge is quoted (METHOD.md 1.8: 1.2e-6 at 95 us); where a whole atom of one group sits on
+    bin, and the exceedance of its lower edge is quoted (docs/method/comparisons.md: 1.2e-6 at 95 us); where a whole atom of one group sits on
     the value, only the smaller one is a place where anything changes.
     """
     low, high = min(a, b), max(a, b)

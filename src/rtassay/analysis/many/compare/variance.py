@@ -1,4 +1,4 @@
-"""How much of the scatter of runs is that of their boots: one-way random effects by closed-form analysis of variance (METHOD.md 1.9)."""
+"""How much of the scatter of runs is that of their boots: one-way random effects by closed-form analysis of variance (docs/method/comparisons.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All cells of an experiment to its scorecard (METHOD.md 4): pure functions, the run as the unit of replication.
+"""All cells of an experiment to its scorecard (docs/method/experiments.md): pure functions, the run as the unit of replication.
 
 numpy and scipy.special are loaded at the first assessment, not at import.
 """

@@ -1,4 +1,4 @@
-"""Evidence grade A, B, C or X (METHOD.md 4, A6): what an experiment is worth before its numbers are looked at."""
+"""Evidence grade A, B, C or X (docs/method/experiments.md): what an experiment is worth before its numbers are looked at."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ A_BOOTS = 8
 B_BOOTS = 5
 LEAST_RUNS = 5
 LEAST_P = 1e-5
-"""Fewer than LEAST_RUNS runs never HOLD below this p (METHOD.md 4, smoke)."""
+"""Fewer than LEAST_RUNS runs never HOLD below this p (docs/method/experiments.md)."""
 
 
 def grade(
@@ -22,7 +22,7 @@ def grade(
     """X: a cell is no valid measurement. C: a combination has runs of fewer than five boots, or is missing. A: eight boots of each,
     every class of load, and no warning. B: the rest.
 
-    Boots, not runs (METHOD.md 1.8, 4 B1): runs of one boot share what that boot happened to be, and show no scatter between boots.
+    Boots, not runs (docs/method/experiments.md): runs of one boot share what that boot happened to be, and show no scatter between boots.
     """
     if not combinations:
         return Grade("C", ("nothing was measured yet",), thin=True)

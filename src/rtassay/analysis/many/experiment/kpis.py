@@ -1,4 +1,4 @@
-"""The scorecard of METHOD.md 4: every KPI in its order, with the rows this experiment supports, or why it was not measured."""
+"""The scorecard of docs/method/experiments.md: every KPI in its order, with the rows this experiment supports, or why it was not measured."""
 
 from __future__ import annotations
 

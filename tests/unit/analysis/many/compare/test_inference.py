@@ -95,7 +95,7 @@ def test_runs_that_agree_to_the_bin_do_not_make_certainty():
 
 @pytest.mark.parametrize("m", [3, 5, 8, 12])
 def test_intervals_cover_the_truth(m):
-    """Nominal 95 %: a percentile bootstrap of m = 3 covers 69 %, of 8 86 % (METHOD.md 1.8)."""
+    """Nominal 95 %: a percentile bootstrap of m = 3 covers 69 %, of 8 86 % (docs/method/known-answers.md)."""
     random = np.random.Generator(np.random.PCG64(m))
     rounds = 600
     inside = 0

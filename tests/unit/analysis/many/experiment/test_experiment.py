@@ -124,7 +124,7 @@ def test_grades() -> None:
 
 
 def test_runs_of_few_boots_are_no_evidence_of_what_the_next_boot_does() -> None:
-    """Five or eight runs of one boot are one draw of it (METHOD.md 1.8): B needs five boots, A eight."""
+    """Five or eight runs of one boot are one draw of it (docs/method/experiments.md): B needs five boots, A eight."""
     one_boot = made(repeats=5, boots=1).scorecard.grade
     assert one_boot.letter == "C" and one_boot.because[0].startswith("5 runs of 1 boot of a combination; 5 boots")
     assert "1 boot of 8" in one_boot.next
