@@ -117,7 +117,7 @@ class Setting:
         low = self.least is not None and value < self.least
         high = self.most is not None and (value >= self.most if self.kind == NUMBER else value > self.most)
         if low or high or value != value:  # a NaN differs from itself
-            unit = f" {self.unit}" if self.unit else ""
+            unit = f" {self.unit}" if self.unit and self.kind != DURATION else ""
             raise UsageError(f"{self.text(value)}{unit} is out of range", hint=f"{self.range_words}{unit}")
 
     def text(self, value: Any) -> str:

@@ -81,7 +81,7 @@ def manifest(ident: str, source: Source, lanes: tuple[Lane, ...], labels: dict[s
 
 
 @functools.cache
-def own(seed: int = 1, lanes: int = 2, seconds: int = 30, **labels: str) -> Recording:
+def own(seed: int = 1, lanes: int = 2, seconds: int = 5, **labels: str) -> Recording:
     """A run of rtprobe as it lies on disk: exact nanoseconds, rollups, one stall of 4.25 ms per lane kept with its missed activations."""
     made = tuple(_own_lane(i, np.random.default_rng([seed, i]), seconds) for i in range(lanes))
     ident = f"20261121T10{seed:02d}00-{seed:06x}"
