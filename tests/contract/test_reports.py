@@ -2,6 +2,7 @@
 
 import functools
 import importlib.util
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -36,15 +37,67 @@ def judged_by_analysis():
     return JudgedRecording(judge(recording, deadline_ns=100_000, p_target=1e-6), recording)
 
 
+UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u202e\u2066\ud800-\udfff]")
+HOSTILE = "a\x1b[2J\x07\u202e\x9b\ud800b"
+
+
+def hostile_recording():
+    """Control characters in every text that a board, a file or a user can give."""
+    findings, recording = examples.violated()
+    lanes = tuple(
+        replace(lane, entry=replace(lane.entry, name=f"{i}{HOSTILE}")) for i, lane in enumerate(recording.lanes)
+    )
+    manifest = replace(
+        recording.manifest,
+        board=HOSTILE,
+        labels={HOSTILE: HOSTILE},
+        note=HOSTILE,
+        lanes=tuple(lane.entry for lane in lanes),
+        inventory={**recording.manifest.inventory, HOSTILE: HOSTILE},
+        tool_versions={HOSTILE: HOSTILE},
+    )
+    telemetry = tuple(replace(series, name=HOSTILE) for series in recording.telemetry)
+    found = replace(
+        findings,
+        id=HOSTILE,
+        board=HOSTILE,
+        kernel=HOSTILE,
+        load=HOSTILE,
+        labels={HOSTILE: HOSTILE},
+        note=HOSTILE,
+        lanes=tuple(replace(lane, name=f"{i}{HOSTILE}") for i, lane in enumerate(findings.lanes)),
+        checks=tuple(replace(check, message=HOSTILE) for check in findings.checks),
+        verdict=replace(findings.verdict, sentence=HOSTILE, reasons=(HOSTILE,)),
+    )
+    return JudgedRecording(found, replace(recording, manifest=manifest, lanes=lanes, telemetry=telemetry))
+
+
+def hostile_comparison():
+    made = COMPARISONS["crossing"]()
+    checks = tuple(replace(check, message=HOSTILE) for check in made.checks)
+    return replace(made, sentence=HOSTILE, checks=checks, a=replace(made.a, title=HOSTILE), not_covered=(HOSTILE,))
+
+
+def hostile_experiment():
+    report = make().report
+    result = {**report.result, "name": HOSTILE, "what": HOSTILE, "notes": [HOSTILE], "repeat": HOSTILE}
+    return replace(report, result=result, file=HOSTILE, levels=(("load", HOSTILE, HOSTILE, HOSTILE),))
+
+
 SUBJECTS = {
     "recording": {
         **{name: functools.partial(JudgedRecording, *pair) for name, pair in examples.all_examples().items()},
         "no lanes": lambda: JudgedRecording(*(replace(part, lanes=()) for part in examples.imported())),
         "one lane": lambda: JudgedRecording(*(replace(part, lanes=part.lanes[:1]) for part in examples.violated())),
         "judged by analysis": judged_by_analysis,
+        "hostile text": hostile_recording,
     },
-    "comparison": COMPARISONS,
-    "experiment": {"whole": lambda: make().report, "empty": lambda: make(sealed=0).report},
+    "comparison": {**COMPARISONS, "hostile text": hostile_comparison},
+    "experiment": {
+        "whole": lambda: make().report,
+        "empty": lambda: make(sealed=0).report,
+        "hostile text": hostile_experiment,
+    },
 }
 SUBJECT = {
     (word, case): functools.cache(made) for word, cases in SUBJECTS.items() for case, made in cases.items()
@@ -75,7 +128,7 @@ def test_it_renders_every_subject_to_utf8_and_twice_the_same(name, case):
     made, word = rooms.load("reports", name), name.partition(".")[0]
     content = made().render(SUBJECT[word, case]())
     assert isinstance(content, bytes) and content.endswith(b"\n")
-    content.decode("utf-8")
+    assert not UNSAFE.search(content.decode("utf-8"))
     assert made().render(SUBJECT[word, case]()) == content
 
 

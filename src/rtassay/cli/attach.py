@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from rtassay.cli.terminal import echo
 from rtassay.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def attaching(name: str, home: Path, *, told: bool) -> Work:
         path = _recording(name, home)
         board = resolve(board_of(path))
         if told:
-            board.notice = lambda sentence: click.echo(sentence, err=True)
+            board.notice = lambda sentence: echo(sentence, err=True)
         return await attach(board, path, parser_for=parser_for, on_event=view, stop=stop)
 
     return work

@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 
 from rtassay.cli.options import json_option, print_json
+from rtassay.cli.terminal import echo
 from rtassay.model.errors import UsageError
 
 # Verbs of other files, imported when they are called; each module holds one command named `command`.
@@ -89,7 +90,7 @@ def add(
     if as_json:
         print_json({"schema": "rtassay/board/1", "board": asdict(board), "file": str(boards_file())})
     else:
-        click.echo(f"{name}: {address}; look at it: rtassay board inventory {name}")
+        echo(f"{name}: {address}; look at it: rtassay board inventory {name}")
     return 0
 
 
@@ -107,9 +108,9 @@ def list_(as_json: bool) -> int:
     for board in boards.values():
         port = "" if board.port is None else f":{board.port}"
         extra = "".join(f"  {text}" for text in (board.directory, board.note) if text)
-        click.echo(f"{board.name:16} {board.transport:5} {board.address}{port}{extra}")
+        echo(f"{board.name:16} {board.transport:5} {board.address}{port}{extra}")
     if not boards:
-        click.echo("no board has a name yet: rtassay board add NAME user@host", err=True)
+        echo("no board has a name yet: rtassay board add NAME user@host", err=True)
     return 0
 
 
@@ -123,7 +124,7 @@ def remove(name: str) -> int:
     if name not in boards:
         raise UsageError(f"there is no board '{name}'", hint=f"known: {', '.join(boards) or 'none'}")
     save_boards({key: board for key, board in boards.items() if key != name})
-    click.echo(f"{name} is forgotten")
+    echo(f"{name} is forgotten")
     return 0
 
 
@@ -153,9 +154,9 @@ def inventory(names: tuple[str, ...], diff: bool, as_json: bool) -> int:
         print_json({"schema": "rtassay/inventory-diff/1", "boards": [first, last], "differs": differing})
         return 0
     for key, (a, b) in differing.items():
-        click.echo(f"{key}\n  {first:12} {_text(a)}\n  {last:12} {_text(b)}")
+        echo(f"{key}\n  {first:12} {_text(a)}\n  {last:12} {_text(b)}")
     if not differing:
-        click.echo("no difference")
+        echo("no difference")
     return 0
 
 
@@ -171,7 +172,7 @@ def clean(name: str, force: bool, as_json: bool) -> int:
     if as_json:
         print_json({"schema": "rtassay/board-clean/1", "board": name, "removed": found})
     else:
-        click.echo("\n".join(found) if found else f"nothing of rtassay is on {name}")
+        echo("\n".join(found) if found else f"nothing of rtassay is on {name}")
     return 0
 
 
@@ -179,7 +180,7 @@ async def _on_board(name: str, work: Callable[[Any], Awaitable[dict[str, Any]]])
     from rtassay.boards.known import resolve
 
     board = resolve(name)
-    board.notice = lambda sentence: click.echo(sentence, err=True)
+    board.notice = lambda sentence: echo(sentence, err=True)
     await board.open()
     try:
         return await work(board)
@@ -205,10 +206,10 @@ def _rows(data: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
 
 
 def _page(name: str, rows: list[tuple[str, Any]]) -> None:
-    click.echo(f"board {name}\n")
+    echo(f"board {name}\n")
     width = max((len(key) for key, _ in rows), default=0)
     for key, value in rows:
-        click.echo(f"{key:{width}}  {_text(value)}")
+        echo(f"{key:{width}}  {_text(value)}")
 
 
 def _text(value: Any) -> str:

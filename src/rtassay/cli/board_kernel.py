@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from rtassay.cli.options import json_option, print_json
+from rtassay.cli.terminal import echo
 
 
 @click.group("kernel")
@@ -32,8 +33,8 @@ def list_(board: str, as_json: bool) -> int:
     for kernel in kernels:
         marks = [word for word, on in (("default", kernel.default), ("running", kernel.release == now.release)) if on]
         kind = {True: "PREEMPT_RT", False: "stock", None: "?"}[kernel.rt]
-        click.echo(f"{kernel.id:24} {kernel.release or '?':28} {kind:10} {', '.join(marks)}".rstrip())
-    click.echo(f"{name}; running {now.release} {now.version}", err=True)
+        echo(f"{kernel.id:24} {kernel.release or '?':28} {kind:10} {', '.join(marks)}".rstrip())
+    echo(f"{name}; running {now.release} {now.version}", err=True)
     return 0
 
 
@@ -58,7 +59,7 @@ def use(name: str, board: str, how: str, within: str, as_json: bool) -> int:
     if as_json:
         print_json({"schema": "rtassay/kernel/1", "board": board, "running": asdict(now), "default": how == "default"})
     else:
-        click.echo(f"{board} runs {now.release} {now.version}" + (", from now on" if how == "default" else ""))
+        echo(f"{board} runs {now.release} {now.version}" + (", from now on" if how == "default" else ""))
     return 0
 
 
@@ -75,7 +76,7 @@ def install(file: Path, board: str, as_json: bool) -> int:
     if as_json:
         print_json({"schema": "rtassay/kernel-install/1", "board": board, "release": release})
     else:
-        click.echo(f"{release} is on {board}; boot it with: rtassay board kernel use {release} {board} --once")
+        echo(f"{release} is on {board}; boot it with: rtassay board kernel use {release} {board} --once")
     return 0
 
 
@@ -88,7 +89,7 @@ def _resolve(word: str) -> Any:
 
 
 def _say(words: str) -> None:
-    click.echo(words, err=True)
+    echo(words, err=True)
 
 
 async def _list(word: str) -> tuple[str, list[Any], Any]:

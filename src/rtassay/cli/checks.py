@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtassay.cli.options import json_option, print_json
+from rtassay.cli.terminal import echo
 from rtassay.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -49,14 +50,14 @@ def command(check_id: str | None, as_json: bool) -> int:
         print_json({"schema": "rtassay/checks/1", "checks": rows})
     elif check_id is None:
         for c in chosen:
-            click.echo(f"{c.id:24} {c.severity:8} {c.kind:9} {c.proof:9} {c.condition}")
+            echo(f"{c.id:24} {c.severity:8} {c.kind:9} {c.proof:9} {c.condition}")
     else:
         c = chosen[0]
-        click.echo(textwrap.fill(f"{c.id}: {c.condition}", 96))
-        click.echo(f"{c.kind}, {c.severity}{', required' if c.required else ''}; {_PROOF[c.proof]}\n")
-        click.echo(textwrap.fill(c.explanation, 96) + "\n\n" + textwrap.fill("What to do: " + c.remedy, 96))
+        echo(textwrap.fill(f"{c.id}: {c.condition}", 96))
+        echo(f"{c.kind}, {c.severity}{', required' if c.required else ''}; {_PROOF[c.proof]}\n")
+        echo(textwrap.fill(c.explanation, 96) + "\n\n" + textwrap.fill("What to do: " + c.remedy, 96))
         if c.unwaivable:
-            click.echo("\n" + textwrap.fill(f"It cannot be waived: {c.unwaivable}.", 96))
+            echo("\n" + textwrap.fill(f"It cannot be waived: {c.unwaivable}.", 96))
     return 0
 
 

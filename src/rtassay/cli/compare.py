@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtassay.cli.options import json_option, print_json, wants_colour
+from rtassay.cli.terminal import echo, echo_rendered
 from rtassay.model.errors import EXIT_INVALID, EXIT_OK, EXIT_VIOLATED, UsageError
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def command(
     elif output is None:
         _show(result, format_name)
     elif output != "-":
-        click.echo(f"{result.sentence}\n{output}")
+        echo(f"{result.sentence}\n{output}")
     return exit_code(result, tolerated)
 
 
@@ -147,7 +148,7 @@ def exit_code(result: Comparison, tolerated: float | None) -> int:
         return EXIT_OK
     steps = ", ".join(f"p{q * 100:.9g}" for q in found)
     beyond = f" by more than {tolerated:g} %" if tolerated else ""
-    click.echo(f"rtassay: regression: B is later than A{beyond} at {steps}", err=True)
+    echo(f"rtassay: regression: B is later than A{beyond} at {steps}", err=True)
     return EXIT_VIOLATED
 
 
@@ -214,4 +215,4 @@ def _show(result: Comparison, format_name: str | None) -> None:
 
     width = min(max(shutil.get_terminal_size((100, 24)).columns, 80), 140)
     report = TerminalComparison(width=width, color=wants_colour())
-    click.echo(report.render(result).decode(), nl=False, color=True)
+    echo_rendered(report.render(result))

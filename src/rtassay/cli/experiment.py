@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtassay.cli.options import json_option, print_json, setting_option
+from rtassay.cli.terminal import echo
 from rtassay.model.errors import (
     EXIT_INTERRUPTED,
     EXIT_NOT_DEMONSTRATED,
@@ -93,7 +94,7 @@ def plan_command(file: str, as_json: bool, **form: Any) -> int:
     if as_json:
         print_json(experiment_tables.plan_json(plan))
     else:
-        click.echo(experiment_tables.plan_text(plan))
+        echo(experiment_tables.plan_text(plan))
     return EXIT_OK
 
 
@@ -119,7 +120,7 @@ def run_command(file: str, output: str | None, fail_fast: bool, quiet: bool, as_
     source, plan = _planned(file, form)
     path = Path(output) if output is not None else directory.default_directory(plan.name)
     directory.create(path, source, plan)
-    click.echo(f"experiment in {path}", err=True)
+    echo(f"experiment in {path}", err=True)
     return _carry_out(path, plan, fail_fast=fail_fast, quiet=quiet, as_json=as_json)
 
 
@@ -146,7 +147,7 @@ def resume_command(experiment: str, fail_fast: bool, quiet: bool, as_json: bool,
     else:
         _, plan = _planned(experiment, form)
         path = directory.find(experiment, plan=plan)
-        click.echo(f"experiment in {path}", err=True)
+        echo(f"experiment in {path}", err=True)
     return _carry_out(path, directory.load_plan(path), fail_fast=fail_fast, quiet=quiet, as_json=as_json)
 
 
@@ -163,7 +164,7 @@ def status_command(experiment: str, as_json: bool) -> int:
     if as_json:
         print_json(experiment_tables.status_json(status))
     else:
-        click.echo(experiment_tables.status_text(status))
+        echo(experiment_tables.status_text(status))
     return EXIT_OK
 
 
@@ -212,7 +213,7 @@ def report_command(experiment: str, output: str | None, as_json: bool) -> int:
     if as_json:
         print_json({"schema": "rtassay/experiment-report/1", "experiment": str(path), "path": str(written)})
     else:
-        click.echo(str(written))
+        echo(str(written))
     return EXIT_OK
 
 
@@ -264,18 +265,18 @@ def _carry_out(path: Path, plan: ExperimentPlan, *, fail_fast: bool, quiet: bool
     report = report_of(path, save=True)
     result = report.result
     try:
-        click.echo(f"report in {save_reports(path, report)}", err=True)
+        echo(f"report in {save_reports(path, report)}", err=True)
     except BoardError as error:
-        click.echo(f"rtassay: {error}", err=True)
+        echo(f"rtassay: {error}", err=True)
     if as_json:
         print_json(result)
     else:
         show(result)
     if not outcome.complete:
         for cell, why in outcome.failed:
-            click.echo(f"failed: {cell.title}: {why}", err=True)
+            echo(f"failed: {cell.title}: {why}", err=True)
         left = outcome.total - outcome.sealed
-        click.echo(f"{left} of {outcome.total} cells are not done; rtassay experiment resume {path}", err=True)
+        echo(f"{left} of {outcome.total} cells are not done; rtassay experiment resume {path}", err=True)
     if stopped_by is not None and not outcome.complete:
         return EXIT_TERMINATED if stopped_by == signal.SIGTERM else EXIT_INTERRUPTED
     return exit_code(result) if outcome.complete else EXIT_NOT_DEMONSTRATED
@@ -299,7 +300,7 @@ async def _run(path: Path, plan: ExperimentPlan, fail_fast: bool, quiet: bool) -
     def asked(number: int) -> None:
         signals.append(number)
         stop.request()
-        click.echo("\nstopping and sealing; once more aborts" if len(signals) == 1 else "\naborting", err=True)
+        echo("\nstopping and sealing; once more aborts" if len(signals) == 1 else "\naborting", err=True)
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -7,9 +7,9 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-import click
-
 from rtassay.cli.experiment_tables import clock, finish_time
+from rtassay.cli.terminal import echo
+from rtassay.model.foreign import printable
 from rtassay.model.units import NS_PER_S, format_time
 
 if TYPE_CHECKING:
@@ -38,23 +38,23 @@ class ExperimentView:
         elif not passing or key != self._last or time.monotonic() >= self._next_s:
             self.close()
             self._next_s = time.monotonic() + _LINE_EVERY_S
-            click.echo(_words(step), err=True)
+            echo(_words(step), err=True)
         self._last = key
 
     def say(self, sentence: str) -> None:
         """Of a board: the link is lost, it boots."""
         if not self._quiet:
             self.close()
-            click.echo(sentence, err=True)
+            echo(sentence, err=True)
 
     def close(self) -> None:
-        """Leave the last line standing."""
+        """End the line that was being rewritten."""
         if self._open_line:
             sys.stderr.write("\n")
             self._open_line = False
 
     def _rewrite(self, text: str) -> None:
-        sys.stderr.write(f"\r\x1b[K{text}")
+        sys.stderr.write(f"\r\x1b[K{printable(text)}")
         sys.stderr.flush()
         self._open_line = True
 

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from rtassay.cli.judging import cache_findings, cached_findings, findings_from, judge, own_requirement, parser_for
 from rtassay.cli.options import EXIT_BY_STATE
+from rtassay.cli.terminal import echo
 from rtassay.model.errors import EXIT_INVALID, EXIT_NOT_DEMONSTRATED, EXIT_OK, BoardError
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def report_of(path: Path, *, save: bool = False) -> ExperimentReport:
         try:
             results.save(path, result)
         except BoardError as error:
-            click.echo(f"rtassay: {error}", err=True)
+            echo(f"rtassay: {error}", err=True)
     plan = status.plan
     measured = _measured(status, work)
     return ExperimentReport(
@@ -251,4 +250,4 @@ def show(result: dict[str, Any]) -> None:
     """One screen on stdout."""
     from rtassay.cli.experiment_tables import result_text
 
-    click.echo(result_text(result))
+    echo(result_text(result))

@@ -57,6 +57,7 @@ def plan_json(plan: ExperimentPlan) -> dict[str, Any]:
         "schema": "rtassay/plan/1",
         "name": plan.name,
         "what": plan.what,
+        "correction": plan.correction,
         "plan": plan.hash,
         "corrected": plan.corrected,
         "scale": plan.scale,
@@ -75,7 +76,8 @@ def plan_text(plan: ExperimentPlan) -> str:
     from rtassay.experiments.matrix import estimate_ns
 
     lines = []
-    for paragraph in f"{plan.name}: {plan.what}".rstrip(": ").splitlines():
+    correction = f"Corrected: {plan.correction}" if plan.correction else ""
+    for paragraph in f"{plan.name}: {plan.what}\n{correction}".rstrip(": \n").splitlines():
         lines += textwrap.wrap(paragraph, _WIDTH, subsequent_indent="  ")
     lines.append("")
     for factor, names in plan.levels.items():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rtassay.cli.options import json_option, print_json, setting_option
+from rtassay.cli.terminal import echo
 from rtassay.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def command(
             }
         )
     else:
-        click.echo(output)
+        echo(output)
     return 0
 
 

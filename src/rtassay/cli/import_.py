@@ -12,6 +12,7 @@ from rtassay.cli.import_files import Chosen, ReadingView, choose, make_importer,
 from rtassay.cli.judging import cache_findings, judge, own_requirement
 from rtassay.cli.options import SettingType, json_option, print_json
 from rtassay.cli.run_options import parse_labels
+from rtassay.cli.terminal import echo
 from rtassay.importers.base import Importer
 from rtassay.importers.versions import late_policy
 from rtassay.model.errors import InputFileError, UsageError
@@ -104,12 +105,12 @@ def command(
             if len(chosen) == 1:
                 raise
             failed.append({"path": str(one.path), "error": str(error)})
-            click.echo(f"rtassay: {error}", err=True)
+            echo(f"rtassay: {error}", err=True)
             continue
         lanes = [{"name": lane.name, "cpu": lane.cpu, "measure": lane.measure} for lane in made.manifest.lanes]
         rows.append({"id": made.manifest.id, "path": made.path, "lanes": lanes})
         if not as_json:
-            click.echo(f"{one.path} -> {made.path}")
+            echo(f"{one.path} -> {made.path}")
     if as_json:
         print_json({"schema": "rtassay/import/1", "recordings": rows} | ({"failed": failed} if failed else {}))
     if failed:

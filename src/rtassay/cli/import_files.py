@@ -9,11 +9,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
+from rtassay.cli.terminal import echo
 from rtassay.importers.base import Importer
 from rtassay.model import rooms
 from rtassay.model.errors import InputFileError, UsageError
+from rtassay.model.foreign import printable
 
 _HEAD = 64 * 1024
 _SAYS_AFTER_S = 2.0
@@ -82,7 +82,7 @@ def _of_directory(directory: Path, format_name: str | None) -> list[Chosen]:
     if not found:
         raise InputFileError(f"{directory} holds no file of a format known here", hint=_known())
     if unknown:
-        click.echo(f"{directory}: left out {', '.join(unknown)}", err=True)
+        echo(f"{directory}: left out {', '.join(unknown)}", err=True)
     return found
 
 
@@ -134,7 +134,7 @@ def make_importer(name: str, reading: dict[str, str]) -> Importer:
 
 
 def tabular(words: tuple[str, ...]) -> str | None:
-    """Whoever names a column means a table, whatever its header looks like; Parquet shows itself."""
+    """A column name means the format `table`, whatever the header of the file looks like. Parquet is recognised by its content."""
     try:
         heads = [_first_bytes(path) for word in words for path in _expand(word) if path.is_file()]
     except OSError:
@@ -163,11 +163,11 @@ class ReadingView:
         self._next_s = now + (_REDRAW_EVERY_S if self._live else _LINE_EVERY_S)
         text = f"{self._path}: {100 * done // total} % of {total / 1e6:.0f} MB read"
         if self._live:
-            sys.stderr.write(f"\r{text}\x1b[K")
+            sys.stderr.write(f"\r{printable(text)}\x1b[K")
             sys.stderr.flush()
             self._drawn = True
         else:
-            click.echo(text, err=True)
+            echo(text, err=True)
 
     def close(self) -> None:
         """Take the line back."""

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from rtassay.cli.options import json_option, print_json
+from rtassay.cli.terminal import echo
 from rtassay.model.findings import VIRTUAL_BOARD
 
 _KINDS = click.Choice(["quick", "disk"])
@@ -49,7 +50,7 @@ def build(kind: str, arch: str, as_json: bool) -> int:
     if as_json:
         print_json({"schema": "rtassay/lab-build/1", "kind": kind, "arch": image.arch.name})
     else:
-        click.echo(f"{kind} board for {image.arch.name} is ready ({time.monotonic() - begun:.0f} s)")
+        echo(f"{kind} board for {image.arch.name} is ready ({time.monotonic() - begun:.0f} s)")
     return 0
 
 
@@ -100,8 +101,8 @@ def start(
     if as_json:
         print_json({"schema": "rtassay/lab-start/1", "board": f"lab:{started.name}", **_row(started)})
         return 0
-    click.echo(f"lab:{started.name} is up ({time.monotonic() - begun:.0f} s); {VIRTUAL_BOARD}")
-    click.echo(
+    echo(f"lab:{started.name} is up ({time.monotonic() - begun:.0f} s); {VIRTUAL_BOARD}")
+    echo(
         f"  rtassay run lab:{started.name} --deadline 10ms     rtassay lab ssh {started.name}     rtassay lab stop {started.name}",
         err=True,
     )
@@ -138,7 +139,7 @@ def unplug(name: str, length: str, as_json: bool) -> int:
     if as_json:
         print_json({"schema": "rtassay/lab-unplug/1", "board": f"lab:{found.name}", "seconds": seconds})
     else:
-        click.echo(f"the cable of lab:{found.name} is plugged in again")
+        echo(f"the cable of lab:{found.name} is plugged in again")
     return 0
 
 
@@ -157,7 +158,7 @@ def stop(names: tuple[str, ...], everything: bool, as_json: bool) -> int:
     if as_json:
         print_json({"schema": "rtassay/lab-stop/1", "stopped": [board.name for board in boards]})
     else:
-        click.echo("\n".join(f"lab:{board.name} is stopped" for board in boards) or "no board of the lab runs")
+        echo("\n".join(f"lab:{board.name} is stopped" for board in boards) or "no board of the lab runs")
     return 0
 
 
@@ -172,11 +173,11 @@ def list_(as_json: bool) -> int:
         print_json({"schema": "rtassay/lab-list/1", "boards": [_row(board) for board in boards]})
         return 0
     for board in boards:
-        click.echo(
+        echo(
             f"lab:{board.name:14} {board.kind:6} {board.arch:6} started with {board.kernel:6} {board.cpus} CPUs  port {board.port}  pid {board.pid}"
         )
     if not boards:
-        click.echo("no board of the lab runs; rtassay lab start", err=True)
+        echo("no board of the lab runs; rtassay lab start", err=True)
     return 0
 
 
@@ -206,4 +207,4 @@ def _row(board: Any) -> dict[str, Any]:
 
 
 def _say(words: str) -> None:
-    click.echo(f"lab: {words}", err=True)
+    echo(f"lab: {words}", err=True)

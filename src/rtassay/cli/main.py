@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 
 from rtassay import __version__
+from rtassay.cli.terminal import echo
 from rtassay.model.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_USAGE, RtassayError
 
 # In the order of the work; each module holds one command named `command`.
@@ -83,9 +84,9 @@ def cli() -> None:
 
 def tell(error: RtassayError) -> None:
     """One sentence and the way out, on stderr."""
-    click.echo(f"rtassay: {error}", err=True)
+    echo(f"rtassay: {error}", err=True)
     if error.hint:
-        click.echo(f"  {error.hint}", err=True)
+        echo(f"  {error.hint}", err=True)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -107,7 +108,7 @@ def run(argv: list[str]) -> int:
         error.show()
         return EXIT_USAGE
     except (click.Abort, KeyboardInterrupt):
-        click.echo("rtassay: interrupted", err=True)
+        echo("rtassay: interrupted", err=True)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         # The reader of stdout went away (`| head`): nothing more to say, and nothing to flush at exit.
@@ -116,7 +117,7 @@ def run(argv: list[str]) -> int:
     except Exception as bug:
         if os.environ.get("RTASSAY_DEBUG"):
             raise
-        click.echo(
+        echo(
             f"rtassay: a bug in rtassay {__version__}: {type(bug).__name__}: {bug}\n"
             f"  please report it with this line and the output of: RTASSAY_DEBUG=1 rtassay {' '.join(argv)}",
             err=True,

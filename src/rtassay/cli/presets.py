@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from rtassay.cli.options import json_option, print_json
+from rtassay.cli.terminal import echo
 
 
 @click.group("presets", invoke_without_command=True)
@@ -28,7 +29,7 @@ def command(ctx: click.Context, as_json: bool) -> int:
         print_json({"schema": "rtassay/presets/1", "presets": rows})
         return 0
     for name, source in sources.items():
-        click.echo(f"{name:14} {source.given.what}" + ("  [--corrected]" if source.given.corrected else ""))
+        echo(f"{name:14} {source.given.what}" + ("  [--corrected]" if source.given.corrected else ""))
     return 0
 
 
@@ -46,5 +47,5 @@ def show_command(name: str, as_json: bool) -> int:
     if as_json:
         print_json({"schema": "rtassay/preset/1", "path": str(source.path), **msgspec.to_builtins(source.given)})
     else:
-        click.echo(preset_text(source.given))
+        echo(preset_text(source.given))
     return 0

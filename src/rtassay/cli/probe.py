@@ -9,6 +9,7 @@ import click
 
 from rtassay.cli.methods import described
 from rtassay.cli.options import json_option, print_json
+from rtassay.cli.terminal import echo
 from rtassay.model import methods, rooms
 from rtassay.model.errors import UsageError
 from rtassay.model.manifest import Plan
@@ -80,7 +81,7 @@ def describe_command(method: str, as_json: bool) -> int:
             {"schema": "rtassay/probe-describe/1", "method": found.name, "measure": found.measure, "settings": settings}
         )
     else:
-        click.echo(f"{found.name}: {found.summary}; measures {found.measure}")
+        echo(f"{found.name}: {found.summary}; measures {found.measure}")
         _echo_table(columns, rows)
     return 0
 
@@ -90,7 +91,7 @@ def _echo_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     table = [columns, *rows]
     widths = [max(len(row[i]) for row in table) for i in range(len(columns) - 1)]
     for row in table:
-        click.echo("  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[-1]]).rstrip())
+        echo("  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[-1]]).rstrip())
 
 
 @command.command("path")
@@ -104,7 +105,7 @@ def path(arch: str | None, as_json: bool) -> int:
     if as_json:
         print_json({"schema": "rtassay/probe/1", "path": str(found)})
     else:
-        click.echo(found)
+        echo(found)
     return 0
 
 

@@ -7,8 +7,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-import click
-
+from rtassay.cli.terminal import echo
+from rtassay.model.foreign import printable
 from rtassay.model.units import NS_PER_S, format_time, format_us
 
 if TYPE_CHECKING:
@@ -44,21 +44,21 @@ class ProgressView:
             return
         if progress.path is not None and not self._told_path:
             self._told_path = True
-            click.echo(f"recording into {progress.path}", err=True)
+            echo(f"recording into {progress.path}", err=True)
         if self._live:
             self._redraw(_table(progress))
         elif progress.phase != self._phase or time.monotonic() >= self._next_line_s:
             self._next_line_s = time.monotonic() + _LINE_EVERY_S
-            click.echo(_line(progress), err=True)
+            echo(_line(progress), err=True)
         self._phase = progress.phase
 
     def close(self) -> None:
-        """Leave the last view standing."""
+        """Keep the last view on the screen."""
         self._drawn = 0
 
     def _redraw(self, lines: list[str]) -> None:
         up = f"\x1b[{self._drawn}A\x1b[J" if self._drawn else ""
-        sys.stderr.write(up + "\n".join(lines) + "\n")
+        sys.stderr.write(up + printable("\n".join(lines)) + "\n")
         sys.stderr.flush()
         self._drawn = len(lines)
 

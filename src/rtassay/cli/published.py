@@ -9,6 +9,7 @@ from dataclasses import asdict
 import click
 
 from rtassay.cli.options import json_option, print_json
+from rtassay.cli.terminal import echo
 from rtassay.model.errors import UsageError
 from rtassay.model.published import Published, PublishedCheck
 
@@ -67,16 +68,16 @@ def _print_rows(rows: tuple[Published, ...], found: tuple[PublishedCheck, ...]) 
     doubts = Counter(row for result in found for row in result.rows)
     width = max(shutil.get_terminal_size((140, 24)).columns, 100)
     numbers = f"{'min us':>9} {'avg us':>9} {'max us':>12}"
-    click.echo(" ".join(f"{name:{size}}" for name, size in _COLUMNS) + f" {numbers}  scope, source")
+    echo(" ".join(f"{name:{size}}" for name, size in _COLUMNS) + f" {numbers}  scope, source")
     for row in rows:
         cells = (row.id, row.system, row.kernel, row.preempt, row.load or "not stated", row.tool, row.duration)
         text = " ".join(f"{cell[:size]:{size}}" for cell, (_, size) in zip(cells, _COLUMNS, strict=True))
         figures = f"{_short(row.min_us, 9):>9} {_short(row.avg_us, 9):>9} {_short(row.max_us, 12):>12}"
         mark = "!" if doubts[row.id] else " "
         rest = f"{row.scope}; {row.source}" if row.scope else row.source
-        click.echo(f"{text} {figures} {mark}{rest}"[:width].rstrip())
+        echo(f"{text} {figures} {mark}{rest}"[:width].rstrip())
     if found:
-        click.echo(f"! {len(doubts)} of {len(rows)} rows with doubts: rtassay published --check", err=True)
+        echo(f"! {len(doubts)} of {len(rows)} rows with doubts: rtassay published --check", err=True)
 
 
 def _short(text: str, size: int) -> str:
@@ -87,5 +88,5 @@ def _short(text: str, size: int) -> str:
 
 def _print_checks(found: tuple[PublishedCheck, ...], rows: int) -> None:
     for result in found:
-        click.echo(f"{result.severity:8} {result.id:20} {','.join(result.rows)}: {result.message}")
-    click.echo(f"{len(found)} findings in {rows} published results", err=True)
+        echo(f"{result.severity:8} {result.id:20} {','.join(result.rows)}: {result.message}")
+    echo(f"{len(found)} findings in {rows} published results", err=True)

@@ -12,8 +12,10 @@ import click
 from rtassay import reports
 from rtassay.cli.judging import Requirement, judge, open_by_name, own_requirement, with_trust
 from rtassay.cli.options import EXIT_BY_STATE, json_option, print_json, requirement_options, trust_options, waivers_of
+from rtassay.cli.terminal import echo
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.findings import Findings
+from rtassay.model.foreign import file_name
 from rtassay.model.published import Against
 from rtassay.reports.base import JudgedRecording
 
@@ -64,7 +66,7 @@ def command(
     stated = Requirement(deadline_ns, p_target, confidence) if deadline_ns is not None else None
     findings = judge(opened, with_trust(stated or own_requirement(opened.manifest), strict, waivers))
     name = format_name or _format_of(output)
-    target = output or f"{findings.id}{reports.load(JudgedRecording, name).suffix}"
+    target = output or f"{file_name(findings.id)}{reports.load(JudgedRecording, name).suffix}"
     published = _published(against, name, findings)
     write_bytes(target, reports.load(JudgedRecording, name).render(JudgedRecording(findings, opened, published)))
     if as_json:
@@ -72,7 +74,7 @@ def command(
             {"schema": "rtassay/report/1", "id": findings.id, "recording": str(path), "path": target, "format": name}
         )
     elif target != "-":
-        click.echo(f"{target}", err=False)
+        echo(target)
     return EXIT_BY_STATE[findings.verdict.state] if stated is not None and findings.verdict is not None else 0
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtassay.boards.known import resolve
-from rtassay.cli import cyclictest_line
+from rtassay.cli import cyclictest_letters
 from rtassay.cli.attach import Work, attaching
 from rtassay.cli.judging import cache_findings, judge, own_requirement
 from rtassay.cli.methods import check_probe
@@ -24,6 +24,7 @@ from rtassay.cli.options import (
 )
 from rtassay.cli.progress import ProgressView
 from rtassay.cli.run_options import make_plan, parse_labels
+from rtassay.cli.terminal import echo
 from rtassay.model.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_TERMINATED, EXIT_VIOLATED, UsageError
 from rtassay.model.findings import Findings
 from rtassay.model.manifest import Plan
@@ -41,7 +42,7 @@ class CyclictestCommand(click.Command):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         given = list(args)
-        words = cyclictest_line.translate(args, self._taking_a_value())
+        words = cyclictest_letters.translate(args, self._taking_a_value())
         context = super().make_context(info_name, words, parent, **extra)
         context.params["argv"] = ["rtassay", "run", *given]
         return context
@@ -171,7 +172,7 @@ def _run(board: LinuxBoard, plan: Plan, home: Path, labels: dict[str, str], opti
         from rtassay.session.run import run
 
         if not options["quiet"]:
-            board.notice = lambda sentence: click.echo(sentence, err=True)
+            board.notice = lambda sentence: echo(sentence, err=True)
         return await run(
             board,
             plan,
@@ -197,7 +198,7 @@ async def _measure(work: Work, quiet: bool) -> tuple[int | None, Path]:
     def asked(number: int) -> None:
         signals.append(number)
         stop.request()
-        click.echo("\nstopping and sealing; once more aborts" if len(signals) == 1 else "\naborting", err=True)
+        echo("\nstopping and sealing; once more aborts" if len(signals) == 1 else "\naborting", err=True)
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -236,12 +237,12 @@ def _tell(findings: Findings, recording: Recording, path: Path, options: dict[st
         print_json(data)
         return
     if options["quiet"]:
-        click.echo(findings.verdict.sentence if findings.verdict else f"recorded {findings.id}")
+        echo(findings.verdict.sentence if findings.verdict else f"recorded {findings.id}")
     else:
         show_on_terminal(findings, recording)
     for text in _not_obtained(recording):
-        click.echo(f"not obtained: {text}", err=True)
-    click.echo(f"recording: {path}", err=True)
+        echo(f"not obtained: {text}", err=True)
+    echo(f"recording: {path}", err=True)
 
 
 def _not_obtained(recording: Recording) -> list[str]:

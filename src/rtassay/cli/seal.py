@@ -10,6 +10,7 @@ import click
 
 from rtassay.cli.judging import cache_findings, judge, own_requirement, parser_for
 from rtassay.cli.options import json_option, print_json
+from rtassay.cli.terminal import echo
 
 if TYPE_CHECKING:
     from rtassay.model.manifest import Manifest
@@ -38,7 +39,7 @@ def command(recording: str, as_json: bool) -> int:
             }
         )
     else:
-        click.echo(
+        echo(
             f"{path}: {'was sealed already' if already else 'sealed' + (', the stream was cut' if manifest.damage.cut else '')}"
         )
     return 0

@@ -27,6 +27,7 @@ from rtassay.cli.options import (
     waivers_of,
     wants_colour,
 )
+from rtassay.cli.terminal import echo_rendered
 from rtassay.model.findings import Findings
 from rtassay.model.recording import Recording
 
@@ -95,4 +96,4 @@ def show_on_terminal(findings: Findings, recording: Recording) -> None:
 
     width = min(max(shutil.get_terminal_size((100, 24)).columns, 80), 140)
     report = TerminalRecording(width=width, color=wants_colour())
-    click.echo(report.render(JudgedRecording(findings, recording)).decode(), nl=False, color=True)
+    echo_rendered(report.render(JudgedRecording(findings, recording)))

@@ -9,6 +9,7 @@ import click
 
 from rtassay.cli.judging import parser_for
 from rtassay.cli.options import json_option, print_json
+from rtassay.cli.terminal import echo
 from rtassay.model.events import End, Facts, Second
 from rtassay.model.manifest import Manifest
 from rtassay.model.units import NS_PER_S, format_us
@@ -126,8 +127,8 @@ def _seconds(ns: int | None) -> float | None:
 def _print(status: dict[str, Any]) -> None:
     length = "" if status["elapsed_s"] is None else f", {status['elapsed_s']} s"
     planned = "" if status["planned_s"] is None else f" of {status['planned_s']:.0f} s"
-    click.echo(f"{status['id']}: {status['state']}{length}{planned if length else ''}")
-    click.echo(
+    echo(f"{status['id']}: {status['state']}{length}{planned if length else ''}")
+    echo(
         f"{'lane':6} {'n':>12} {'missed':>8} {'dropped':>8} {'p50 us':>9} {'p99 us':>9} {'p99.9 us':>9} {'p99.99 us':>9} {'max us':>9}"
     )
     for lane in status["lanes"]:
@@ -136,6 +137,6 @@ def _print(status: dict[str, Any]) -> None:
         )
         missed = "-" if lane["missed"] is None else lane["missed"]
         dropped = "-" if lane["dropped"] is None else lane["dropped"]
-        click.echo(f"{lane['name']:6} {lane['n']:>12} {missed:>8} {dropped:>8} {cells}")
+        echo(f"{lane['name']:6} {lane['n']:>12} {missed:>8} {dropped:>8} {cells}")
     if status["state"].endswith("not sealed"):
-        click.echo(f"rtassay seal {status['id']} makes it a whole recording", err=True)
+        echo(f"rtassay seal {status['id']} makes it a whole recording", err=True)

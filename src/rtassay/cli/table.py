@@ -6,6 +6,7 @@ import click
 
 from rtassay.cli.figure import format_of, open_all
 from rtassay.cli.options import json_option, print_json
+from rtassay.cli.terminal import echo
 from rtassay.model.errors import UsageError
 
 KINDS = ("cores", "summary", "tail")
@@ -51,5 +52,5 @@ def command(kind: str, recordings: tuple[str, ...], output: str, as_json: bool) 
             }
         )
     elif output != "-":
-        click.echo(output)
+        echo(output)
     return 0

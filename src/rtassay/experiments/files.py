@@ -135,8 +135,6 @@ def _correct(given: ExperimentFile, correction: Correction) -> ExperimentFile:
         if name == "settings":
             value = overlay(given.settings, value)
         changes[name] = value
-    if correction.what:
-        changes["what"] = f"{given.what}\nCorrected: {correction.what}".strip()
     return msgspec.structs.replace(given, **changes)
 
 

@@ -72,7 +72,7 @@ class Cell:
 class ExperimentPlan:
     """All cells in their order. `notes` are what a reader of the plan must know (an option dropped).
 
-    `options`: words of the command line that chose boards, kernels or the requirement instead of the file; `order`, `seed`: how the
+    `correction`: what the corrected form changes, in the words of the file. `options`: words of the command line that chose boards, kernels or the requirement instead of the file; `order`, `seed`: how the
     cells came into their order.
     """
 
@@ -80,6 +80,7 @@ class ExperimentPlan:
     what: str
     cells: tuple[Cell, ...]
     corrected: bool = False
+    correction: str = ""
     scale: str = "1"
     notes: tuple[str, ...] = ()
     cool_down_c: float | None = None
@@ -138,6 +139,7 @@ def make_plan(
         what=file.what,
         cells=cells,
         corrected=corrected,
+        correction=file.corrected.what if corrected and file.corrected is not None else "",
         scale=str(scale),
         notes=tuple(told),
         cool_down_c=None if cool is None else cool.to_c,

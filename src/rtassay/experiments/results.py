@@ -50,6 +50,7 @@ def build(status: Status, analysis: Analysis) -> dict[str, Any]:
         "schema": SCHEMA,
         "name": plan.name,
         "what": plan.what,
+        "correction": plan.correction,
         "path": str(status.path),
         "plan": plan.hash,
         "corrected": plan.corrected,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from rtassay.model.findings import VIRTUAL_BOARD, Findings, LaneFindings, lane_words
+from rtassay.model.foreign import one_line
 from rtassay.model.recording import Histogram, Lane, Recording
 from rtassay.model.units import NS_PER_S, NS_PER_US
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _NAME_LIMIT = 60
 _BINS_PER_DECADE = 40
 LINEAR_UP_TO_NS = 500 * NS_PER_US
@@ -75,7 +74,7 @@ class Options:
 
 def words(text: str) -> str:
     """Foreign text as a label: one line, printable, bounded."""
-    plain = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", " ".join(text.split()))
+    plain = one_line(text)
     return plain if len(plain) <= _NAME_LIMIT else plain[: _NAME_LIMIT - 1] + "…"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rtassay.model.manifest import Plan
+from rtassay.model.settings import default
 from rtassay.model.units import NS_PER_S, NS_PER_US, format_cpu_list
 
 
@@ -13,10 +14,10 @@ def equivalent(plan: Plan) -> str:
     if plan.mlock is not False:
         parts.append("-m")
     parts += [f"-t{len(cpus)}", f"-a{format_cpu_list(cpus)}"]
-    if (plan.policy or "fifo") == "other":
+    if (plan.policy or default("policy")) == "other":
         parts.append("--policy=other")
     else:
-        parts.append(f"-p{plan.priority or 90}")
+        parts.append(f"-p{plan.priority or default('priority')}")
         if plan.policy == "rr":
             parts.append("--policy=rr")
     parts += [f"-i{max(1, round((plan.interval_ns or 0) / NS_PER_US))}", "-d0"]

@@ -9,12 +9,25 @@ LIMIT = 4000
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.+-]+")
+
+
+def printable(text: str) -> str:
+    """The text with each unsafe character replaced by U+FFFD; newlines and tabs stay."""
+    return _UNSAFE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
 def clean(text: str, limit: int = LIMIT) -> str:
-    """The text with each unsafe character replaced by U+FFFD; newlines and tabs stay. Cut at `limit` characters, and the cut is stated."""
-    plain = _UNSAFE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n").replace("\r", "\n"))
+    """`printable`, cut at `limit` characters, and the cut is stated."""
+    plain = printable(text)
     return plain if len(plain) <= limit else f"{plain[:limit]} … ({len(plain) - limit:,} more characters)"
 
 
 def one_line(text: str, limit: int = LIMIT) -> str:
     """`clean` on a single line: every run of white space is one space."""
     return clean(" ".join(text.split()), limit)
+
+
+def file_name(text: str) -> str:
+    """A name that stays in its directory and is not hidden: letters, digits and `_.+-`; at most 100 characters."""
+    return _NOT_IN_A_NAME.sub("_", text).lstrip(".")[:100] or "unnamed"

@@ -8,7 +8,7 @@ from rtassay.model.errors import UsageError
 from rtassay.model.manifest import Plan, Source
 from rtassay.model.settings import DEFAULT_DURATION_NS, default
 from rtassay.model.units import NS_PER_S, NS_PER_US, format_cpu_list
-from rtassay.probes import cyclictest_line
+from rtassay.probes import cyclictest_verbatim
 from rtassay.probes.base import Parser, count_ends_first
 from rtassay.probes.cyclictest_text import CyclictestText
 
@@ -52,15 +52,15 @@ class CyclictestProbe:
 
     def of_line(self, plan: Plan, line: str, scale: Fraction = Fraction(1)) -> tuple[Plan, tuple[str, ...]]:
         """`plan` to measure exactly this line, loops and duration times `scale`; and what was dropped from it, in words."""
-        return cyclictest_line.of_line(plan, line, scale)
+        return cyclictest_verbatim.of_line(plan, line, scale)
 
     def doubts(self, plan: Plan) -> tuple[tuple[str, str], ...]:
         """(id of a check, words) for what the plan's line is known to measure badly, before it is run."""
-        return () if plan.cyclictest_line is None else cyclictest_line.doubts(plan.cyclictest_line)
+        return () if plan.cyclictest_line is None else cyclictest_verbatim.doubts(plan.cyclictest_line)
 
     def command(self, plan: Plan, program: str, cpus: tuple[int, ...]) -> list[str]:
         if plan.cyclictest_line is not None:
-            return cyclictest_line.board_argv(plan.cyclictest_line, program)
+            return cyclictest_verbatim.board_argv(plan.cyclictest_line, program)
         argv = [program, "-q"]
         if plan.mlock is not False:
             argv.append("-m")
@@ -84,7 +84,7 @@ class CyclictestProbe:
 
     def parser(self, plan: Plan) -> Parser:
         if plan.cyclictest_line is not None:
-            return cyclictest_line.parser(plan)
+            return cyclictest_verbatim.parser(plan)
         policy = plan.policy or "fifo"
         requested = {
             "policy": policy,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from rtassay.model.foreign import one_line
+from rtassay.model.foreign import one_line, printable
 
 # What GitHub would read as markup, a mention or a table border in text that came from elsewhere.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&@])")
@@ -41,5 +41,5 @@ def folded(summary: str, content: str) -> str:
 
 
 def document(parts: Iterable[str]) -> bytes:
-    """Parts that are not empty, one empty line between them, as UTF-8."""
-    return ("\n\n".join(part for part in parts if part) + "\n").encode("utf-8", "backslashreplace")
+    """Parts that are not empty, one empty line between them, as UTF-8 without control characters."""
+    return (printable("\n\n".join(part for part in parts if part)) + "\n").encode()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rtassay.model.foreign import one_line
+from rtassay.model.foreign import one_line, printable
 
 
 class Tile(NamedTuple):
@@ -48,9 +48,16 @@ def render(template: str, style_sheets: Sequence[str], given: dict[str, Any]) ->
 
 @functools.cache
 def _environment() -> Environment:
-    environment = Environment(loader=PackageLoader("rtassay.reports"), autoescape=True, undefined=StrictUndefined)
+    environment = Environment(
+        loader=PackageLoader("rtassay.reports"), autoescape=True, undefined=StrictUndefined, finalize=_printable
+    )
     environment.globals["line"] = one_line
     return environment
+
+
+def _printable(value: Any) -> Any:
+    """Every text that a template writes, but not markup that we made, passes the filter."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @functools.cache

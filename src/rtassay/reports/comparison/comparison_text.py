@@ -229,13 +229,14 @@ def _drawn(median: int | None, low: int | None, high: int | None, places: int) -
 
 
 def condition_rows(comparison: Comparison) -> list[tuple[str, str, str, str]]:
-    """(condition, A, B, remark): what differs first, then what is the same; unknown in both is left out."""
+    """(condition, A, B, remark) of `known_conditions`."""
+    return [(one_line(row.name, 80), _side(row.a), _side(row.b), _remark(row)) for row in known_conditions(comparison)]
+
+
+def known_conditions(comparison: Comparison) -> list[Difference]:
+    """Conditions that one group tells at least: the factor first, then what differs, then what is the same."""
     order = {"factor": 0, "confound": 1, "varies": 2, "unknown": 3, "same": 4}
-    rows = [row for row in comparison.conditions if row.a or row.b]
-    return [
-        (one_line(row.name, 80), _side(row.a), _side(row.b), _remark(row))
-        for row in sorted(rows, key=lambda row: order[row.kind])
-    ]
+    return sorted((row for row in comparison.conditions if row.a or row.b), key=lambda row: order[row.kind])
 
 
 def _side(values: tuple[str, ...]) -> str:

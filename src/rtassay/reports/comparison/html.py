@@ -1,4 +1,4 @@
-"""HTML: a comparison as one self-contained page, in the dress of a recording's report."""
+"""HTML: a comparison as one self-contained page, in the style of a recording's report."""
 
 from __future__ import annotations
 
@@ -65,7 +65,12 @@ def _words(comparison: Comparison) -> dict[str, Any]:
         "check_summary": comparison_text.check_summary(comparison),
         "checks_shown": [check for check in checks if check.severity != "pass"],
         "checks_passed": [check for check in checks if check.severity == "pass"],
-        "conditions": comparison_text.condition_rows(comparison),
+        "conditions": [
+            (row, difference.kind)
+            for row, difference in zip(
+                comparison_text.condition_rows(comparison), comparison_text.known_conditions(comparison), strict=True
+            )
+        ],
         "unknown": comparison_text.unknown_conditions(comparison),
         "not_covered": comparison.not_covered,
         "bins": format_time(comparison.bin_width_ns) if comparison.bin_width_ns > 1 else "",

@@ -6,7 +6,7 @@ import textwrap
 
 from rtassay.model.comparison import Comparison
 from rtassay.model.findings import CheckResult
-from rtassay.model.foreign import one_line
+from rtassay.model.foreign import one_line, printable
 from rtassay.reports import severities
 from rtassay.reports.comparison import comparison_text
 
@@ -90,6 +90,7 @@ class TerminalComparison:
         return textwrap.wrap(one_line(text), self.width, subsequent_indent="  ", break_on_hyphens=False) or [""]
 
     def _cut(self, text: str) -> str:
+        text = printable(text)
         return text if len(text) <= self.width else text[: self.width - 3] + "..."
 
     def _paint(self, code: str, text: str) -> str:

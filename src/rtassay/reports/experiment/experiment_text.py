@@ -50,8 +50,7 @@ def requirement(report: ExperimentReport) -> str:
 
 def lead(report: ExperimentReport) -> tuple[str, str]:
     """(what the experiment is, what its corrected form changes)."""
-    text, _, corrected = str(report.result["what"]).partition("\nCorrected: ")
-    return one_line(text), one_line(corrected)
+    return one_line(str(report.result["what"])), one_line(str(report.result["correction"]))
 
 
 def form(report: ExperimentReport) -> str:

@@ -1,4 +1,4 @@
-"""HTML: an experiment as one self-contained page, in the dress of a recording's report."""
+"""HTML: an experiment as one self-contained page, in the style of a recording's report."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
+from rtassay.model.foreign import one_line
 from rtassay.reports.base import JudgedRecording
 
 
@@ -25,14 +26,14 @@ class CsvRecording:
         writer.writerow(("lane", "cpu", "lower_ns", "width_ns", "count"))
         for lane in subject.recording.lanes:
             cpu = "" if lane.entry.cpu is None else lane.entry.cpu
-            histogram = lane.histogram
+            name, histogram = one_line(lane.entry.name), lane.histogram
             lower, width = histogram.lower_ns.tolist(), histogram.width_ns.tolist()
             if histogram.under:
-                writer.writerow((lane.entry.name, cpu, "", "", histogram.under))
+                writer.writerow((name, cpu, "", "", histogram.under))
             for row in zip(lower, width, histogram.counts.tolist(), strict=True):
-                writer.writerow((lane.entry.name, cpu, *row))
+                writer.writerow((name, cpu, *row))
             if histogram.over:
                 end = lower[-1] + width[-1] if lower else 0
                 begin = end if histogram.limit_ns is None else histogram.limit_ns
-                writer.writerow((lane.entry.name, cpu, begin, "", histogram.over))
+                writer.writerow((name, cpu, begin, "", histogram.over))
         return out.getvalue().encode("utf-8", "backslashreplace")

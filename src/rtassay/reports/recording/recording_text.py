@@ -215,13 +215,13 @@ def check_summary(findings: Findings) -> str:
 
 
 def check_text(check: CheckResult) -> str:
-    """The message on one line, with the reason of a waiver before it, where nobody cuts it off."""
+    """The message on one line. The reason of a waiver stands before it, so that a cut line still shows it."""
     text = one_line(check.message)
     return text if check.waived is None else f"[waived: {one_line(check.waived, 400)}] {text}"
 
 
 def unlooked(findings: Findings) -> list[CheckResult]:
-    """Checks that could not be looked at and that nobody waived: told together, since there may be many."""
+    """Checks that could not run and were not waived. Reports list them together, because there may be many."""
     return [check for check in findings.checks if check.severity == "unknown" and check.waived is None]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from rtassay.model.findings import CheckResult, Findings, LaneFindings
-from rtassay.model.foreign import one_line
+from rtassay.model.foreign import one_line, printable
 from rtassay.model.recording import Recording
 from rtassay.model.units import format_time
 from rtassay.reports import wording
@@ -140,11 +140,17 @@ class TerminalRecording:
         return [painted, *lines[1:]]
 
     def _cut(self, text: str) -> str:
+        text = printable(text)
         return text if len(text) <= self.width else text[: self.width - 3] + "..."
 
     def _wrap(self, text: str, most: int, indent: str = "  ") -> list[str]:
         wrapped = textwrap.wrap(
-            text, self.width, subsequent_indent=indent, break_on_hyphens=False, max_lines=most, placeholder=" ..."
+            printable(text),
+            self.width,
+            subsequent_indent=indent,
+            break_on_hyphens=False,
+            max_lines=most,
+            placeholder=" ...",
         )
         return wrapped or [""]
 

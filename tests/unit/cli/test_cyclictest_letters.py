@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rtassay.cli.cyclictest_line import translate
+from rtassay.cli.cyclictest_letters import translate
 from rtassay.cli.run import command
 from rtassay.model.cyclictest import equivalent
 from rtassay.model.errors import UsageError

@@ -1,0 +1,35 @@
+"""What verbs write to the terminal passes the filter, and only `cli.terminal` writes there."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from rtassay.cli.main import run
+from rtassay.cli.terminal import echo
+
+CLI = Path(__file__).parents[3] / "src" / "rtassay" / "cli"
+
+
+def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    echo("board \x1b]0;title\x07 a\u202eb\tc")
+    echo("\x9b31m", err=True)
+    shown = capsys.readouterr()
+    assert shown.out == "board \ufffd]0;title\ufffd a\ufffdb\tc\n"
+    assert shown.err == "\ufffd31m\n"
+
+
+def test_an_error_that_quotes_foreign_text_is_filtered(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["show", "no\x1b[31msuch"]) == 2
+    assert "\x1b" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", sorted(CLI.glob("*.py")), ids=lambda p: p.stem)
+def test_verbs_write_through_one_module(path: Path) -> None:
+    if path.name == "terminal.py":
+        return
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call):
+            assert ast.unparse(node.func) not in ("click.echo", "click.secho", "print"), f"{path.name}:{node.lineno}"
