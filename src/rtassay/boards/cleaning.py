@@ -26,7 +26,7 @@ async def _clean_directory(transport: Transport, directory: str, *, force: bool)
         raise leases.busy(transport.name, occupancy)
     if occupancy.spools:
         spools = [f"{directory}/{spool.run}/{spool.name}" for spool in occupancy.spools]
-        await transport.run(scripts.end_spools(spools))
+        await transport.run(scripts.end_spools(spools), scripts.END_SPOOLS_S)
         await transport.run(scripts.end_fetchers(spools))
     place = shlex.quote(directory)
     journal = await transport.run(f"cat {place}/journal; rm -rf {place}")

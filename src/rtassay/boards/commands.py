@@ -89,7 +89,7 @@ class Commands:
         spools = [spool for spool in dict.fromkeys([*self._spools, *on_board]) if not self._is_over(spool)]
         if not spools:
             return True
-        await self._transport.run(scripts.end_spools(spools))
+        await self._transport.run(scripts.end_spools(spools), scripts.END_SPOOLS_S)
         arrived = not fetch_rest or await self._rest_arrived()
         await self.stop_fetching()
         await self._transport.run(scripts.end_fetchers(spools))

@@ -21,6 +21,10 @@ for s in $left; do read -r p x <$s/pid && kill -9 $p; done; true"""
 _END_FETCHERS = "for s in {spools}; do [ -f $s/fetcher ] && read -r p x <$s/fetcher && kill -9 $p; done; true"
 
 
+# How long a board under load may take to run that script.
+END_SPOOLS_S = 60.0
+
+
 def end_spools(spools: Sequence[str]) -> str:
     """Ends what is launched in these directories, within some 20 seconds."""
     return _END_SPOOLS.format(spools=_words(spools))

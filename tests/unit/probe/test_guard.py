@@ -376,7 +376,7 @@ def test_wrap_keeps_every_byte() -> None:
     (started,), (exited,) = events(frames, "child_started"), events(frames, "child_exited")
     assert started["pid"] == exited["pid"] == facts["child_pid"]
     assert exited["exit_code"] == 0 and exited["signal"] is None
-    assert exited["user_ns"] > 0 and exited["system_ns"] >= 0
+    assert exited["user_ns"] + exited["system_ns"] > 0  # a tick may have seen it in one of both only
     assert end["reason"] == "child" and end["exit"] == 0
     assert done.stderr == b"" and done.returncode == 0
 
