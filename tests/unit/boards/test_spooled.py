@@ -7,12 +7,14 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from rtassay.boards import scripts
 from rtassay.boards.base import LinkLost, RemoteTransport
 from rtassay.boards.binaries import probe_path
 from rtassay.boards.spooled import Fetcher, SpooledProcess
@@ -250,3 +252,19 @@ def test_a_board_that_does_not_come_back_ends_every_reader(spools: Path) -> None
         await fetcher.close()
 
     run(work())
+
+
+def test_the_script_that_ends_spools_returns_when_a_deaf_command_is_gone_too(spools: Path) -> None:
+    """As for a run that is given up: guards of what ends on SIGTERM, and of what never does."""
+    bodies = {"heeds": "echo $$; exec sleep 90", "deaf": "trap '' TERM; echo $$; while :; do sleep 0.2; done"}
+    for name, body in bodies.items():
+        argv = [RTPROBE, "spool", str(spools / name), "--", RTPROBE, "guard", "--attached", "--", "sh", "-c", body]
+        subprocess.run(argv, capture_output=True, check=True, timeout=PATIENCE_S)
+    outputs = [spools / name / f"{0:020}" for name in bodies]
+    while not all(output.read_bytes() for output in outputs):
+        time.sleep(0.02)
+    pids = [int(output.read_text()) for output in outputs]
+    script = scripts.end_spools([str(spools / name) for name in bodies])
+    subprocess.run(["sh", "-c", script], check=True, timeout=PATIENCE_S)
+    assert all((spools / name / "exit").exists() for name in bodies)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
