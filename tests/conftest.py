@@ -19,7 +19,9 @@ TESTS = Path(__file__).parent
 sys.path.insert(0, str(TESTS / "support"))  # pytest's importlib mode has no sibling imports
 # Tests whose id begins so run one after the other, on one worker.
 GROUPS = {
-    "lab/": "lab",  # one virtual board at a time, and each boot serves many tests
+    # A worker has one virtual board at a time, and each boot serves many tests; two workers share them, or they would end last.
+    "lab/test_bad_days.py": "lab, bad days",
+    "lab/": "lab",
     # These hog a CPU, name the cause of a latency or change something of the whole machine: never two at once.
     "flow/test_what_broke_it.py": "exclusive",
     "flow/test_checks_live.py": "exclusive",

@@ -1,4 +1,4 @@
-"""The lab: real Debian kernels, stock and PREEMPT_RT, in QEMU. One board at a time, ended whatever the tests do."""
+"""The lab: real Debian kernels, stock and PREEMPT_RT, in QEMU. One board at a time for a worker, ended whatever the tests do."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""Boards of the product's lab (rtassay.lab) as the tests use them: one at a time, ended with this process."""
+"""Boards of the product's lab (rtassay.lab) as the tests use them: one at a time in a process, ended with it."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
@@ -94,9 +96,14 @@ class Rack:
             self.clear()
         if self._board is None:
             self._booted += 1
-            image = quick.build(arch_named(setup.arch), lambda words: None, self._extra)
-            self._board = Board(image, setup, self._booted)
+            self._board = Board(self._image(setup.arch), setup, self._booted)
         return self._board
+
+    def _image(self, arch: str) -> quick.QuickImage:
+        """Of workers that want one at the same time, one makes it, and the others find it made."""
+        with (Path(tempfile.gettempdir()) / f"rtassay-lab-{os.getuid()}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return quick.build(arch_named(arch), lambda words: None, self._extra)
 
     def clear(self) -> None:
         if self._board is not None:
