@@ -52,7 +52,11 @@ class OpenRecording:
     def findings(
         self, deadline: str | int | None = None, p: float | None = None, confidence: float | None = None
     ) -> Findings:
-        """What `rtassay show` says: `deadline` as text (`"100us"`) or in ns; without one the run's own requirement."""
+        """What `rtassay show` says of it, judged now.
+
+        `deadline` is text (`"100us"`) or int ns; without one, the run's own requirement is used. `p` is per due activation, 0 <= p < 1;
+        `confidence` lies between 0 and 1. Formulas: docs/method. Raises UsageError for values outside these ranges.
+        """
         from rtassay.analysis.judge import judge
 
         return judge(self.recording, deadline_ns=_ns(deadline), p_target=p, confidence=confidence)
@@ -62,7 +66,10 @@ class OpenRecording:
         return self.findings()
 
     def histogram(self) -> Any:
-        """pyarrow.Table lane, lower_ns, width_ns, count: all samples that lie in bins (`over` stands in `lanes`)."""
+        """All samples that lie in bins, as a pyarrow.Table: lane (int16), lower_ns, width_ns, count (int64), one row a bin.
+
+        A bin holds latencies of lower_ns <= L < lower_ns + width_ns. Samples beyond the last bin are counted in `lanes` (`over`).
+        """
         import numpy as np
         import pyarrow as pa
 
@@ -77,7 +84,10 @@ class OpenRecording:
         )
 
     def samples(self, lane: int | str | None = None) -> Any:
-        """pyarrow.Table lane, latency_ns, missed, dropped, every lane in order of time; one lane by index or name.
+        """All samples, as a pyarrow.Table: lane (int16), latency_ns, missed, dropped (int64), one row a sample.
+
+        Each lane is in order of time. `lane` chooses one by index or name. `missed` and `dropped` count activations between this sample
+        and the next one of its lane.
 
         Raises UsageError where the source kept no samples.
         """
@@ -105,7 +115,10 @@ class OpenRecording:
         return pa.Table.from_batches(batches, schema=schema)
 
     def seconds(self) -> Any:
-        """pyarrow.Table of the one-second rollups (wire/RECORDING.md). Raises UsageError where the source has none."""
+        """The one-second rollups, as a pyarrow.Table of int64, one row a lane and second; columns: wire/RECORDING.md.
+
+        Raises UsageError where the source has none.
+        """
         import numpy as np
         import pyarrow as pa
 
@@ -222,7 +235,10 @@ def open(path_or_id: str | Path) -> OpenRecording:
 def compare(
     a: Sequence[OpenRecording | str | Path], b: Sequence[OpenRecording | str | Path], factor: Sequence[str] = ()
 ) -> Comparison:
-    """Group A against group B, run by run (`rtassay compare`): ladder of ratios B / A, crossover, checks, conclusion."""
+    """Group A against group B, run by run (`rtassay compare`, docs/method/comparisons.md).
+
+    The result holds the ladder of ratios B / A, the crossover, checks and the conclusion. Raises UsageError for an empty group.
+    """
     from rtassay.analysis.many.compare import compare as run
 
     sides = [[_opened(one).recording for one in side] for side in (a, b)]

@@ -31,7 +31,7 @@ class BoardProcess(Protocol):
     pid: int
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """stdout as it arrives, until it ends. Call it once."""
+        """Bytes of stdout as they arrive, until it ends. Call it once."""
         ...
 
     async def errors(self) -> bytes:
@@ -84,7 +84,7 @@ class Transport(Protocol):
         ...
 
     async def run(self, script: str, timeout_s: float = ANSWER_S) -> bytes:
-        """stdout of a short shell script, which must not read stdin; its exit code and stderr are dropped."""
+        """Bytes that a short shell script writes to stdout, which must not read stdin; its exit code and stderr are dropped."""
         ...
 
     async def start(self, argv: Sequence[str]) -> AttachedProcess:
@@ -153,7 +153,9 @@ class Board(Protocol):
     notice: Callable[[str], None]
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """As the user typed it, for messages and the manifest."""
+        ...
 
     @property
     def connected(self) -> bool:
@@ -235,7 +237,7 @@ class LinuxBoard(Board, Protocol):
 
 
 async def nothing_to_sync() -> None:
-    return
+    """What `synced` is until somebody sets it."""
 
 
 class EndsWithHost:
@@ -252,12 +254,15 @@ class EndsWithHost:
         self.at_close = AtClose.END
 
     async def clean(self, *, force: bool = False) -> list[str]:
+        """Raise UsageError: there is nothing to clean."""
         raise UsageError("there is nothing to clean", "what runs on this machine ends with rtassay")
 
     def resume(self, data: Mapping[str, Any]) -> None:
+        """Raise UsageError: no run outlives its host here."""
         raise UsageError(
             "there is nothing to attach to", "a run on this machine ends with its host", "rtassay seal finishes it"
         )
 
     async def reattach(self, name: str, offset: int) -> BoardProcess:
+        """Raise UsageError: no run outlives its host here."""
         raise UsageError(f"there is no '{name}' to attach to", "a run on this machine ends with its host")

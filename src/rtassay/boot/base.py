@@ -14,8 +14,11 @@ from rtassay.boards.base import LinuxBoard
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One kernel a board can boot. `id` is what its loader calls it, `release` what `uname -r` will say (None: cannot be known
-    before), `rt` whether it is PREEMPT_RT (None: unknown), `default` whether a plain reboot boots it."""
+    """One kernel a board can boot.
+
+    `id` is the name its loader uses, `release` what `uname -r` will say (None: not known before the boot), `rt` whether it is
+    PREEMPT_RT (None: not known), `default` whether a plain reboot boots it.
+    """
 
     id: str
     title: str

@@ -57,7 +57,9 @@ class Importer(Protocol):
         """Whether the first (or the last) 64 KiB look like this format."""
         ...
 
-    def source(self, path: Path) -> Source: ...
+    def source(self, path: Path) -> Source:
+        """Tool, version, format and late policy, as far as the file tells. Raises InputFileError if it cannot be read."""
+        ...
 
     def read(self, path: Path) -> Iterator[Event]:
         """Events of the whole file. Raises InputFileError with file, line and column for what cannot be."""

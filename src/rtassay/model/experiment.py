@@ -49,8 +49,11 @@ class Kpi:
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """Evidence: A, B, C or X. `because`: what decides it; `next`: what would make it better. `thin`: so few runs, or so incomplete,
-    that nothing HOLDS at a small p."""
+    """Evidence: A, B, C or X (docs/method/experiments.md).
+
+    `because`: what decides it; `next`: what would make it better. `thin`: so few runs, or so incomplete, that nothing HOLDS at a
+    small p.
+    """
 
     letter: str
     because: tuple[str, ...]
@@ -183,9 +186,12 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentReport:
-    """Everything a report of an experiment shows. `result`: the object of schema rtassay/experiment/1; `file`: the experiment file's
+    """Everything a report of an experiment shows.
+
+    `result`: the object of schema rtassay/experiment/1; `file`: the experiment file's
     text; `commands`: (combination, rtassay run, command on the board); `levels`: (factor, level, what it is, what it runs);
-    `told`: recording id -> (its worst wake-up with what coincided, the work of its loads), in words, empty where nothing is known."""
+    `told`: recording id -> (its worst wake-up with what coincided, the work of its loads), in words, empty where nothing is known.
+    """
 
     result: dict[str, Any]
     scorecard: Scorecard

@@ -75,8 +75,11 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class Coincidence:
-    """A monitor's reading that was unusual while an outlier happened: `as_far` of the `of` other readings of the run are as far
-    from the `usual` one (their median) on the same side."""
+    """A monitor's reading that was unusual while an outlier happened (docs/method/coincidences.md).
+
+    `value` and `usual` (the median of the others) are in `unit`. `as_far` of the `of` other readings of the run are as far from the
+    usual one on the same side.
+    """
 
     monitor: str
     name: str
@@ -174,8 +177,10 @@ class Findings:
 
 
 def lane_words(name: str | None, cpu: int | None) -> str:
-    """What a reader calls a lane: `CPU3` where the CPU is known (of `cpu3 irq`: `CPU3 irq`), else the source's own name; pooled
-    lanes are `all lanes`."""
+    """What a reader calls a lane.
+
+    `CPU3` where the CPU is known (of `cpu3 irq`: `CPU3 irq`), else the source's own name; pooled lanes are `all lanes`.
+    """
     if cpu is not None:
         return f"CPU{cpu}{part_of_cpu(name, cpu)}"
     if name is None:

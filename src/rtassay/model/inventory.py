@@ -13,8 +13,11 @@ from rtassay.model.views import view_of
 
 @dataclass(frozen=True, slots=True)
 class KernelState:
-    """The kernel that runs. `preempt_model`: PREEMPT_RT, PREEMPT_DYNAMIC, PREEMPT, VOLUNTARY or NONE; `preempt_dynamic`: the mode of a
-    PREEMPT_DYNAMIC one; `config_rt`: whether CONFIG_PREEMPT_RT is set; `debug`: what of debugging is built in or asked for."""
+    """The kernel that runs.
+
+    `preempt_model`: PREEMPT_RT, PREEMPT_DYNAMIC, PREEMPT, VOLUNTARY or NONE; `preempt_dynamic`: the mode of a
+    PREEMPT_DYNAMIC one; `config_rt`: whether CONFIG_PREEMPT_RT is set; `debug`: what of debugging is built in or asked for.
+    """
 
     release: str | None
     version: str | None

@@ -173,9 +173,12 @@ class LoadEntry:
 
 @dataclass(frozen=True, slots=True)
 class MonitorEntry:
-    """What became of one monitor. `state`: `watched`, `no readings` (it was read, and nothing in it was understood, or it was too
+    """What became of one monitor.
+
+    `state`: `watched`, `no readings` (it was read, and nothing in it was understood, or it was too
     short a time to tell), `not available` (the board has no such files) or `refused` (no permission, unreadable); `readings` and
-    `messages` count what it gave; `why` names the first path and its error."""
+    `messages` count what it gave; `why` names the first path and its error.
+    """
 
     state: str
     readings: int = 0
@@ -204,8 +207,11 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class RunWarning:
-    """Something the reader of a result should know. `code`: one of `model.warnings`; `lane`: index of the lane it is about, None for
-    the whole run; `facts`: the JSON values that wire/RECORDING.md lists for the code. `model.warnings.words` makes a sentence of it."""
+    """Something the reader of a result should know.
+
+    `code`: one of `model.warnings`; `lane`: index of the lane it is about, None for
+    the whole run; `facts`: the JSON values that wire/RECORDING.md lists for the code. `model.warnings.words` makes a sentence of it.
+    """
 
     code: str
     lane: int | None = None

@@ -40,8 +40,10 @@ class Monitor(Protocol):
     may_be_silent: bool = False
 
     def parse(self, mono_ns: int, path: str, content: bytes) -> list[Reading | Message]:
-        """What one file says at one moment; `path` is its plain name. May keep state (differences). Content it does not
-        understand gives []."""
+        """Readings and messages of one file at one moment, `mono_ns` on the probe's clock; `path` is its plain name.
+
+        It may keep state (differences). Content that it does not understand gives [].
+        """
         ...
 
 

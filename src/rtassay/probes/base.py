@@ -12,7 +12,9 @@ from rtassay.model.manifest import Plan, Source
 class Parser(Protocol):
     """Bytes of the probe's stdout to events. Feed any pieces; finish once. Never raises on damaged input: it counts damage."""
 
-    def feed(self, data: bytes) -> list[Event]: ...
+    def feed(self, data: bytes) -> list[Event]:
+        """Events that these bytes complete."""
+        ...
 
     def finish(self) -> list[Event]:
         """Events still held back at the end of the bytes."""
@@ -36,10 +38,12 @@ class Probe(Protocol):
         ...
 
     def command(self, plan: Plan, program: str, cpus: tuple[int, ...]) -> list[str]:
-        """argv for the board; `program` is its path there, `cpus` the measured CPUs, one lane each."""
+        """Command line for the board; `program` is its path there, `cpus` the measured CPUs, one lane each."""
         ...
 
-    def parser(self, plan: Plan) -> Parser: ...
+    def parser(self, plan: Plan) -> Parser:
+        """A new parser of what the command writes to stdout."""
+        ...
 
     def source(self, facts: dict[str, object]) -> Source:
         """Tool, version and late policy, from the facts it sent."""

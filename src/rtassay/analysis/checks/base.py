@@ -41,8 +41,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Check(Generic[C]):
-    """A row and its function. `C` is what the function may look at: `checks.context.Context` of a recording,
-    `many.compare.checks.pair.Pair` of a comparison.
+    """A row and its function.
+
+    `C` is what the function may look at: `checks.context.Context` of a recording, `many.compare.checks.pair.Pair` of a comparison.
 
     `severity` is the one it fires with by default. `required`: unknown caps a verdict at NOT DEMONSTRATED. `proof`: see PROOFS.
     `unwaivable`: why `--waive` is refused for this check; empty where it may be waived.
