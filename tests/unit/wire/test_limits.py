@@ -285,3 +285,23 @@ def test_text_that_no_file_could_hold_is_mended_and_the_rest_is_kept() -> None:
 def test_frames_have_the_size_that_the_format_says() -> None:
     assert HEAD.size == 24
     assert len(frame(p.END, 0, b"{}")) == 26
+
+
+def test_a_payload_of_a_mebibyte_is_taken_and_one_byte_more_is_not() -> None:
+    assert MAX_PAYLOAD == 1024 * 1024
+
+
+def test_the_least_integer_of_json() -> None:
+    assert len(taken(p.END, b'{"n": -9223372036854775808}')[0]) == 1
+    assert taken(p.END, b'{"n": -9223372036854775809}')[1].bad_frames == 1
+
+
+@pytest.mark.parametrize("step", [1, 5, 10_000])
+def test_a_body_that_lost_bytes_does_not_take_the_next_frame_with_it(step: int) -> None:
+    encoder = StreamEncoder()
+    frames = [encoder.encode(Note("x", None, {"text": "y" * 60})) for _ in range(3)]
+    data = frames[0][:-30] + frames[1] + frames[2]
+    parser = StreamParser()
+    events = [event for at in range(0, len(data), step) for event in parser.feed(data[at : at + step])]
+    assert len(events + parser.finish()) == 2
+    assert parser.damage == Damage(len(frames[0]) - 30, 1, 0, 0, True)
