@@ -22,6 +22,7 @@ from rtassay.analysis.checks.base import (
     unknown,
 )
 from rtassay.analysis.checks.context import Context
+from rtassay.model.facts import ProbeEnd, ProbeFacts
 from rtassay.model.units import NS_PER_MS, NS_PER_US, format_time
 
 READ_COST_SHARE = 0.1
@@ -50,8 +51,7 @@ def clock_res(context: Context) -> Outcome:
     if jump is None:
         return outcome
     text = f"the wall clock was stepped by {format_time(abs(jump))} during the run"
-    clock = context.manifest.facts.get("clock")
-    if isinstance(clock, dict) and clock.get("id") == "realtime":
+    if context.manifest.probe_facts.clock.id == "realtime":
         text += ", and it is the clock that measured"
         return _worse(outcome, INVALID, text, {"wall_step_ns": jump})
     return _worse(outcome, NOTE, f"{text}; the measurement's clock is not affected", {"wall_step_ns": jump})
@@ -84,8 +84,7 @@ def _suspended_ns(context: Context) -> int | None:
 )
 def clock_read_cost(context: Context) -> Outcome:
     """Reading the clock takes a good part of what is measured."""
-    clock = context.manifest.facts.get("clock")
-    cost = clock.get("read_cost_ns") if isinstance(clock, dict) else None
+    cost = context.manifest.probe_facts.clock.read_cost_ns
     medians = [(lane, q.value_ns) for lane in context.lanes for q in lane.quantiles if q.q == 0.5]
     if cost is None or not medians:
         return unknown("what reading the clock costs is not known")
@@ -99,10 +98,9 @@ def clock_read_cost(context: Context) -> Outcome:
 
 def _measuring_clock(context: Context) -> Outcome:
     manifest = context.manifest
-    clock = manifest.facts.get("clock")
-    clock = clock if isinstance(clock, dict) else {}
-    getres, step = clock.get("getres_ns"), clock.get("step_ns")
-    name, name_end = manifest.inventory.get("clocksource"), manifest.inventory_end.get("clocksource")
+    clock = manifest.probe_facts.clock
+    getres, step = clock.getres_ns, clock.step_ns
+    name, name_end = manifest.board_start.clocksource, manifest.board_end.clocksource
     facts = {"getres_ns": getres, "step_ns": step, "clocksource": name, "clocksource_end": name_end}
     if name and name_end and name != name_end:
         return Outcome(INVALID, f"the kernel changed its clock source from {name} to {name_end} during the run", facts)
@@ -115,11 +113,11 @@ def _measuring_clock(context: Context) -> Outcome:
         return Outcome(WARNING, f"{text}: timers fire at ticks (no high-resolution timers)", facts)
     if step is not None and step > NS_PER_US:
         return Outcome(WARNING, f"the clock moves in steps of {format_time(step)}", facts)
-    if name and BAD_CLOCKS.fullmatch(str(name)):
+    if name and BAD_CLOCKS.fullmatch(name):
         return Outcome(WARNING, f"the clock source is {name}: slow to read, and coarse", facts)
     if getres is None and name is None:
         return unknown("neither the clock's resolution nor its source is known", **facts)
-    if name and not GOOD_CLOCKS.fullmatch(str(name)):
+    if name and not GOOD_CLOCKS.fullmatch(name):
         return Outcome(
             NOTE, f"the clock source is {name}; its steps of {format_time(step or getres or 1)} were measured", facts
         )
@@ -133,7 +131,7 @@ def wall_jump_ns(context: Context) -> int | None:
     """The largest step of the wall clock against the monotonic one from start to end; None below 1 ms (that is slew)."""
     stepped = series.named(context, "clock", "realtime.step")
     worst = int(max(stepped.values.tolist(), key=abs)) if stepped is not None else 0
-    first, last = _wall_offset(context.manifest.facts), _wall_offset(context.manifest.end)
+    first, last = _wall_offset(context.manifest.probe_facts), _wall_offset(context.manifest.probe_end)
     for lane in context.accounts:
         seconds = lane.lane.seconds
         between = [] if seconds is None or seconds.wall_offset_ns is None else [int(x) for x in seconds.wall_offset_ns]
@@ -144,7 +142,7 @@ def wall_jump_ns(context: Context) -> int | None:
     return worst if abs(worst) > NS_PER_MS else None
 
 
-def _wall_offset(frame: dict[str, Any]) -> list[int]:
+def _wall_offset(told: ProbeFacts | ProbeEnd) -> list[int]:
     """Wall minus monotonic clock as FACTS or END tell it, if they do."""
-    wall, mono = frame.get("wall_ns"), frame.get("mono_ns")
-    return [wall - mono] if isinstance(wall, int) and isinstance(mono, int) and wall > 0 else []
+    wall, mono = told.wall_ns, told.mono_ns
+    return [wall - mono] if wall is not None and mono is not None and wall > 0 else []

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rtassay.analysis.lane.account import Account
-from rtassay.analysis.lane.measures import imported
 from rtassay.model.findings import LaneFindings, lane_words
 from rtassay.model.manifest import Manifest
 from rtassay.model.recording import Recording
@@ -53,10 +52,15 @@ class Context:
     @property
     def own_run(self) -> bool:
         """Whether rtassay itself ran it, and so knows what load it started; False for an imported file."""
-        manifest = self.manifest
-        known = manifest.plan.argv or manifest.inventory or self.recording.telemetry
-        about = imported(manifest)
-        return bool(known) and (not about or bool(about.get("live")))  # a foreign file may name its kernel, too
+        return own_run(self.recording)
+
+
+def own_run(recording: Recording) -> bool:
+    """Whether rtassay itself ran it, and so knows what load it started; False for an imported file, which may name its kernel, too."""
+    manifest = recording.manifest
+    known = manifest.plan.argv or manifest.inventory or recording.telemetry
+    imports = manifest.probe_facts.imports
+    return bool(known) and (imports is None or bool(imports.live))
 
 
 def named(lanes: Sequence[Account]) -> str:

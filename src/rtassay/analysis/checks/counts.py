@@ -243,14 +243,13 @@ def _doubts(lane: Account, context: Context) -> list[str]:
                 found.append(
                     f"{lane_words(lane.entry.name, lane.entry.cpu)}: its seconds add up to {column} {held}, the account says {stated}"
                 )
-    for row in context.manifest.end.get("lanes") or ():
-        if isinstance(row, dict) and row.get("lane") == lane.entry.index:
-            for column in ("n", "missed", "dropped", "truncated", "due"):
-                stated = getattr(lane.entry, column)
-                if row.get(column) is not None and stated is not None and row[column] != stated:
-                    found.append(
-                        f"{lane_words(lane.entry.name, lane.entry.cpu)}: its end mark says {column} {row[column]}, the table {stated}"
-                    )
+    end = context.manifest.probe_end.lane(lane.entry.index)
+    for column in ("n", "missed", "dropped", "truncated", "due"):
+        stated, told = getattr(lane.entry, column), getattr(end, column, None)
+        if None not in (stated, told) and told != stated:
+            found.append(
+                f"{lane_words(lane.entry.name, lane.entry.cpu)}: its end mark says {column} {told}, the table {stated}"
+            )
     why = due_view(lane).why_not if lane.policy == COUNTED else None
     if why is not None and why.code == UNEXPLAINED:
         found.append(f"{lane_words(lane.entry.name, lane.entry.cpu)}: {why.words}")

@@ -51,20 +51,21 @@ class _Thread:
 
 
 def _own_threads(context: Context) -> set[int]:
-    facts = context.manifest.facts
+    told = context.manifest.probe_facts
     tids = {lane.entry.tid for lane in context.accounts}
-    tids |= {facts[name].get("tid") for name in ("main", "writer") if isinstance(facts.get(name), dict)}
-    return {tid for tid in tids if isinstance(tid, int)}
+    tids |= {thread.tid for thread in (told.main, told.writer) if thread is not None}
+    return {tid for tid in tids if tid is not None}
 
 
 def _others(context: Context) -> dict[int, _Thread] | None:
     """Real-time threads by tid, from the inventory before and the monitor meanwhile; None where nobody looked."""
-    rows = series.inventory(context, "rt_tasks")
+    tasks = context.manifest.board_start.rt_tasks
     found: dict[int, _Thread] = {}
-    for row in rows if isinstance(rows, list | tuple) else ():
-        tid = row.get("tid", row.get("pid"))
-        places = row.get("affinity") or ([row["cpu"]] if row.get("cpu") is not None else [])
-        found[tid] = _Thread(str(row.get("comm")), float(row.get("priority") or 0), row.get("policy"), set(places))
+    for task in tasks or ():
+        tid = task.tid if task.tid is not None else task.pid
+        if tid is not None:
+            cpus = set() if task.cpu is None else {task.cpu}
+            found[tid] = _Thread(task.comm or "?", float(task.priority or 0), task.policy, cpus)
     watched = _watched_threads(context)
     for tid, (comm, values) in watched.items():
         thread = found.setdefault(tid, _Thread(comm, 0.0, None, set()))
@@ -81,7 +82,7 @@ def _others(context: Context) -> dict[int, _Thread] | None:
     others = {
         t: x for t, x in found.items() if t not in own and not _STOPPERS.fullmatch(x.comm) and not is_guard(x.comm)
     }
-    return others if isinstance(rows, list | tuple) or watched else None
+    return others if tasks is not None or watched else None
 
 
 def _watched_threads(context: Context) -> dict[int, tuple[str, dict[str, series.Floats]]]:
@@ -193,7 +194,7 @@ def isol_not_effective(context: Context) -> Outcome:
         return unknown("whether measured CPUs are isolated is not known")
     if not isolated:
         return passed("no measured CPU is isolated")
-    nohz = set(series.inventory(context, "cpus", "nohz_full") or ())
+    nohz = set(context.manifest.board_start.cpus.nohz_full or ())
     found: list[str] = []
     looked: set[int] = set()
     facts: dict[str, Any] = {"cpus": list(isolated)}

@@ -15,7 +15,6 @@ from rtassay.analysis.checks.base import (
 )
 from rtassay.analysis.checks.context import Context, named
 from rtassay.analysis.lane.account import Account
-from rtassay.analysis.lane.measures import imported
 from rtassay.model.units import format_time
 
 
@@ -42,7 +41,8 @@ def hist_truncated(context: Context) -> Outcome:
         text = (
             f"{named(lanes)}: {over or 'some'} samples lie above the histogram's last bin, {format_time(limit)} or more"
         )
-        if imported(context.manifest).get("kind") == "summary":
+        imports = context.manifest.probe_facts.imports
+        if imports is not None and imports.kind == "summary":
             text = f"only minimum, average and maximum of {over} samples were kept"
         if context.deadline_ns is not None and any(_uncountable(lane, context.deadline_ns) for lane in lanes):
             return Outcome(INVALID, f"{text}, and the deadline does too: exceedances cannot be counted", facts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import asdict
 
 import numpy as np
 
@@ -21,8 +21,8 @@ from rtassay.analysis.checks.base import (
 )
 from rtassay.analysis.checks.context import Context, named
 from rtassay.analysis.lane.account import Account
-from rtassay.analysis.lane.measures import imported
 from rtassay.analysis.lane.summary import moments, weighted_sum
+from rtassay.model.facts import ImportFacts, LaneSummary, StreamSummary
 from rtassay.model.units import NS_PER_US, format_time
 
 SHARE_OF_COUNT = 1e-3
@@ -102,43 +102,43 @@ def verbose_ring(context: Context) -> Outcome:
     """A stream of samples that passed through a ring which may be overwritten without a word."""
     if not context.accounts:
         return unknown("no lane")
-    about = imported(context.manifest)
-    rows = [row for row in about.get("stream") or () if isinstance(row, dict)]
-    if not rows:
+    imports = context.manifest.probe_facts.imports
+    if imports is None or not imports.stream:
         lost = sum(lane.dropped for lane in context.accounts)
-        if about.get("time_from_stamps") and lost:
+        if imports is not None and imports.time_from_stamps and lost:
             return Outcome(
                 WARNING, f"{lost} samples are absent between the times of the others: the ring was full", {"lost": lost}
             )
         return passed("the numbers did not come through a ring that loses samples unseen")
     names = {lane.entry.index: lane for lane in context.accounts}
-    broken = [text for row in rows if (text := _stream_broken(row, about))]
-    facts = {"stream": rows}
+    rows = imports.stream
+    broken = [text for row in rows if (text := _stream_broken(row, imports))]
+    facts = {"stream": [asdict(row) for row in rows]}
     if broken:
         return Outcome(INVALID, "; ".join(broken[:3]), facts)
-    undrained = sum(row.get("undrained") or 0 for row in rows)
+    undrained = sum(row.undrained or 0 for row in rows)
     if undrained:
         text = f"{undrained} samples that the summary counts were never printed (they were in the ring at the end)"
         return Outcome(WARNING, f"{text}: counted as dropped", facts)
-    silent = [names[row["lane"]] for row in rows if row.get("undrained") is None and row.get("lane") in names]
+    silent = [names[row.lane] for row in rows if row.undrained is None and row.lane in names]
     if silent:
         text = f"{named(silent)}: no summary to compare with: samples that were overwritten in the ring would not show"
         return Outcome(WARNING, f"{text}; use -h, or -q beside -v", facts)
     return passed("the stream has every cycle that the summary counts, its maximum too", **facts)
 
 
-def _stream_broken(row: dict[str, Any], about: dict[str, Any]) -> str | None:
+def _stream_broken(row: StreamSummary, imports: ImportFacts) -> str | None:
     """What shows that a thread's samples are not all there."""
-    name = f"thread {row.get('lane')}"
-    if row.get("reduced"):
-        return f"{name}: only the largest of about each {row['reduced']} samples was printed (-o)"
-    if row.get("duplicates") or row.get("backwards"):
-        return f"{name}: cycle numbers repeat or run backwards ({row.get('duplicates')}, {row.get('backwards')} times)"
-    if row.get("lost"):
-        return f"{name}: {row['lost']} cycles are absent in {row.get('gaps')} gaps"
-    told = next((r for r in about.get("lanes") or () if isinstance(r, dict) and r.get("lane") == row.get("lane")), {})
-    most, seen = told.get("max_ns"), row.get("max_ns")
-    if most is not None and seen is not None and most > seen and not row.get("undrained"):
+    name = f"thread {row.lane}"
+    if row.reduced:
+        return f"{name}: only the largest of about each {row.reduced} samples was printed (-o)"
+    if row.duplicates or row.backwards:
+        return f"{name}: cycle numbers repeat or run backwards ({row.duplicates}, {row.backwards} times)"
+    if row.lost:
+        return f"{name}: {row.lost} cycles are absent in {row.gaps} gaps"
+    told = None if row.lane is None else imports.summary_of(row.lane)
+    most, seen = None if told is None else told.max_ns, row.max_ns
+    if most is not None and seen is not None and most > seen and not row.undrained:
         return f"{name}: the summary's maximum {format_time(most)} is not in the stream, whose is {format_time(seen)}"
     return None
 
@@ -154,12 +154,12 @@ def _stream_broken(row: dict[str, Any], about: dict[str, Any]) -> str | None:
 )
 def tool_version_unknown(context: Context) -> Outcome:
     """What a tool does after a late wake-up depends on its version, and what its numbers are on its options."""
-    source, about = context.manifest.source, imported(context.manifest)
+    source, imports = context.manifest.source, context.manifest.probe_facts.imports
     if not context.accounts:
         return unknown("no lane")
     unit = (
         "; whether its values are us or ns does not show either, us is assumed (--unit)"
-        if about.get("unit_from") == "assumed"
+        if imports is not None and imports.unit_from == "assumed"
         else ""
     )
     if source.version is None:
@@ -274,16 +274,16 @@ def summary_inconsistent(context: Context) -> Outcome:
     """Minimum, average, maximum and deviation that cannot be of one set of numbers, or not of these."""
     if not context.accounts:
         return unknown("no lane")
-    told = {row.get("lane"): row for row in imported(context.manifest).get("lanes") or () if isinstance(row, dict)}
+    imports = context.manifest.probe_facts.imports
     looked, found = 0, []
     for lane in context.accounts:
-        row = told.get(lane.entry.index) or _of_entry(lane)
-        if lane.entry.n == 0 or row.get("max_ns") is None:
+        row = (imports.summary_of(lane.entry.index) if imports is not None else None) or _of_entry(lane)
+        if lane.entry.n == 0 or row.max_ns is None:
             continue
         looked += 1
         found += [f"lane {lane.entry.name}: {text}" for text in _contradictions(lane, row)]
-    itself = imported(context.manifest).get("inconsistent")
-    found += [str(text) for text in itself if str(text) not in found] if isinstance(itself, list) else []
+    if imports is not None:
+        found += [text for text in imports.inconsistent if text not in found]
     if found:
         return Outcome(INVALID, "; ".join(found[:3]), {"found": found})
     if not looked:
@@ -291,21 +291,18 @@ def summary_inconsistent(context: Context) -> Outcome:
     return passed("minimum, average and maximum agree with each other and with the bins")
 
 
-def _of_entry(lane: Account) -> dict[str, Any]:
+def _of_entry(lane: Account) -> LaneSummary:
+    """What the lane's own account says, where the source has no summary beside it."""
     entry = lane.entry
     exact = entry.sum_ns is not None and entry.n and not lane.dropped
-    return {
-        "min_ns": entry.min_ns,
-        "max_ns": entry.max_ns,
-        "avg_ns": (entry.sum_ns or 0) / entry.n if exact else None,
-        "n": None,
-    }
+    mean = (entry.sum_ns or 0) / entry.n if exact else None
+    return LaneSummary(entry.index, None, entry.min_ns, mean, entry.max_ns, None, None)
 
 
-def _contradictions(lane: Account, row: dict[str, Any]) -> list[str]:
+def _contradictions(lane: Account, row: LaneSummary) -> list[str]:
     width = lane.bin_width_ns
-    n, least, mean, most, sd = (row.get(key) for key in ("n", "min_ns", "avg_ns", "max_ns", "sd_ns"))
-    n = lane.entry.n if n is None else n
+    least, mean, most, sd = row.min_ns, row.avg_ns, row.max_ns, row.sd_ns
+    n = lane.entry.n if row.n is None else row.n
     found = []
     if least is not None and most is not None and least > most:
         found.append(f"minimum {format_time(least)} above maximum {format_time(most)}")

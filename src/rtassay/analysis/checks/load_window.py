@@ -20,7 +20,6 @@ from rtassay.analysis.checks.base import (
     unknown,
 )
 from rtassay.analysis.checks.context import Context
-from rtassay.analysis.lane.measures import imported
 from rtassay.model.manifest import LoadEntry
 from rtassay.model.units import NS_PER_S, format_time
 
@@ -45,8 +44,9 @@ def planned(context: Context) -> bool:
 
 def declared(context: Context) -> str | None:
     """The load a person put in a label, or an imported file states, for runs that rtassay did not load itself."""
-    stated = imported(context.manifest).get("load")
-    text = context.manifest.labels.get("load", "").strip() or (stated.strip() if isinstance(stated, str) else "")
+    imports = context.manifest.probe_facts.imports
+    stated = (imports.load or "").strip() if imports is not None else ""
+    text = context.manifest.labels.get("load", "").strip() or stated
     return text if text and text.lower() not in ("none", "no", "idle", "unknown") else None
 
 

@@ -150,10 +150,10 @@ def load_partial(context: Context) -> Outcome:
         return unknown("nothing of the load was recorded")
     classes = {name for load in loads for name in load.classes}
     cpus = {cpu for load in loads for cpu in load.cpus or ()}
-    online = series.inventory(context, "cpus", "online")
+    online = context.manifest.board_start.cpus.online
     facts: dict[str, Any] = {"classes": sorted(classes), "cpus": sorted(cpus)}
     found = []
-    if isinstance(online, list | tuple) and cpus and (left := set(online) - cpus):
+    if online is not None and cpus and (left := set(online) - cpus):
         found.append(f"{len(left)} of {len(online)} CPUs had no load")
         facts["cpus_without"] = sorted(left)
     if classes:

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from rtassay.analysis.checks.base import INTEGRITY, NOTE, SYNTHETIC, WARNING, Outcome, check, passed, unknown
 from rtassay.analysis.checks.context import Context
-from rtassay.analysis.checks.series import inventory
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.distribution import Ints, ints
 from rtassay.model.findings import lane_words
@@ -262,7 +261,7 @@ def strongest_period(k: Ints, length: int) -> tuple[float, float] | None:
 )
 def aliasing(context: Context) -> Outcome:
     """The measuring period and the kernel's tick keep step, so that they always meet, or never do."""
-    hz = inventory(context, "kernel", "config_hz")
+    hz = context.manifest.board_start.kernel.config_hz
     intervals = sorted({lane.interval_ns for lane in context.accounts if lane.interval_ns})
     if not intervals:
         return unknown("the interval is not known")

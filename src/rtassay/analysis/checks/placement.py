@@ -52,32 +52,13 @@ def self_interference(context: Context) -> Outcome:
     if twice:
         text = f"more than one lane on CPU {format_cpu_list(twice)}: they queue behind each other"
         return Outcome(INVALID, text, {"cpus": twice})
-    online = cpu_count(context.manifest.inventory.get("cpus"))
-    if online is not None and len(cpus) > online:
-        return Outcome(
-            INVALID, f"{len(cpus)} lanes on {online} CPUs queue behind each other", {"lanes": len(cpus), "cpus": online}
-        )
+    online = context.manifest.board_start.cpus.online
+    if online is not None and len(cpus) > len(online):
+        text = f"{len(cpus)} lanes on {len(online)} CPUs queue behind each other"
+        return Outcome(INVALID, text, {"lanes": len(cpus), "cpus": len(online)})
     if not cpus or (len(known) < len(cpus) and len(cpus) > 1):
         return unknown("the lanes' CPUs are not known")
     return passed("one lane per CPU")
-
-
-def cpu_count(cpus: Any) -> int | None:
-    """Online CPUs of the inventory's `cpus`: a list, a text like 0-3, or a number."""
-    online = cpus.get("online") if isinstance(cpus, dict) else None
-    if isinstance(online, int):
-        return online
-    if isinstance(online, list | tuple):
-        return len(online)
-    if isinstance(online, str) and online.strip():
-        from rtassay.model.errors import UsageError
-        from rtassay.model.units import parse_cpu_list
-
-        try:
-            return len(parse_cpu_list(online))
-        except UsageError:
-            return None
-    return None
 
 
 @check(
@@ -91,9 +72,9 @@ def cpu_count(cpus: Any) -> int | None:
 )
 def main_on_measured(context: Context) -> Outcome:
     """The probe's own other threads may run on a measured CPU."""
-    facts = context.manifest.facts
-    threads = {name: facts[name].get("affinity") for name in ("main", "writer") if isinstance(facts.get(name), dict)}
-    known = {name: set(cpus) for name, cpus in threads.items() if cpus}
+    told = context.manifest.probe_facts
+    threads = {name: thread for name, thread in (("main", told.main), ("writer", told.writer)) if thread is not None}
+    known = {name: set(thread.affinity) for name, thread in threads.items() if thread.affinity}
     if not known or not context.measured_cpus:
         return unknown("where the probe's other threads may run is not known")
     shared = sorted(set().union(*known.values()) & set(context.measured_cpus))
@@ -144,9 +125,8 @@ def not_pinned(context: Context) -> Outcome:
 def not_rt_policy(context: Context) -> Outcome:
     """Lanes without a real-time policy, or at another priority than asked for."""
     manifest = context.manifest
-    asked = manifest.facts.get("requested")
-    asked = asked if isinstance(asked, dict) else {}
-    priority = manifest.plan.priority if manifest.plan.priority is not None else asked.get("priority")
+    asked = manifest.probe_facts.requested
+    priority = manifest.plan.priority if manifest.plan.priority is not None else asked.priority
     wrong: list[str] = []
     blind = []
     for lane in context.accounts:
@@ -163,11 +143,11 @@ def not_rt_policy(context: Context) -> Outcome:
                     f"{lane_words(lane.entry.name, lane.entry.cpu)} ran at priority {back.priority}, {priority} was asked for"
                 )
     facts: dict[str, Any] = {
-        "requested_policy": manifest.plan.policy or asked.get("policy"),
+        "requested_policy": manifest.plan.policy or asked.policy,
         "requested_priority": priority,
     }
     if wrong:
-        fallback = manifest.facts.get("fallback")
+        fallback = manifest.probe_facts.fallback
         why = f" ({fallback})" if fallback else ""
         more = f" and {len(set(wrong)) - 1} more such" if len(set(wrong)) > 1 else ""
         text = f"{wrong[0]}{more}{why}: that is not the latency of a real-time thread"
@@ -189,17 +169,17 @@ def not_rt_policy(context: Context) -> Outcome:
 )
 def rt_throttle_on(context: Context) -> Outcome:
     """The kernel's limit on real-time time, and whether the run came near it."""
-    inventory = context.manifest.inventory
-    runtime, period = inventory.get("rt_runtime_us"), inventory.get("rt_period_us") or 1_000_000
-    before, after = inventory.get("throttle_messages"), context.manifest.inventory_end.get("throttle_messages")
+    board = context.manifest.board_start
+    runtime, period = board.rt_runtime_us, board.rt_period_us or 1_000_000
+    before, after = board.throttle_messages, context.manifest.board_end.throttle_messages
     fresh = [text for text in after or () if text not in (before or ())]
     fresh += [message.text for message in series.log_lines(context, _THROTTLED)]
     facts: dict[str, Any] = {"rt_runtime_us": runtime, "rt_period_us": period, "throttled_before": list(before or ())}
     if fresh:
-        return Outcome(WARNING, f"the kernel throttled real-time threads during the run: {str(fresh[0])[:120]}", facts)
+        return Outcome(WARNING, f"the kernel throttled real-time threads during the run: {fresh[0][:120]}", facts)
     # The kernel says it once in a boot: an old line cannot be told from a new one, but for what the threads used.
     if before and not series.watched(context, "threads"):
-        return Outcome(WARNING, f"the kernel reported real-time throttling in this boot: {str(before[0])[:120]}", facts)
+        return Outcome(WARNING, f"the kernel reported real-time throttling in this boot: {before[0][:120]}", facts)
     if runtime is None:
         return unknown("the real-time throttling limit could not be read")
     if runtime == -1 or runtime >= period:
@@ -249,12 +229,12 @@ def _busiest(context: Context) -> float | None:
 )
 def not_mlocked(context: Context) -> Outcome:
     """Memory that could be paged out."""
-    locked = context.manifest.facts.get("mlocked")
+    locked = context.manifest.probe_facts.mlocked
     if locked is None:
         return unknown("whether the probe's memory was locked is not known")
     if locked:
         return passed("the probe's memory was locked")
-    why = context.manifest.facts.get("mlock_error")
+    why = context.manifest.probe_facts.mlock_error
     return Outcome(
         WARNING, f"the probe's memory was not locked{f' ({why})' if why else ''}: page faults can enter the tail"
     )

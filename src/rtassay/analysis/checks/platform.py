@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from rtassay.analysis.checks.base import (
 from rtassay.analysis.checks.context import Context
 from rtassay.analysis.checks.statistics import outlier_times
 from rtassay.model.findings import VIRTUAL_BOARD
+from rtassay.model.inventory import Tracing
 from rtassay.model.units import NS_PER_MS
 
 _RT_WORD = re.compile(r"(?<![a-z0-9])(rt\d*|preempt[_-]?rt|realtime)(?![a-z0-9])", re.I)
@@ -49,31 +51,30 @@ _FREE_UNLESS_ASKED = ("PAGE_POISONING", "DEBUG_KMEMLEAK", "FAULT_INJECTION")
 def kernel_not_rt(context: Context) -> Outcome:
     """A kernel called real-time that is not."""
     manifest = context.manifest
-    kernel = manifest.inventory.get("kernel")
-    kernel = kernel if isinstance(kernel, dict) else {}
+    kernel = manifest.board_start.kernel
     claims = [f"label {key}={value}" for key, value in manifest.labels.items() if claims_rt(value)]
-    if claims_rt(str(kernel.get("release") or "")):
-        claims.append(f"kernel release {kernel['release']}")
+    if claims_rt(kernel.release or ""):
+        claims.append(f"kernel release {kernel.release}")
     if not claims:
         return passed("no real-time kernel was claimed")
     facts = {
         "claims": claims,
-        "release": kernel.get("release"),
-        "version": kernel.get("version"),
-        "preempt_model": kernel.get("preempt_model"),
+        "release": kernel.release,
+        "version": kernel.version,
+        "preempt_model": kernel.preempt_model,
     }
     proofs = (
-        "PREEMPT_RT" in str(kernel.get("version") or "").replace("PREEMPT RT", "PREEMPT_RT"),
-        kernel.get("preempt_model") == "PREEMPT_RT",
-        kernel.get("config_rt") is True,
-        str(kernel.get("realtime_file") or "").strip() in ("1", "True"),
+        "PREEMPT_RT" in (kernel.version or "").replace("PREEMPT RT", "PREEMPT_RT"),
+        kernel.preempt_model == "PREEMPT_RT",
+        kernel.config_rt is True,
+        (kernel.realtime_file or "").strip() == "1",
     )
     if any(proofs):
         return passed(f"{claims[0]}, and the kernel is PREEMPT_RT", **facts)
-    told = kernel.get("version") or kernel.get("preempt_model") or kernel.get("config_rt") is False
+    told = kernel.version or kernel.preempt_model or kernel.config_rt is False
     if not told:
         return unknown(f"{claims[0]}, but nothing shows what the kernel is", **facts)
-    model = kernel.get("preempt_model") or kernel.get("version")
+    model = kernel.preempt_model or kernel.version
     return Outcome(INVALID, f"{claims[0]}, but the kernel is not PREEMPT_RT ({model})", facts)
 
 
@@ -94,16 +95,16 @@ def claims_rt(text: str) -> bool:
 def governor(context: Context) -> Outcome:
     """Frequency scaling on the measured CPUs."""
     manifest = context.manifest
-    before, after = manifest.inventory.get("governors"), manifest.inventory_end.get("governors")
-    if not isinstance(before, dict):
+    before, after = manifest.board_start.governors, manifest.board_end.governors
+    if before is None:
         return unknown("the frequency governor is not known")
     measured = {f"cpu{cpu}" for cpu in context.measured_cpus}
     of_measured = {cpu: name for cpu, name in before.items() if not measured or cpu in measured}
     moved = frequency_spread(context)
     facts: dict[str, Any] = {"governors": of_measured, "frequency_spread": moved}
-    if isinstance(after, dict) and any(after.get(cpu, name) != name for cpu, name in of_measured.items()):
+    if after is not None and any(after.get(cpu, name) != name for cpu, name in of_measured.items()):
         return Outcome(WARNING, "the frequency governor was changed during the run", facts | {"governors_end": after})
-    slow = sorted({str(name) for name in of_measured.values() if name != "performance"})
+    slow = sorted({name for name in of_measured.values() if name != "performance"})
     if slow:
         return Outcome(WARNING, f"the frequency governor is {', '.join(slow)}, not performance", facts)
     if moved is not None and moved > STEADY:
@@ -141,7 +142,7 @@ def frequency_spread(context: Context) -> float | None:
 def vm_steal(context: Context) -> Outcome:
     """A hypervisor decides when these CPUs run."""
     manifest = context.manifest
-    kind = manifest.inventory.get("virtualisation")
+    kind = manifest.board_start.virtualisation
     steal = steal_share(context)
     facts: dict[str, Any] = {"virtualisation": kind, "steal": steal}
     if is_lab(context):
@@ -165,8 +166,8 @@ def vm_steal(context: Context) -> Outcome:
     return Outcome(WARNING, f"measured in a virtual machine ({kind}); {stolen}", facts)
 
 
-def _emulated(kind: object) -> bool:
-    return any(word in str(kind).lower() for word in _EMULATED)
+def _emulated(kind: str) -> bool:
+    return any(word in kind.lower() for word in _EMULATED)
 
 
 def is_lab(context: Context) -> bool:
@@ -175,7 +176,7 @@ def is_lab(context: Context) -> bool:
     label = str(manifest.labels.get("lab", "no")).lower()
     labelled = label not in ("no", "false", "0") or manifest.labels.get("board", "").lower() == "lab"
     labelled = labelled or manifest.board.startswith("lab:")
-    kind = manifest.inventory.get("virtualisation")
+    kind = manifest.board_start.virtualisation
     return labelled or (kind is not None and _emulated(kind))
 
 
@@ -201,11 +202,15 @@ def steal_share(context: Context) -> float | None:
 )
 def debug_kernel(context: Context) -> Outcome:
     """A kernel that checks or traces itself while it works."""
-    options, tracing = series.inventory(context, "kernel", "debug"), series.inventory(context, "tracing")
-    found = [str(name) for name in options or () if name not in _FREE_UNLESS_ASKED]
+    board = context.manifest.board_start
+    options, tracing = board.kernel.debug, board.tracing
+    found = [name for name in options or () if name not in _FREE_UNLESS_ASKED]
     if (tracer := _tracer(tracing)) is not None:
         found.append(tracer)
-    facts = {"debug": None if options is None else list(options), "tracing": tracing}
+    facts = {
+        "debug": None if options is None else list(options),
+        "tracing": None if tracing is None else asdict(tracing),
+    }
     if found:
         more = f" and {len(found) - 4} more" if len(found) > 4 else ""
         text = f"the kernel runs with {', '.join(found[:4])}{more}: that costs latency a kernel for use does not have"
@@ -215,13 +220,13 @@ def debug_kernel(context: Context) -> Outcome:
     return passed("no costly debugging option is built in", **facts)
 
 
-def _tracer(tracing: Any) -> str | None:
+def _tracer(tracing: Tracing | None) -> str | None:
     """What ftrace does, if it does something: a tracer, or events."""
-    if not isinstance(tracing, dict) or tracing.get("tracing_on") is False:
+    if tracing is None or tracing.tracing_on is False:
         return None
-    if (tracer := tracing.get("current_tracer")) and tracer != "nop":
-        return f"the tracer {tracer}"
-    return f"{tracing['events_enabled']} trace events" if tracing.get("events_enabled") else None
+    if tracing.current_tracer and tracing.current_tracer != "nop":
+        return f"the tracer {tracing.current_tracer}"
+    return f"{tracing.events_enabled} trace events" if tracing.events_enabled else None
 
 
 @check(
@@ -235,10 +240,10 @@ def _tracer(tracing: Any) -> str | None:
 )
 def cstates(context: Context) -> Outcome:
     """Idle states that take time to leave were allowed."""
-    facts = context.manifest.facts
-    if "dma_latency_us" not in facts:
+    facts = context.manifest.probe_facts
+    if "dma_latency_us" not in facts.told:
         return unknown("whether cpu_dma_latency was held is not known")
-    held, states = facts["dma_latency_us"], _idle_states(context)
+    held, states = facts.dma_latency_us, _idle_states(context)
     told = {"dma_latency_us": held, "idle_states": states}
     deep = sorted({name for name, latency in (states or {}).items() if latency > (held if held is not None else 0)})
     if held is not None:
@@ -247,24 +252,25 @@ def cstates(context: Context) -> Outcome:
         return passed(f"cpu_dma_latency was held at {held} us", **told)
     if states is not None and not deep:
         return passed("cpu_dma_latency was not held, but no idle state takes time to leave", **told)
-    why = f" ({facts['dma_latency_error']})" if facts.get("dma_latency_error") else ""
+    why = f" ({facts.dma_latency_error})" if facts.dma_latency_error else ""
     which = f": {', '.join(f'{name} takes {(states or {})[name]} us' for name in deep[:4])} to leave" if deep else ""
     return Outcome(WARNING, f"cpu_dma_latency was not held{why}, so idle states were allowed{which}", told)
 
 
 def _idle_states(context: Context) -> dict[str, int] | None:
     """Idle states of measured CPUs that may be entered, by name with the us it takes to leave them; {}: none; None: not known."""
-    by_cpu, idle = series.inventory(context, "idle_states"), series.inventory(context, "idle")
-    if not isinstance(by_cpu, dict):
+    board = context.manifest.board_start
+    by_cpu, idle = board.idle_states, board.idle
+    if by_cpu is None:
         # A board that lists its CPUs in sysfs and no driver of idle states has none.
-        known = isinstance(idle, dict) and not idle.get("driver") and series.inventory(context, "cpus", "online")
+        known = idle is not None and not idle.driver and board.cpus.online
         return {} if known else None
     wanted = {f"cpu{cpu}" for cpu in context.measured_cpus} & set(by_cpu) or set(by_cpu)
     states: dict[str, int] = {}
     for state in (state for cpu in wanted for state in by_cpu[cpu]):
-        if not state.get("disabled"):
-            name = str(state.get("name"))
-            states[name] = max(int(state.get("latency_us") or 0), states.get(name, 0))
+        if not state.disabled:
+            name = state.name or "?"
+            states[name] = max(state.latency_us or 0, states.get(name, 0))
     return states
 
 
@@ -279,10 +285,10 @@ def _idle_states(context: Context) -> dict[str, int] | None:
 )
 def dma_latency_side_effect(context: Context) -> Outcome:
     """The probe keeps the CPUs out of deep idle states; does the application, too?"""
-    facts = context.manifest.facts
-    if "dma_latency_us" not in facts:
+    facts = context.manifest.probe_facts
+    if "dma_latency_us" not in facts.told:
         return unknown("whether cpu_dma_latency was held is not known")
-    held = facts["dma_latency_us"]
+    held = facts.dma_latency_us
     if held is None:
         return passed("cpu_dma_latency was not held, so the measurement does not change how CPUs idle")
     states = _idle_states(context)
@@ -323,7 +329,7 @@ def smi_firmware(context: Context) -> Outcome:
         with_stall = f"; {stalls} times all CPUs were late together" if stalls else ""
         text = f"{most:.0f} system management interrupts during the run{with_stall}: the kernel cannot see or stop them"
         return Outcome(WARNING, text, facts)
-    kind = str(context.manifest.inventory.get("virtualisation") or "").lower()
+    kind = (context.manifest.board_start.virtualisation or "").lower()
     if counts:
         return passed("no system management interrupt during the run", **facts)
     if stalls and kind in ("none", "bare", "bare-metal", "metal"):

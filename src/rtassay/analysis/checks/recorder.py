@@ -18,10 +18,10 @@ from rtassay.model.units import NS_PER_S
 )
 def observer_load(context: Context) -> Outcome:
     """What recording cost the CPUs that were measured."""
-    writer = context.manifest.end.get("writer")
-    by_cpu = writer.get("cpu_ns_by_cpu") if isinstance(writer, dict) else None
+    writer = context.manifest.probe_end.writer
+    by_cpu = writer.cpu_ns_by_cpu if writer is not None else None
     duration_s = context.duration_s
-    if not isinstance(by_cpu, dict) or not duration_s:
+    if by_cpu is None or not duration_s:
         return unknown("the recorder's CPU time is not known")
     shares = {int(cpu): float(ns) / (duration_s * NS_PER_S) for cpu, ns in by_cpu.items()}
     on_measured = {cpu: share for cpu, share in shares.items() if cpu in context.measured_cpus and share > 0.01}
@@ -37,12 +37,12 @@ def observer_load(context: Context) -> Outcome:
 
 def recorder_above_lanes(context: Context) -> bool:
     """Whether the recorder runs at a real-time priority that a lane does not preempt."""
-    writer = context.manifest.facts.get("writer")
-    if not isinstance(writer, dict) or writer.get("policy") not in ("fifo", "rr"):
+    writer = context.manifest.probe_facts.writer
+    if writer is None or writer.policy not in ("fifo", "rr"):
         return False
     priorities = [
         lane.entry.obtained_start.priority
         for lane in context.accounts
         if lane.entry.obtained_start is not None and lane.entry.obtained_start.priority is not None
     ]
-    return bool(priorities) and int(writer.get("priority") or 0) >= min(priorities)
+    return bool(priorities) and (writer.priority or 0) >= min(priorities)

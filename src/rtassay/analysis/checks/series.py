@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -140,18 +139,10 @@ def moment(context: Context, mono_ns: int) -> str:
     )
 
 
-def inventory(context: Context, *path: str) -> Any:
-    """A value of the inventory by its names; None where one of them is absent."""
-    found: Any = context.manifest.inventory
-    for name in path:
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
-
-
 def isolated_cpus(context: Context) -> tuple[int, ...] | None:
     """Measured CPUs that the kernel isolates (isolcpus) or keeps the tick from (nohz_full); None where that is not known."""
-    lists = [inventory(context, "cpus", name) for name in ("isolated", "nohz_full")]
-    known = [rows for rows in lists if isinstance(rows, list | tuple)]
+    cpus = context.manifest.board_start.cpus
+    known = [rows for rows in (cpus.isolated, cpus.nohz_full) if rows is not None]
     if not known:
         return None
     return tuple(sorted({cpu for rows in known for cpu in rows} & set(context.measured_cpus)))

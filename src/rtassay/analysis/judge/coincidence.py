@@ -68,10 +68,10 @@ def outliers(
     first = [lane.entry.first_due_ns for lane in accounts if lane.entry.first_due_ns is not None]
     last_woken = int(stalls.woken_ns[0])
     window = (min(first), max((lane.entry.closed_ns or last_woken) for lane in accounts))
-    origin = recording.manifest.facts.get("origin_ns")
+    origin = recording.manifest.probe_facts.origin_ns
     threads = _Threads(recording)
     readings = _readings(recording, window, stalls.at(_moments(stalls, chosen)), threads)
-    told = _Told(recording, lanes, readings, threads, origin if isinstance(origin, int) else min(first))
+    told = _Told(recording, lanes, readings, threads, min(first) if origin is None else origin)
     return tuple(told.outlier(stalls, worst, near) for worst, near in chosen)
 
 

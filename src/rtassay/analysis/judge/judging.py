@@ -14,7 +14,7 @@ from rtassay.analysis.judge.sentence import sentence
 from rtassay.analysis.judge.verdict import Requirement, judge_deadline
 from rtassay.analysis.judge.waivers import check_waivers, waive
 from rtassay.analysis.lane.account import Account, accounts
-from rtassay.analysis.lane.measures import imported, of_one_measure
+from rtassay.analysis.lane.measures import of_one_measure
 from rtassay.analysis.lane.summary import lane_findings, pooled_findings
 from rtassay.model.errors import UsageError
 from rtassay.model.findings import ANALYSIS_VERSION, CheckResult, Findings, LaneFindings, Verdict, lane_words
@@ -61,7 +61,7 @@ def judge(
         labels=dict(manifest.labels),
         interval_ns=_interval(manifest, lanes),
         bin_width_ns=manifest.bin_width_ns,
-        clock_step_ns=_clock_step(manifest),
+        clock_step_ns=manifest.probe_facts.clock.step_ns,
         duration_s=context.duration_s,
         sealed=manifest.sealed,
         lanes=rows,
@@ -115,9 +115,7 @@ def _requirement(
 
 def kernel_of(manifest: Manifest) -> str | None:
     """The kernel's release, else what a person called it."""
-    kernel = manifest.inventory.get("kernel")
-    release = kernel.get("release") if isinstance(kernel, dict) else None
-    return str(release) if release else manifest.labels.get("kernel")
+    return manifest.board_start.kernel.release or manifest.labels.get("kernel")
 
 
 def load_of(manifest: Manifest, own_run: bool) -> str:
@@ -126,8 +124,8 @@ def load_of(manifest: Manifest, own_run: bool) -> str:
         return manifest.plan.load
     if manifest.loads:
         return ", ".join(load.name for load in manifest.loads)
-    stated = imported(manifest).get("load")
-    said = manifest.labels.get("load") or (stated if isinstance(stated, str) else None)
+    imports = manifest.probe_facts.imports
+    said = manifest.labels.get("load") or (imports.load if imports is not None else None)
     return said or ("none" if own_run else "unknown")
 
 
@@ -135,12 +133,6 @@ def _interval(manifest: Manifest, lanes: tuple[Account, ...]) -> int | None:
     """The interval all lanes share; with several the planned one, if there is one."""
     intervals = {lane.interval_ns for lane in lanes}
     return intervals.pop() if len(intervals) == 1 else manifest.plan.interval_ns
-
-
-def _clock_step(manifest: Manifest) -> int | None:
-    clock = manifest.facts.get("clock")
-    step = clock.get("step_ns") if isinstance(clock, dict) else None
-    return int(step) if step is not None else None
 
 
 def new_record(duration_s: float | None, lanes: tuple[Account, ...]) -> tuple[dict[str, float], ...]:

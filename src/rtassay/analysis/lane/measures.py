@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
-from rtassay.model.manifest import LaneEntry, Manifest
+from rtassay.model.manifest import LaneEntry
 from rtassay.model.measures import TIMER_THREAD, TIMER_USER, WAKE_UP
 
 # What an application sees first: its thread, then the way back to user space.
 SHOWN_FIRST: Final = (WAKE_UP, TIMER_THREAD, TIMER_USER)
 
 T = TypeVar("T")
-
-
-def imported(manifest: Manifest) -> dict[str, Any]:
-    """What the importer of a file said about it; empty for own runs."""
-    about = manifest.facts.get("import")
-    return about if isinstance(about, dict) else {}
 
 
 def pooled_measure(measures: Sequence[str]) -> str | None:

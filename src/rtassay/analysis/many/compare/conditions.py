@@ -9,10 +9,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from rtassay.analysis.checks.context import own_run
 from rtassay.analysis.checks.platform import claims_rt
 from rtassay.analysis.judge.judging import kernel_of, load_of
 from rtassay.model.comparison import Difference
 from rtassay.model.errors import UsageError
+from rtassay.model.inventory import Inventory
 from rtassay.model.manifest import Manifest
 from rtassay.model.recording import Recording
 from rtassay.model.units import format_cpu_list, format_time
@@ -28,14 +30,9 @@ _BASE = re.compile(r"^\d+\.\d+(?:\.\d+)?")
 _OF_THE_LOADER = re.compile(r"^(BOOT_IMAGE|initrd)=")
 
 
-def _inventory(*path: str) -> Callable[[Recording], Any]:
-    def get(recording: Recording) -> Any:
-        value: Any = recording.manifest.inventory
-        for key in path:
-            value = value.get(key) if isinstance(value, dict) else None
-        return value
-
-    return get
+def _board(pick: Callable[[Inventory], Any]) -> Callable[[Recording], Any]:
+    """A value of the board before the measurement."""
+    return lambda recording: pick(recording.manifest.board_start)
 
 
 def _kernel_base(recording: Recording) -> str | None:
@@ -43,30 +40,28 @@ def _kernel_base(recording: Recording) -> str | None:
     return match[0] if match else None
 
 
-def command_line(text: object) -> list[str] | None:
+def command_line(text: str | None) -> list[str] | None:
     """Words of a kernel command line, without those that name the kernel file."""
-    return None if not isinstance(text, str) else [w for w in text.split() if not _OF_THE_LOADER.match(w)]
+    return None if text is None else [w for w in text.split() if not _OF_THE_LOADER.match(w)]
 
 
 def _cmdline(recording: Recording) -> str | None:
-    words = command_line(recording.manifest.inventory.get("cmdline"))
+    words = command_line(recording.manifest.board_start.cmdline)
     return None if words is None else " ".join(words)
 
 
 def _memory(recording: Recording) -> str | None:
     """What is fitted, to an eighth of the next power of two: each kernel keeps another part of it for itself."""
-    total = _inventory("memory", "total_bytes")(recording)
-    if not isinstance(total, int) or total <= 0:
+    total = recording.manifest.board_start.memory.total_bytes
+    if total is None or total <= 0:
         return None
     step = max(1, 2 ** (total - 1).bit_length() // 8)
     return f"{-(-total // step) * step / 2**20:.0f} MiB"
 
 
 def _governors(recording: Recording) -> str | None:
-    found = recording.manifest.inventory.get("governors")
-    if not isinstance(found, dict):
-        return None
-    return ", ".join(sorted({str(name) for name in found.values()})) or "no frequency scaling"
+    found = recording.manifest.board_start.governors
+    return None if found is None else ", ".join(sorted(set(found.values()))) or "no frequency scaling"
 
 
 def _lanes(pick: Callable[[Any], Any], planned: Callable[[Manifest], Any]) -> Callable[[Recording], Any]:
@@ -85,12 +80,9 @@ def _obtained(name: str) -> Callable[[Any], Any]:
     return lambda entry: getattr(entry.obtained_start, name) if entry.obtained_start is not None else None
 
 
-def _fact(name: str, planned: Callable[[Manifest], Any] = lambda _: None) -> Callable[[Recording], Any]:
-    def get(recording: Recording) -> Any:
-        facts = recording.manifest.facts
-        return facts[name] if name in facts else planned(recording.manifest)
-
-    return get
+def _mlocked(recording: Recording) -> bool | None:
+    told = recording.manifest.probe_facts
+    return told.mlocked if "mlocked" in told.told else recording.manifest.plan.mlock
 
 
 def _settings(settings: dict[str, str]) -> str | None:
@@ -99,15 +91,10 @@ def _settings(settings: dict[str, str]) -> str | None:
 
 def _dma_latency(recording: Recording) -> Any:
     manifest = recording.manifest
-    if "dma_latency_us" in manifest.facts:
-        value = manifest.facts["dma_latency_us"]
+    if "dma_latency_us" in manifest.probe_facts.told:
+        value = manifest.probe_facts.dma_latency_us
         return "not held" if value is None else f"{value} us"
     return None if manifest.plan.dma_latency_us is None else f"{manifest.plan.dma_latency_us} us"
-
-
-def own_run(recording: Recording) -> bool:
-    """Run by rtassay itself, which knows what load it started; not an imported file."""
-    return bool(recording.manifest.plan.argv or recording.manifest.inventory or recording.telemetry)
 
 
 def _load(recording: Recording) -> str | None:
@@ -165,31 +152,30 @@ class Condition:
 
 CONDITIONS: Final[tuple[Condition, ...]] = (
     Condition("kernel.release", "kernel", "kernel", lambda r: kernel_of(r.manifest), core=True),
-    Condition("kernel.version", "kernel build", "kernel", _inventory("kernel", "version")),
+    Condition("kernel.version", "kernel build", "kernel", _board(lambda b: b.kernel.version)),
     Condition(
-        "kernel.config_sha256", "kernel configuration", "kernel", _inventory("kernel", "config_sha256"), core=True
+        "kernel.config_sha256", "kernel configuration", "kernel", _board(lambda b: b.kernel.config_sha256), core=True
     ),
-    Condition("kernel.preempt_model", "preemption model", "kernel", _inventory("kernel", "preempt_model")),
-    Condition("kernel.preempt_dynamic", "preemption mode", "kernel", _inventory("kernel", "preempt_dynamic")),
+    Condition("kernel.preempt_model", "preemption model", "kernel", _board(lambda b: b.kernel.preempt_model)),
+    Condition("kernel.preempt_dynamic", "preemption mode", "kernel", _board(lambda b: b.kernel.preempt_dynamic)),
     Condition("kernel.base", "kernel base version", "kernel-base", _kernel_base),
     Condition("cmdline", "kernel command line", "cmdline", _cmdline, core=True),
     Condition("board", "board", "board", lambda r: None if r.manifest.board == "imported" else r.manifest.board),
-    Condition("model", "board model", "board", _inventory("model")),
-    Condition("cpu_model", "CPU model", "board", _inventory("cpu_model")),
-    Condition("hostname", "host name", "board", _inventory("hostname")),
-    Condition("firmware", "firmware", "firmware", _inventory("firmware")),
-    Condition("microcode", "microcode", "firmware", _inventory("microcode")),
-    Condition("os", "operating system", "os", _inventory("os")),
+    Condition("model", "board model", "board", _board(lambda b: b.model)),
+    Condition("cpu_model", "CPU model", "board", _board(lambda b: b.cpu_model)),
+    Condition("hostname", "host name", "board", _board(lambda b: b.hostname)),
+    Condition("microcode", "microcode", "firmware", _board(lambda b: b.microcode)),
+    Condition("os", "operating system", "os", _board(lambda b: b.os)),
     Condition("memory", "memory", "board", _memory),
-    Condition("cpus.online", "CPUs online", "cpus", _inventory("cpus", "online")),
-    Condition("cpus.isolated", "isolated CPUs", "cmdline", _inventory("cpus", "isolated")),
-    Condition("cpus.nohz_full", "nohz_full CPUs", "cmdline", _inventory("cpus", "nohz_full")),
-    Condition("cpus.smt", "SMT active", "firmware", _inventory("cpus", "smt_active")),
+    Condition("cpus.online", "CPUs online", "cpus", _board(lambda b: b.cpus.online)),
+    Condition("cpus.isolated", "isolated CPUs", "cmdline", _board(lambda b: b.cpus.isolated)),
+    Condition("cpus.nohz_full", "nohz_full CPUs", "cmdline", _board(lambda b: b.cpus.nohz_full)),
+    Condition("cpus.smt", "SMT active", "firmware", _board(lambda b: b.cpus.smt_active)),
     Condition("governor", "frequency governor", "governor", _governors),
-    Condition("clocksource", "clock source", "clocksource", _inventory("clocksource")),
-    Condition("rt_runtime_us", "sched_rt_runtime_us", "throttling", _inventory("rt_runtime_us")),
-    Condition("virtualisation", "virtualisation", "virtualisation", _inventory("virtualisation")),
-    Condition("desktop", "desktop", "desktop", _inventory("desktop")),
+    Condition("clocksource", "clock source", "clocksource", _board(lambda b: b.clocksource)),
+    Condition("rt_runtime_us", "sched_rt_runtime_us", "throttling", _board(lambda b: b.rt_runtime_us)),
+    Condition("virtualisation", "virtualisation", "virtualisation", _board(lambda b: b.virtualisation)),
+    Condition("desktop", "desktop", "desktop", _board(lambda b: b.desktop)),
     Condition("load", "load", "load", _load, core=True),
     Condition("load.command", "load command", "load", _load_commands),
     Condition("load.cpus", "load CPUs", "load", _load_cpus),
@@ -202,10 +188,10 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
     Condition("lanes", "number of lanes", "lanes", lambda r: len(r.lanes)),
     Condition("cpus", "measured CPUs", "cpus", _cpus),
     Condition("dma_latency", "cpu_dma_latency held", "dma-latency", _dma_latency),
-    Condition("mlock", "memory locked", "mlock", _fact("mlocked", lambda m: m.plan.mlock)),
+    Condition("mlock", "memory locked", "mlock", _mlocked),
     Condition("aligned", "lanes aligned", "aligned", lambda r: r.manifest.plan.aligned),
     Condition("settings", "settings of the method", "settings", lambda r: _settings(r.manifest.plan.settings)),
-    Condition("timer_slack_ns", "timer slack (ns)", "timer-slack", _fact("timer_slack_ns")),
+    Condition("timer_slack_ns", "timer slack (ns)", "timer-slack", lambda r: r.manifest.probe_facts.timer_slack_ns),
     Condition(
         "warm_up", "warm-up", "warm-up", lambda r: format_time(r.manifest.plan.warm_up_ns) if own_run(r) else None
     ),
@@ -346,11 +332,7 @@ def mean_temperature(recording: Recording) -> dict[str, float]:
 
 def boot_of(manifest: Manifest) -> str | None:
     """The boot the run was taken in; None where the source does not tell."""
-    for source in (manifest.inventory, manifest.facts):
-        boot = source.get("boot_id")
-        if isinstance(boot, str) and boot:
-            return boot
-    return None
+    return manifest.board_start.boot_id or manifest.probe_facts.boot_id or None
 
 
 def title(name: str, factor: tuple[str, ...], conditions: Sequence[Difference]) -> str:

@@ -112,9 +112,8 @@ def measures(recording: Recording) -> tuple[str, ...]:
 def prepare(recording: Recording, measure: str | None) -> Run:
     """The recording's lanes of one measure (None: all)."""
     lanes = tuple(lane for lane in accounts(recording) if measure is None or lane.entry.measure == measure)
-    clock = recording.manifest.facts.get("clock")
-    step = clock.get("step_ns") if isinstance(clock, dict) else None
-    step_ns = step if isinstance(step, int) else 1
+    step = recording.manifest.probe_facts.clock.step_ns
+    step_ns = 1 if step is None else step
     cpus = [lane.entry.cpu for lane in lanes]
     by_lane = {}
     for lane in lanes:

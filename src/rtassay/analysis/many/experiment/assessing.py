@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rtassay.analysis.checks.load_work import COVERAGE
@@ -11,6 +12,7 @@ from rtassay.analysis.many.experiment.cells import Design, Measured, combine, sm
 from rtassay.analysis.many.experiment.grade import grade
 from rtassay.model.experiment import CheckRow, Combination, Compared, Scorecard
 from rtassay.model.findings import SEVERITIES
+from rtassay.model.inventory import Inventory
 
 _QUIET = ("pass", "note")
 
@@ -115,29 +117,27 @@ def _boards(cells: Sequence[Measured]) -> tuple[dict[str, Any], ...]:
     """Fingerprint of each board and kernel that was measured."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for one in cells:
-        told, findings = one.recording.manifest.inventory, one.findings
+        told, findings = one.recording.manifest.board_start, one.findings
         key = (findings.board, findings.kernel or "not known")
         found.setdefault(key, {"board": key[0], "kernel": key[1], **_fingerprint(told)})
     return tuple(found.values())
 
 
-def _fingerprint(told: dict[str, Any]) -> dict[str, Any]:
+def _fingerprint(told: Inventory) -> dict[str, Any]:
     """The facts of an inventory that tell one set-up from another; left out where the board does not tell."""
-    kernel = told.get("kernel")
-    cpus = told.get("cpus")
-    found = dict(kernel) if isinstance(kernel, dict) else {}
-    found.pop("release", None)
-    found |= {"cpus": cpus.get("online"), "isolated": cpus.get("isolated")} if isinstance(cpus, dict) else {}
-    kept = (
-        "model",
-        "cpu_model",
-        "os",
-        "virtualisation",
-        "cmdline",
-        "clocksource",
-        "governors",
-        "rt_runtime_us",
-        "microcode",
-    )
-    found |= {name: told.get(name) for name in kept}
-    return {name: value for name, value in found.items() if value not in (None, "", {}, [], ())}
+    kernel = asdict(told.kernel)
+    del kernel["release"]
+    found = kernel | {
+        "cpus": told.cpus.online,
+        "isolated": told.cpus.isolated,
+        "model": told.model,
+        "cpu_model": told.cpu_model,
+        "os": told.os,
+        "virtualisation": told.virtualisation,
+        "cmdline": told.cmdline,
+        "clocksource": told.clocksource,
+        "governors": told.governors,
+        "rt_runtime_us": told.rt_runtime_us,
+        "microcode": told.microcode,
+    }
+    return {name: value for name, value in found.items() if value not in (None, "", {}, ())}

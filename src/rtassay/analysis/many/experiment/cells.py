@@ -196,9 +196,8 @@ def quantile_of(quantiles: Sequence[Quantile], q: float) -> Quantile | None:
 
 
 def _step(recording: Recording) -> int:
-    clock = recording.manifest.facts.get("clock")
-    step = clock.get("step_ns") if isinstance(clock, dict) else None
-    return step if isinstance(step, int) else 1
+    step = recording.manifest.probe_facts.clock.step_ns
+    return 1 if step is None else step
 
 
 def _sum(values: Sequence[int | None]) -> int | None:

@@ -32,8 +32,7 @@ class _Setting:
 def _setting(cell: Measured) -> _Setting:
     manifest = cell.recording.manifest
     plan = manifest.plan
-    governors = manifest.inventory.get("governors")
-    names = sorted(set(governors.values())) if isinstance(governors, dict) else []
+    names = sorted(set((manifest.board_start.governors or {}).values()))
     lanes = tuple((lane.entry.name, lane.entry.cpu) for lane in cell.recording.lanes)
     levels = tuple(cell.levels.get(name) for name in FACTORS if name not in ("scenario", "kernel"))
     intervals = {lane.entry.interval_ns or plan.interval_ns for lane in cell.recording.lanes}
@@ -49,8 +48,8 @@ def _setting(cell: Measured) -> _Setting:
     )
     return _Setting(
         interval_ns=intervals.pop() if len(intervals) == 1 else None,
-        idle="not held" if manifest.facts.get("dma_latency_error") else plan.dma_latency_us,
-        governor=", ".join(str(name) for name in names) or None,
+        idle="not held" if manifest.probe_facts.dma_latency_error else plan.dma_latency_us,
+        governor=", ".join(names) or None,
         kernel=cell.levels.get("kernel"),
         rest=(levels, lanes, asked, cell.findings.kernel),
     )

@@ -53,8 +53,8 @@ def ramp(cell: Measured) -> float | None:
     below p99.9. That needs an n of about a thousand (0.1 to 0.9 of the maxima below it).
     """
     context = _context(cell)
-    origin = cell.recording.manifest.facts.get("origin_ns")
-    begin = origin if isinstance(origin, int) else (context.window_ns or (None,))[0]
+    origin = cell.recording.manifest.probe_facts.origin_ns
+    begin = origin if origin is not None else (context.window_ns or (None,))[0]
     zones = processor_zones(context)
     if begin is None or not zones:
         return None
