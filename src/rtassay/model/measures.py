@@ -47,6 +47,11 @@ def is_measure(text: str) -> bool:
     return text in MEASURES or _RESPONSE.fullmatch(text) is not None
 
 
+def is_response(measure: str) -> bool:
+    """Whether it is the time from a request to its answer."""
+    return _RESPONSE.fullmatch(measure) is not None
+
+
 def parse_measure(text: str) -> str:
     """A measure that a person named. Raises UsageError for another word."""
     if not is_measure(text):

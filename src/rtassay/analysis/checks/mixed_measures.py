@@ -16,19 +16,28 @@ from rtassay.analysis.checks.base import (
 )
 from rtassay.analysis.checks.context import Context
 from rtassay.analysis.lane.measures import pooled_measure
-from rtassay.model.measures import MIXTURE, TIMER_IRQ, TIMER_THREAD, TIMER_USER, UNKNOWN, WAKE_UP, measure_words
+from rtassay.model.measures import (
+    MIXTURE,
+    TIMER_IRQ,
+    TIMER_THREAD,
+    TIMER_USER,
+    UNKNOWN,
+    WAKE_UP,
+    is_response,
+    measure_words,
+)
 
 _APART = (TIMER_IRQ, TIMER_THREAD, TIMER_USER)
 
 
 @check(
     id="MIXED-MEASURES",
-    condition="a tool added several quantities into one histogram (rteval's timerlat), or the numbers are not wake-up latency (osnoise, oslat)",
+    condition="a tool added several quantities into one histogram (rteval's timerlat), the numbers are no latency of a thread (osnoise, oslat), or lanes of several measures stand side by side (a note)",
     kind=OPTIMISM,
     severity=WARNING,
     explanation="Three readings of one activation in one histogram triple the samples and thin out the late ones: invalid. Noise and gaps of a busy loop "
     "are worth knowing, and are not the latency of a woken thread. rtla's IRQ, thread and user latencies are separate lanes (a note): only one "
-    "of them is pooled for display, the thread's where there is one.",
+    "of them is pooled for display, the thread's where there is one. A response is a latency of its own: the verdict names it.",
     remedy="Import rtla's own output instead of rteval's summary; measure wake-up latency for a deadline on it.",
     proof=RECORDED,
     unwaivable="numbers of another quantity cannot show a deadline on wake-up latency",
@@ -43,7 +52,7 @@ def mixed_measures(context: Context) -> Outcome:
     if MIXTURE in kinds:
         text = "IRQ, thread and user latencies were added into one histogram by the tool: its probabilities and quantiles are of no one quantity"
         return Outcome(INVALID, text, facts, OPTIMISM)
-    other = sorted(kinds - {WAKE_UP, UNKNOWN, *_APART})
+    other = sorted(kind for kind in kinds - {WAKE_UP, UNKNOWN, *_APART} if not is_response(kind))
     if other:
         words = ", ".join(measure_words(kind) for kind in other)
         return Outcome(

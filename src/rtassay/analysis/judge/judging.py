@@ -19,6 +19,7 @@ from rtassay.analysis.lane.summary import lane_findings, pooled_findings
 from rtassay.model.errors import UsageError
 from rtassay.model.findings import ANALYSIS_VERSION, CheckResult, Findings, LaneFindings, Verdict, lane_words
 from rtassay.model.manifest import Manifest
+from rtassay.model.measures import UNKNOWN
 from rtassay.model.recording import Recording
 from rtassay.model.units import NS_PER_S
 
@@ -157,6 +158,7 @@ def _sentence(findings: Findings, verdict: Verdict, checks: tuple[CheckResult, .
         checks=checks,
         lanes=len(findings.lanes),
         worst=_words_of(findings.lanes, verdict.lane),
+        measure=next((lane.measure for lane in findings.lanes if lane.name == verdict.lane), UNKNOWN),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rtassay.model.findings import CheckResult, Verdict
+from rtassay.model.measures import WAKE_UP, measure_words
 from rtassay.model.units import NS_PER_S, format_time
 
 _NOT_COVERED = {
@@ -26,15 +27,18 @@ def sentence(
     checks: Sequence[CheckResult],
     lanes: int,
     worst: str,
+    measure: str,
 ) -> str:
-    """What was measured, what it bounds, the state, and what it does not cover. `worst` of how many `lanes` was judged."""
+    """What was measured, what it bounds, the state, and what it does not cover. `worst` of how many `lanes` was judged; `measure` is
+    what its numbers are (model/measures.py), and is told where they are not wake-up latencies."""
     under = (
         "without a load" if load in ("none", "") else "under an unknown load" if load == "unknown" else f"under {load}"
     )
     time = f" for {format_time(duration_s * NS_PER_S)}" if duration_s else ""
     limit = format_time(verdict.deadline_ns)
+    what = "" if measure == WAKE_UP else f" of {measure_words(measure)}"
     parts = [
-        f"On {fingerprint}, {under}{time} in 1 run{_account(verdict, worst, missed, lanes)}, {_seen(verdict)} D = {limit}"
+        f"On {fingerprint}, {under}{time} in 1 run{what}{_account(verdict, worst, missed, lanes)}, {_seen(verdict)} D = {limit}"
     ]
     if verdict.p_upper is not None:
         rate = f" (<= {verdict.rate_upper_per_h:.3g} events/h)" if verdict.rate_upper_per_h is not None else ""

@@ -36,6 +36,7 @@ class LaneVerdict:
 
     name: str
     cpu: int | None
+    measure: str
     state: str
     due: int
     exceedances: int
@@ -57,6 +58,7 @@ def judge_lane(account: Account, requirement: Requirement) -> LaneVerdict:
     return LaneVerdict(
         name=account.entry.name,
         cpu=account.entry.cpu,
+        measure=account.entry.measure,
         state=_state(seen, low, high, by_events, requirement),
         due=seen.due,
         exceedances=seen.certain,

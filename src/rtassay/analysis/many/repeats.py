@@ -1,7 +1,7 @@
 """Runs of one combination taken together: more activations than any of them has alone, judged as one.
 
-Lanes of the same CPU (or name) are pooled over the runs. The run stays the unit of replication for comparisons; here only the
-exposure adds up (docs/method/verdict.md), and what spoils one run spoils the sum.
+Lanes of the same CPU (or name) and the same measure are pooled over the runs. The run stays the unit of replication for comparisons;
+here only the exposure adds up (docs/method/verdict.md), and what spoils one run spoils the sum.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 from rtassay.analysis.judge.verdict import _WORST_FIRST as WORST_FIRST
 from rtassay.analysis.judge.verdict import NOT_DEMONSTRATED, Requirement, _state, _under_checks
-from rtassay.analysis.lane.account import Account, accounts
+from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.bounds import p_lower, p_upper
 from rtassay.analysis.lane.demonstrated import demonstrated
 from rtassay.analysis.lane.events import event_p_upper, events
 from rtassay.analysis.lane.exceedance import exceedances, total
-from rtassay.model.findings import SEVERITIES, CheckResult, lane_words
+from rtassay.analysis.many.lanes import by_lane
+from rtassay.model.findings import SEVERITIES, CheckResult
 from rtassay.model.recording import Recording
 
 CURED_BY_MORE = ("N-TOO-SMALL", "PERCENTILE-UNSUPPORTED")
@@ -55,7 +56,7 @@ def judge_repeats(
     invalid; None: as the runs were asked for, and one that was asked to be strict makes their sum so."""
     if strict is None:
         strict = any(recording.manifest.plan.strict for recording in recordings)
-    lanes = _lanes(recordings)
+    lanes = by_lane(recordings)
     stars = [demonstrated(parts, p, confidence).deadline_ns for parts in lanes.values()]
     known = [star for star in stars if star is not None]
     star = max(known) if known and len(known) == len(stars) else None
@@ -83,14 +84,6 @@ def _first_of_each(checks: Sequence[CheckResult]) -> list[CheckResult]:
         if known is None or SEVERITIES.index(check.severity) < SEVERITIES.index(known.severity):
             found[check.id, check.waived] = check
     return [check for check in found.values() if check.id not in CURED_BY_MORE]
-
-
-def _lanes(recordings: Sequence[Recording]) -> dict[str, list[Account]]:
-    found: dict[str, list[Account]] = {}
-    for recording in recordings:
-        for account in accounts(recording):
-            found.setdefault(lane_words(account.entry.name, account.entry.cpu), []).append(account)
-    return found
 
 
 def _judge(name: str, parts: list[Account], requirement: Requirement) -> tuple[str, str, int, int, float, float]:

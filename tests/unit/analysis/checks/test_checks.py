@@ -249,7 +249,9 @@ CASES: list[tuple[str, Callable[[], Recording], str, str | None, str]] = [
     ("SELF-INTERFERENCE", lambda: recording(minute(0), entry(minute(1), cpu=0)), "invalid", "integrity", "CPU 0"),
     (
         "SELF-INTERFERENCE",
-        lambda: recording(*(entry(minute(i), cpu=None) for i in range(3)), inventory=inventory(cpus={"online": [0, 1]})),
+        lambda: recording(
+            *(entry(minute(i), cpu=None) for i in range(3)), inventory=inventory(cpus={"online": [0, 1]})
+        ),
         "invalid",
         None,
         "3 lanes on 2 CPUs",

@@ -29,7 +29,7 @@ from rtassay.model.errors import UsageError
 from rtassay.model.findings import LADDER
 from rtassay.model.recording import Recording
 
-REFUSING = ("INVALID-RECORDING", "NOT-COMPARABLE", "NO-SAMPLES")
+REFUSING = ("INVALID-RECORDING", "MEASURE-DIFFERS", "NOT-COMPARABLE", "NO-SAMPLES")
 
 
 def compare(a: Sequence[Recording], b: Sequence[Recording], asked: tuple[str, ...]) -> Comparison:

@@ -10,16 +10,16 @@ from rtassay.model.units import format_time
 
 def incomparable(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:
     """Reasons in words; none where the numbers of both groups mean the same."""
-    return (*_measures(a, b), *_widths(a, b), *_policies(a, b))
+    return (*_widths(a, b), *_policies(a, b))
 
 
-def _measures(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:
-    """Of lanes of several measures those in common were chosen (`comparing.compare`); here it is told if there are none."""
+def unlike_measures(a: Sequence[Run], b: Sequence[Run]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """The measures of both groups if all runs have none in common; None if they have (`comparing.compare` chooses it)."""
     every = [measures(run.recording) for run in (*a, *b) if run.recording.lanes]
     if not every or set.intersection(*(set(found) for found in every)):
-        return ()
-    sides = [", ".join(dict.fromkeys(m for run in side for m in measures(run.recording))) for side in (a, b)]
-    return (f"A holds {sides[0]}, B holds {sides[1]}",)
+        return None
+    of_a, of_b = (tuple(dict.fromkeys(m for run in side for m in measures(run.recording))) for side in (a, b))
+    return of_a, of_b
 
 
 def _widths(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:

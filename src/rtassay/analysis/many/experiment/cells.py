@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rtassay.analysis.lane.account import Account, accounts
+from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.bounds import nearest_rank, samples_needed
 from rtassay.analysis.lane.demonstrated import demonstrated
 from rtassay.analysis.lane.distribution import Distribution
@@ -18,8 +18,9 @@ from rtassay.analysis.lane.summary import moments
 from rtassay.analysis.many.compare import conditions, variance
 from rtassay.analysis.many.compare.ratios import Side
 from rtassay.analysis.many.compare.sample import Sample
+from rtassay.analysis.many.lanes import by_lane_of_one_measure, main_measure, of_measure
 from rtassay.model.experiment import Combination, RunNumbers
-from rtassay.model.findings import Findings, Quantile, lane_words
+from rtassay.model.findings import Findings, Quantile
 from rtassay.model.recording import Recording
 from rtassay.model.units import NS_PER_S
 
@@ -70,7 +71,7 @@ class Design:
 
 def smallest_common_p(cells: Sequence[Measured], confidence: float, asked: float) -> float | None:
     """The smallest power of ten, not below what is asked for, that the shortest lane of the shortest run could demonstrate."""
-    exposures = [lane.exposure for one in cells for lane in accounts(one.recording)]
+    exposures = [lane.exposure for one in cells for lane in of_measure(one.recording, main_measure([one.recording]))]
     if not exposures:
         return None
     fitting = [10.0**-k for k in _DECADES if (samples_needed(10.0**-k, confidence) or math.inf) <= min(exposures)]
@@ -86,15 +87,6 @@ def star(lanes: dict[str, list[Account]], p: float | None, confidence: float) ->
     return max(known) if len(known) == len(stars) else None
 
 
-def by_lane(recordings: Sequence[Recording]) -> dict[str, list[Account]]:
-    """Accounts of lanes of one name or CPU, over the runs."""
-    found: dict[str, list[Account]] = {}
-    for recording in recordings:
-        for account in accounts(recording):
-            found.setdefault(lane_words(account.entry.name, account.entry.cpu), []).append(account)
-    return found
-
-
 def combine(cells: Sequence[Measured], design: Design, p_each: float | None) -> tuple[Combination, ...]:
     """One row for each planned combination that has a sealed run, in the order of the plan."""
     rows = []
@@ -107,12 +99,12 @@ def combine(cells: Sequence[Measured], design: Design, p_each: float | None) -> 
 
 def _combination(mine: Sequence[Measured], planned: int, design: Design, p_each: float | None) -> Combination:
     recordings = [one.recording for one in mine]
-    lanes = by_lane(recordings)
+    measure, lanes = main_measure(recordings), by_lane_of_one_measure(recordings)
     every = [account for parts in lanes.values() for account in parts]
     view = pooled([raw_view(account) for account in every])
     mean, sd = moments(every)
     runs = tuple(_run(one, design, p_each) for one in mine)
-    samples = tuple(Sample(accounts(recording), _step(recording)) for recording in recordings)
+    samples = tuple(Sample(of_measure(recording, measure), _step(recording)) for recording in recordings)
     cv_q, cv = _scatter(runs)
     boots = {run.boot for run in runs}
     maxima = [run.max_ns for run in runs]
@@ -157,7 +149,7 @@ def _run(one: Measured, design: Design, p_each: float | None) -> RunNumbers:
         duration_s=_length_s(one),
         n=pool.n,
         missed=pool.missed,
-        star_ns=star(by_lane([one.recording]), p_each, design.confidence),
+        star_ns=star(by_lane_of_one_measure([one.recording]), p_each, design.confidence),
         quantiles=pool.quantiles,
         mean_ns=pool.mean_ns,
         max_ns=pool.max_ns,

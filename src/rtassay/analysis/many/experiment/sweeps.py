@@ -10,7 +10,8 @@ from typing import Any
 from rtassay.analysis.lane.bounds import p_lower, p_upper
 from rtassay.analysis.lane.exceedance import exceedances, total
 from rtassay.analysis.many.experiment import effects
-from rtassay.analysis.many.experiment.cells import FACTORS, Design, Measured, by_lane
+from rtassay.analysis.many.experiment.cells import FACTORS, Design, Measured
+from rtassay.analysis.many.lanes import by_lane_of_one_measure
 from rtassay.model.experiment import Combination, KpiRow
 from rtassay.model.units import NS_PER_S, format_time
 
@@ -99,7 +100,7 @@ _KEPT, _MISSED, _OPEN = "is kept", "misses too often", "is not shown"
 
 def _kept_up(cells: Sequence[Measured], interval_ns: int, p: float, confidence: float) -> str:
     """Whether the lanes over all runs miss at most `p` of their activations; every lane must."""
-    lanes = by_lane([cell.recording for cell in cells]).values()
+    lanes = by_lane_of_one_measure([cell.recording for cell in cells]).values()
     seen = [total([exceedances(part, interval_ns) for part in parts]) for parts in lanes]
     if any(p_lower(lane.certain, lane.due, confidence) > p for lane in seen):
         return _MISSED

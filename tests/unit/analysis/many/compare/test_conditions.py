@@ -213,9 +213,18 @@ def _measuring(name, measure="wake-up"):
     return cyclictest(skip_lane({10: 1000, 20: 10}, name="cpu0", cpu=0, measure=measure), id=name)
 
 
-def test_other_measures_are_refused():
-    found = refused(compare([_measuring("a")], [_measuring("b", "noise")]), "NOT-COMPARABLE")
-    assert "noise" in found.message
+@pytest.mark.proves("MEASURE-DIFFERS", "synthetic")
+@pytest.mark.parametrize("other", ["noise", "response:futex", "timer-irq", "unknown"])
+def test_other_measures_are_refused(other):
+    result = compare([_measuring("a")], [_measuring("b", other)])
+    found = refused(result, "MEASURE-DIFFERS")
+    assert found.facts == {"a": ["wake-up"], "b": [other]}
+    assert all(row.ratio is None for row in result.quantiles)
+
+
+def test_two_round_trips_are_compared():
+    result = compare([_measuring("a", "response:futex")], [_measuring("b", "response:futex")])
+    assert not result.refusals and result.extra["measure"] == "response:futex"
 
 
 def test_of_several_measures_only_the_thread_is_compared():

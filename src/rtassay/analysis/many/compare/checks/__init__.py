@@ -11,6 +11,7 @@ from rtassay.model.findings import CheckResult
 
 PAIR_CHECKS: Final[tuple[Check[Pair], ...]] = (
     recordings.invalid_recording,
+    recordings.measure_differs,
     recordings.not_comparable,
     recordings.no_samples,
     recordings.duplicate_result,
@@ -35,7 +36,7 @@ _HEAD = """# Checks of a comparison
 <!-- Generated from the table PAIR_CHECKS in src/rtassay/analysis/many/compare/checks/__init__.py. -->
 
 They run on every `rtassay compare`, beside the [checks of each recording](checks.md), with the same severities. The first
-three refuse: nothing is concluded from groups that have no common meaning.
+four refuse: nothing is concluded from groups that have no common meaning.
 """
 
 

@@ -6,6 +6,7 @@ from rtassay.analysis.checks.base import INTEGRITY, INVALID, NOTE, SYNTHETIC, WA
 from rtassay.analysis.many.compare import refusal
 from rtassay.analysis.many.compare.checks.pair import Pair
 from rtassay.model.findings import VIRTUAL_BOARD
+from rtassay.model.measures import measure_words
 
 
 @check(
@@ -31,7 +32,7 @@ def invalid_recording(pair: Pair) -> Outcome:
 
 @check(
     id="NOT-COMPARABLE",
-    condition="bin widths or measures differ, or latencies reach the interval under different late policies",
+    condition="bin widths differ, or latencies reach the interval under different late policies",
     kind=INTEGRITY,
     severity=INVALID,
     explanation="A histogram of whole microseconds rounds what one of nanoseconds tells, and a tool that skips late activations shows one sample where another shows hundreds.",
@@ -43,7 +44,26 @@ def not_comparable(pair: Pair) -> Outcome:
     reasons = refusal.incomparable(pair.a, pair.b)
     if reasons:
         return Outcome(INVALID, "; ".join(reasons), {"reasons": list(reasons)})
-    return passed("both groups measure the same thing in the same way")
+    return passed("both groups measure in the same way")
+
+
+@check(
+    id="MEASURE-DIFFERS",
+    condition="the recordings have no measure in common (wake-up, timer-irq, response:futex, noise ...)",
+    kind=INTEGRITY,
+    severity=INVALID,
+    explanation="A round trip holds two wake-ups, an interrupt's latency is a part of one: their difference says nothing of kernels or boards.",
+    remedy="Compare recordings of the same measure; say with `rtassay import --measure` what a file holds if it does not tell.",
+    proof=SYNTHETIC,
+)
+def measure_differs(pair: Pair) -> Outcome:
+    """Groups whose numbers are not of the same quantity."""
+    unlike = refusal.unlike_measures(pair.a, pair.b)
+    if unlike is None:
+        return passed("both groups measure the same thing")
+    a, b = (", ".join(measure_words(measure) for measure in side) for side in unlike)
+    facts = {"a": list(unlike[0]), "b": list(unlike[1])}
+    return Outcome(INVALID, f"A holds {a}, B holds {b}: unlike measures are not compared", facts)
 
 
 @check(
