@@ -117,7 +117,10 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The judgement of the worst lane. rate_upper_per_h bounds exceedance events per hour; sentence: the verdict as one paragraph (docs/method/verdict.md)."""
+    """The judgement of the worst lane. rate_upper_per_h bounds exceedance events per hour; sentence: the verdict as one paragraph (docs/method/verdict.md).
+
+    own_reasons: those of `reasons` that are no number of the verdict and no check, so that a short report can leave the others out.
+    """
 
     state: str
     lane: str | None
@@ -132,6 +135,7 @@ class Verdict:
     rate_upper_per_h: float | None
     needed: Needed | None
     reasons: tuple[str, ...]
+    own_reasons: tuple[str, ...] = ()
     sentence: str = ""
     safety_factor: float | None = None
     lanes: tuple[dict[str, Any], ...] = ()

@@ -183,6 +183,7 @@ def _verdict(
             rate_upper_per_h=10.8,
             needed=needed,
             reasons=reasons,
+            own_reasons=() if state == "INVALID MEASUREMENT" else reasons,
             sentence=sentence,
             safety_factor=deadline_ns / max(f.max_ns or 1 for f in found),
         )

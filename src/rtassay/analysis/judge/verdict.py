@@ -94,7 +94,8 @@ def judge_deadline(
     state, reasons = _under_checks(base, checks, strict)
     needed = _needed(accounts, lanes, worst, requirement)
     factor = requirement.deadline_ns / max_ns if max_ns else None
-    reasons = [*_about(worst, requirement, needed), *reasons]
+    exposure, *own_reasons = _about(worst, requirement, needed)
+    reasons = [exposure, *own_reasons, *reasons]
     if factor is not None:
         reasons.append(
             f"safety factor deadline / maximum = {factor:.3g}; it decides nothing, since it falls as a run gets longer"
@@ -113,6 +114,7 @@ def judge_deadline(
         rate_upper_per_h=worst.rate_upper_per_h if worst else None,
         needed=needed,
         reasons=tuple(reasons),
+        own_reasons=tuple(own_reasons),
         safety_factor=factor,
         lanes=tuple(_row(lane) for lane in lanes),
     )

@@ -58,7 +58,10 @@ class TerminalRecording:
         said[0] = self._paint(_STATE_COLOURS.get(state, "1"), state) + said[0][len(state) :]
         lines += said
         lines += self._wrap(self._headline(findings, recording), 2)
-        lines += [self._cut(f"- {one_line(reason)}") for reason in _own_reasons(findings)[:2]]
+        lines += [
+            self._cut(f"- {one_line(reason)}")
+            for reason in (findings.verdict.own_reasons[:2] if findings.verdict else ())
+        ]
         return lines
 
     def _loads(self, recording: Recording) -> list[str]:
@@ -156,13 +159,6 @@ class TerminalRecording:
 
     def _paint(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.color else text
-
-
-def _own_reasons(findings: Findings) -> list[str]:
-    """Reasons that do not merely repeat the sentence, a check or a number shown beside them."""
-    told = (*(f"{check.id}:" for check in findings.checks), "safety factor")
-    reasons = findings.verdict.reasons if findings.verdict else ()
-    return [reason for reason in reasons if not reason.startswith(told) and "activations reached" not in reason]
 
 
 def _row(label: str, lane: LaneFindings, places: int) -> list[str]:
