@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from rtassay.figures.data import Envelope, Options, Shot
     from rtassay.figures.paper import PaperFigure
     from rtassay.model.comparison import Comparison
+    from rtassay.model.events import Parser
     from rtassay.model.findings import Findings
     from rtassay.model.manifest import LaneEntry, Manifest
     from rtassay.model.recording import Recording
-    from rtassay.probes.base import Parser
 
 
 class OpenRecording:

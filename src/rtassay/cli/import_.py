@@ -128,8 +128,7 @@ def _import_one(one: Chosen, importer: Importer, told: Told) -> Recording:
         )
     labels = ({"group": one.group} if one.group is not None else {}) | told.labels
     view = ReadingView(one.path)
-    if hasattr(importer, "progress"):
-        importer.progress = view
+    importer.progress = view
     events: Iterable[Event] = importer.read(one.path)
     if told.interval_ns is not None and one.format != _OWN_FORMAT:
         events = _with_interval(events, told.interval_ns)
@@ -141,6 +140,7 @@ def _import_one(one: Chosen, importer: Importer, told: Told) -> Recording:
             events,
             labels=labels,
             note=told.note,
+            damage=lambda: importer.damage,
         )
     finally:
         view.close()

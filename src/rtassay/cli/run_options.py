@@ -12,6 +12,7 @@ from rtassay.model.errors import UsageError
 from rtassay.model.manifest import Plan
 from rtassay.model.settings import DEFAULT_DURATION_NS, SETTINGS, default
 from rtassay.model.units import parse_duration_ns
+from rtassay.probes.base import find
 
 
 def parse_labels(labels: tuple[str, ...]) -> dict[str, str]:
@@ -88,8 +89,7 @@ def _of_line(plan: Plan, line: str) -> Plan:
     """`plan` to measure a whole line of cyclictest, which then decides all that it can say."""
     if plan.probe != "cyclictest":
         raise UsageError("--cyclictest-line needs --probe cyclictest")
-    found, _ = rooms.load("probes", plan.probe)().of_line(plan, line)
-    assert isinstance(found, Plan)
+    found, _ = find(plan.probe).of_line(plan, line)
     return found
 
 

@@ -10,7 +10,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from rtassay.experiments.matrix import Cell, ExperimentPlan
 from rtassay.model.units import NS_PER_MS, NS_PER_S, format_time
@@ -103,5 +102,4 @@ def _of_line(cell: Cell) -> list[tuple[str, str]]:
     """What the probe says of a line of its own tool."""
     if cell.plan.cyclictest_line is None:
         return []
-    member: Any = find(cell.probe)
-    return list(member.doubts(cell.plan))
+    return list(find(cell.probe).doubts(cell.plan))

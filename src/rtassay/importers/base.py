@@ -33,7 +33,7 @@ from typing import Protocol
 
 from rtassay.model.errors import InputFileError
 from rtassay.model.events import Event
-from rtassay.model.manifest import Source
+from rtassay.model.manifest import Damage, Source
 
 BLOCK_BYTES = 1 << 20
 JSON_BYTES = 256 << 20
@@ -45,13 +45,18 @@ Progress = Callable[[int, int], None]
 class Importer(Protocol):
     """One format. Reading streams: constant memory whatever the size of the file.
 
+    A member derives from this class, and has at least `name`, `summary`, `recognises`, `source` and `read`.
+
     `damage_allowed`: whether a cut or damaged file still gives a recording (our own streams, which say what was lost).
-    A member whose files may be large has an attribute `progress: Progress | None`, set before `read` by who wants to know.
+    `damage`: what the file that was read last had lost, known when its events are used up.
+    `progress`: set it before `read` to hear how far the reading is; members whose files are small do not call it.
     """
 
     name: str
     summary: str
-    damage_allowed: bool
+    damage_allowed: bool = False
+    damage: Damage = Damage()
+    progress: Progress | None = None
 
     def recognises(self, head: bytes) -> bool:
         """Whether the first (or the last) 64 KiB look like this format."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from rtassay.importers.base import Progress, blocks
+from rtassay.importers.base import Importer, blocks
 from rtassay.importers.versions import late_policy
 from rtassay.model.errors import InputFileError, UsageError
 from rtassay.model.events import Event
@@ -24,16 +24,14 @@ _BARE_ROWS = 3
 _HEAD = 64 * 1024
 
 
-class CyclictestImporter:
+class CyclictestImporter(Importer):
     """A text of cyclictest. The version does not stand in it (but for `cyclictest V 2.40` of a help text in a log)."""
 
     name = "cyclictest"
     summary = "text of cyclictest: -h and -H histograms (also --histfile), -q and live summaries"
-    damage_allowed = False
 
     def __init__(self, unit: str | None = None) -> None:
         """`unit`: ns for what was made with -N, us otherwise; None: decided from the content. Raises UsageError for another."""
-        self.progress: Progress | None = None
         self.unit = checked_unit(unit)
 
     def recognises(self, head: bytes) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rtassay.importers import json_files
+from rtassay.importers.base import Importer
 from rtassay.importers.times import span
 from rtassay.importers.versions import late_policy
 from rtassay.model.errors import InputFileError
@@ -27,12 +28,11 @@ _NEVER = 1_000_000
 _UNKNOWN: dict[str, None] = dict.fromkeys(("due", "missed", "dropped", "truncated", "exceedances", "sum_ns"))
 
 
-class CyclictestJsonImporter:
+class CyclictestJsonImporter(Importer):
     """One file of one run. Only versions that skip late activations write JSON."""
 
     name = "cyclictest-json"
     summary = "cyclictest --json"
-    damage_allowed = False
 
     def recognises(self, head: bytes) -> bool:
         """Other programs of rt-tests write the same envelope: the command line tells them apart, else the resolution's name."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtassay.importers.base import Progress, blocks
+from rtassay.importers.base import Importer, blocks
 from rtassay.importers.cyclictest import checked_unit, refuse
 from rtassay.importers.versions import late_policy
 from rtassay.model.errors import InputFileError
@@ -45,16 +45,14 @@ _TOO_FAST_NS = 100
 _UNKNOWN: dict[str, None] = dict.fromkeys(("due", "missed", "truncated", "exceedances", "sum_ns"))
 
 
-class CyclictestVerboseImporter:
+class CyclictestVerboseImporter(Importer):
     """A stream of samples in constant memory."""
 
     name = "cyclictest-verbose"
     summary = "stream of cyclictest -v: thread:cycle:value"
-    damage_allowed = False
 
     def __init__(self, unit: str | None = None) -> None:
         """`unit`: ns for what was made with -N, us otherwise; None: decided from the content. Raises UsageError for another."""
-        self.progress: Progress | None = None
         self.unit = checked_unit(unit)
 
     def recognises(self, head: bytes) -> bool:

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from rtassay.importers.base import Importer
 from rtassay.importers.columns import Column, bad, contradictions, count_of, decimal_of, events_of, text_lines, words_of
 from rtassay.model.errors import UsageError
 from rtassay.model.events import Event
@@ -33,12 +34,11 @@ _MAX = re.compile(r"#\[Max\s*=\s*([^,\]]+),\s*Total ?count\s*=\s*([^,\]]+)\]", r
 _ROWS_MAX = 1 << 20
 
 
-class HgrmImporter:
+class HgrmImporter(Importer):
     """One lane. The file says neither its unit nor what it measured: `unit` (`--unit`) must, `measure` (`--measure`) may."""
 
     name = "hgrm"
     summary = "percentile text of HdrHistogram (.hgrm); needs --unit, takes --measure"
-    damage_allowed = False
 
     def __init__(self, unit: str | None = None, measure: str = UNKNOWN) -> None:
         """Raises UsageError for a unit other than ns, us, ms, s, and for a measure that is none of `model.measures`."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rtassay.importers import json_files
+from rtassay.importers.base import Importer
 from rtassay.importers.versions import late_policy
 from rtassay.model.errors import InputFileError
 from rtassay.model.events import End, Event, Facts, HistogramPart
@@ -25,12 +26,11 @@ _LIMIT_NS = NS_PER_MS  # 1000 slots of 1 us, or with -N 1,000,000 of 1 ns
 _UNKNOWN: dict[str, None] = dict.fromkeys(("due", "missed", "dropped", "truncated", "exceedances", "sum_ns"))
 
 
-class JitterdebuggerImporter:
+class JitterdebuggerImporter(Importer):
     """One results.json of one run."""
 
     name = "jitterdebugger"
     summary = "results.json of jitterdebugger -o"
-    damage_allowed = False
 
     def recognises(self, head: bytes) -> bool:
         return bool(_SIGN.search(head)) and b'"rt_test_version' not in head

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rtassay.importers.base import Progress, blocks
+from rtassay.importers.base import Importer, Progress, blocks
 from rtassay.model.errors import InputFileError
 from rtassay.model.events import End, Event, Facts, Samples
 from rtassay.model.manifest import Source
@@ -57,15 +57,11 @@ LAYOUTS = (
 )
 
 
-class JitterdebuggerRawImporter:
+class JitterdebuggerRawImporter(Importer):
     """Samples in order, with the time of each."""
 
     name = "jitterdebugger-raw"
     summary = "samples.raw of jitterdebugger -o DIR -s"
-    damage_allowed = False
-
-    def __init__(self) -> None:
-        self.progress: Progress | None = None
 
     def recognises(self, head: bytes) -> bool:
         return b"\x00" in head[:16] and len(_layouts(head)) == 1

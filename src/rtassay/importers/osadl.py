@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from rtassay.importers.base import Importer
 from rtassay.importers.columns import MAX_LANES, Column, bad, contradictions, events_of, json_object, text_of
 from rtassay.model.events import Event
 from rtassay.model.manifest import Source
@@ -23,12 +24,11 @@ _NAMES = ("RT Dataset", "RT Cyclictest")
 _UNIT_NS = {"nanoseconds": 1, "microseconds": NS_PER_US}
 
 
-class OsadlImporter:
+class OsadlImporter(Importer):
     """Lanes `core0` ...: cores in the order of the file. Load, kernel and processor go into the facts."""
 
     name = "osadl"
     summary = "OSADL RT Dataset 1.0 and RT Cyclictest 1.0 (JSON of Latencyplot)"
-    damage_allowed = False
 
     def recognises(self, head: bytes) -> bool:
         return (

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rtassay.importers.base import Importer
 from rtassay.importers.columns import (
     MAX_LANES,
     Column,
@@ -69,12 +70,11 @@ class _Oslat:
     caveats: list[str] = field(default_factory=list)
 
 
-class OslatImporter:
+class OslatImporter(Importer):
     """One lane per CPU, measure `stall`. Text and JSON of one tool are one format; which it is shows in the first byte."""
 
     name = "oslat"
     summary = "oslat of rt-tests, text and JSON (gaps in a busy loop)"
-    damage_allowed = False
 
     def recognises(self, head: bytes) -> bool:
         if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):

@@ -20,7 +20,6 @@ class ParquetImporter(NamedColumn):
 
     name = "parquet"
     summary = "Parquet with one latency a row; --column, --unit, --lane-column, --measure"
-    damage_allowed = False
 
     def recognises(self, head: bytes) -> bool:
         return head.startswith(_MAGIC) and len(head) > 12

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rtassay.importers.base import Progress, blocks
+from rtassay.importers.base import Importer, Progress, blocks
 from rtassay.model.errors import InputFileError
 from rtassay.model.events import End, Event, Facts, HistogramPart
 from rtassay.model.manifest import Source
@@ -24,15 +24,11 @@ _DIGITS = 6
 _BINS_MOST = 10_000_000
 
 
-class RivaCsvImporter:
+class RivaCsvImporter(Importer):
     """One bin per line, whole microseconds, lower edge first."""
 
     name = "csv-histogram"
     summary = "histogram of cyclictest as CSV: time,core1,core2,..."
-    damage_allowed = False
-
-    def __init__(self) -> None:
-        self.progress: Progress | None = None
 
     def recognises(self, head: bytes) -> bool:
         return bool(_HEADER.match(head))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
+from rtassay.importers.base import Importer
 from rtassay.importers.columns import (
     MAX_LANES,
     Column,
@@ -63,12 +64,11 @@ class _Report:
     stopped: str | None = None
 
 
-class RtevalImporter:
+class RtevalImporter(Importer):
     """Lanes `cpu0` ...; from the timerlat module with measure `mixture`. The block of the whole system is not imported."""
 
     name = "rteval"
     summary = "summary.xml of rteval (cyclictest and timerlat modules)"
-    damage_allowed = False
 
     def recognises(self, head: bytes) -> bool:
         return re.match(rb"\s*(\xef\xbb\xbf)?\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<rteval[\s>]", head, re.S) is not None

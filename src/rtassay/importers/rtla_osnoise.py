@@ -10,7 +10,6 @@ class RtlaOsnoiseImporter(RtlaHistogram):
 
     name = "rtla-osnoise"
     summary = "text of rtla osnoise hist (noise, not wake-up latency)"
-    damage_allowed = False
     tool = "osnoise"
     late_policy = "unknown"
     caveats = (

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from rtassay.importers.base import Importer
 from rtassay.importers.columns import contradictions, events_of
 from rtassay.importers.rtla_text import RtlaText, is_rtla, nothing_measured, read_rtla
 from rtassay.model.events import Event
 from rtassay.model.manifest import Source
 
 
-class RtlaHistogram:
+class RtlaHistogram(Importer):
     """What both histograms of rtla share; `tool`: timerlat or osnoise."""
 
     name: str
@@ -38,7 +39,6 @@ class RtlaTimerlatImporter(RtlaHistogram):
 
     name = "rtla-timerlat"
     summary = "text of rtla timerlat hist"
-    damage_allowed = False
     tool = "timerlat"
     late_policy = "skip"
     caveats = (

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from rtassay.importers.base import Importer
 from rtassay.model.errors import InputFileError
 from rtassay.model.events import Event, Facts, HistogramPart, Samples, Second
-from rtassay.model.manifest import Damage, Source
+from rtassay.model.facts import facts_of
+from rtassay.model.manifest import Source
 from rtassay.wire.stream import MAGIC, StreamParser, read_events
 
 _HEAD_BYTES = 64 * 1024
 _FACTS_BYTES = 4 << 20
 
 
-class RtwImporter:
+class RtwImporter(Importer):
     """Streams of rtprobe, also cut and damaged ones: what was lost is counted in the recording's `damage`."""
 
     name = "rtw"
@@ -35,47 +37,25 @@ class RtwImporter:
         except OSError as error:
             raise InputFileError(f"cannot read {path}", error.strerror) from error
         for event in events:
-            if isinstance(event, Facts) and isinstance(event.data.get("version"), str):
-                version = event.data["version"]
+            if isinstance(event, Facts):
+                version = facts_of(event.data).version or version
         return Source("rtprobe", version, "rtw", "counted")
 
-    def read(self, path: Path) -> RtwEvents:
-        """Events of the file; `damage` of the result tells at its end what was lost. Raises InputFileError, NewerFormat."""
-        return RtwEvents(path)
-
-
-class RtwEvents:
-    """Iterates over one file; to be used once."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._parser = StreamParser()
-        self._events = self._read()
-
-    @property
-    def damage(self) -> Damage:
-        return self._parser.damage
-
-    def __iter__(self) -> Iterator[Event]:
-        return self
-
-    def __next__(self) -> Event:
-        return next(self._events)
-
-    def _read(self) -> Iterator[Event]:
-        measured = False
-        command = "something else"
+    def read(self, path: Path) -> Iterator[Event]:
+        """Raises InputFileError, and NewerFormat for a frame of a later version."""
+        parser = StreamParser()
+        measured, command = False, "something else"
         try:
-            for event in read_events(self._path, self._parser):
+            for event in read_events(path, parser):
+                self.damage = parser.damage
                 if isinstance(event, Facts):
-                    command = str(event.data.get("command", command))
+                    command = facts_of(event.data).command or command
                 measured = measured or isinstance(event, Samples | Second | HistogramPart)
                 yield event
         except OSError as error:
-            raise InputFileError(f"cannot read {self._path}", error.strerror) from error
+            raise InputFileError(f"cannot read {path}", error.strerror) from error
+        self.damage = parser.damage
         if not measured and command not in ("cyclic", "something else"):
             raise InputFileError(
-                f"{self._path} holds no measurement",
-                f"it is the stream of rtprobe {command}",
-                "import one of rtprobe cyclic",
+                f"{path} holds no measurement", f"it is the stream of rtprobe {command}", "import one of a measurement"
             )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from rtassay.importers.base import Importer
 from rtassay.importers.columns import MAX_LANES, bad, unreadable
 from rtassay.model.errors import UsageError
 from rtassay.model.events import End, Event, Facts, Samples
@@ -36,7 +37,7 @@ def column_unit(name: str) -> str | None:
     return match[1].lower().removesuffix("ec").replace("μ", "u").replace("µ", "u") if match else None
 
 
-class NamedColumn:
+class NamedColumn(Importer):
     """What importers of single latencies in a named column share: the options, and that the file names no tool."""
 
     name: str

@@ -30,7 +30,6 @@ class TableImporter(NamedColumn):
 
     name = "table"
     summary = "CSV with one latency a row; --column, --unit, --lane-column, --measure"
-    damage_allowed = False
 
     def recognises(self, head: bytes) -> bool:
         """Whether the first line names exactly one column with a latency and its unit."""

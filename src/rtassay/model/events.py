@@ -6,7 +6,9 @@ Arrays are one-dimensional numpy arrays (typed Any: the model imports the standa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
+
+from rtassay.model.manifest import Damage
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,26 @@ class End:
     """The last frame: results and read-backs (STREAM.md, END)."""
 
     data: dict[str, Any]
+
+
+class Parser(Protocol):
+    """Bytes of a stream to events. Feed any pieces; finish once. Never raises on damaged input: it counts `damage`.
+
+    A parser of a stream that cannot be damaged unseen derives from this class and leaves `damage` as it is.
+    """
+
+    @property
+    def damage(self) -> Damage:
+        """What the bytes so far had lost."""
+        return Damage()
+
+    def feed(self, data: bytes) -> list[Event]:
+        """Events that these bytes complete."""
+        ...
+
+    def finish(self) -> list[Event]:
+        """Events still held back at the end of the bytes."""
+        ...
 
 
 Event = Facts | Samples | Second | Spill | HistogramPart | Note | FileContent | Output | End

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Protocol
 
 from rtassay.model import rooms
-from rtassay.model.events import Event
+from rtassay.model.errors import UsageError
+from rtassay.model.events import Parser
 from rtassay.model.manifest import Plan, Source
-
-
-class Parser(Protocol):
-    """Bytes of the probe's stdout to events. Feed any pieces; finish once. Never raises on damaged input: it counts damage."""
-
-    def feed(self, data: bytes) -> list[Event]:
-        """Events that these bytes complete."""
-        ...
-
-    def finish(self) -> list[Event]:
-        """Events still held back at the end of the bytes."""
-        ...
 
 
 class Probe(Protocol):
     """One way to measure: a command line and a parser of what it writes.
 
     `program`: what must exist on the board (None: rtprobe itself, which the board brings). `stream_file`: the recording's file that its
-    bytes are teed to. `late_policy`: see docs/method/activations.md.
+    bytes are teed to. `late_policy`: see docs/method/activations.md. A member derives from this class; `of_line` and `doubts` have defaults, since most
+    probes have no command line of their own that people know.
     """
 
     name: str
@@ -48,6 +39,17 @@ class Probe(Protocol):
     def source(self, facts: dict[str, object]) -> Source:
         """Tool, version and late policy, from the facts it sent."""
         ...
+
+    def of_line(self, plan: Plan, line: str, scale: Fraction = Fraction(1)) -> tuple[Plan, tuple[str, ...]]:
+        """`plan` to measure exactly this line of the tool, loops and duration times `scale`; and what was dropped from it, in words.
+
+        Raises UsageError for a line that cannot be measured so.
+        """
+        raise UsageError(f"the probe {self.name} measures no line of another tool", hint="use --probe cyclictest")
+
+    def doubts(self, plan: Plan) -> tuple[tuple[str, str], ...]:
+        """(id of a check, words) for what the plan's line is known to measure badly, before it is run."""
+        return ()
 
 
 def find(name: str) -> Probe:

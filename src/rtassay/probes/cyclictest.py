@@ -5,11 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 from rtassay.model.errors import UsageError
+from rtassay.model.events import Parser
 from rtassay.model.manifest import Plan, Source
 from rtassay.model.settings import DEFAULT_DURATION_NS, default
 from rtassay.model.units import NS_PER_S, NS_PER_US, format_cpu_list
 from rtassay.probes import cyclictest_verbatim
-from rtassay.probes.base import Parser, count_ends_first
+from rtassay.probes.base import Probe, count_ends_first
 from rtassay.probes.cyclictest_text import CyclictestText
 
 _LIMIT_US = 10_000
@@ -17,7 +18,7 @@ _LIMIT_US = 10_000
 _LIMIT_MOST_US = 1_000_000
 
 
-class CyclictestProbe:
+class CyclictestProbe(Probe):
     """`cyclictest -q -m -p P -i I -h H -a LIST -t N -D S`: one thread per CPU, all with the same interval (-h sees to that).
 
     It keeps whole microseconds and no order, and after a late wake-up it skips what was due meanwhile without a count: late
@@ -28,7 +29,6 @@ class CyclictestProbe:
     program: str | None = "cyclictest"
     stream_file = "stream.txt"
     late_policy = "skip"
-    package = "rt-tests"
 
     def check(self, plan: Plan) -> None:
         """Raise UsageError for what cyclictest cannot do: parts of a microsecond, parts of a second."""

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from rtassay.model.events import End, Event, Facts, Samples
+from rtassay.model.events import End, Event, Facts, Parser, Samples
 from rtassay.model.measures import WAKE_UP
 from rtassay.probes.cyclictest_text import CyclictestText
 
@@ -38,7 +38,7 @@ class _Lane:
     max_ns: int | None = None
 
 
-class CyclictestRows:
+class CyclictestRows(Parser):
     """Samples as they come; FACTS, which need the summary, last but one."""
 
     def __init__(self, facts: dict[str, Any], scale_ns: int) -> None:
@@ -198,7 +198,7 @@ class CyclictestRows:
         return {"lane": number, "n": lane.n, **told, **_UNKNOWN}
 
 
-class LiveSummary:
+class LiveSummary(Parser):
     """Of a line without -h and -v: what each thread's line says, marked as measured by rtassay itself."""
 
     def __init__(self, facts: dict[str, Any], scale_ns: int) -> None:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from rtassay.model.events import End, Event, Facts, HistogramPart, Note
+from rtassay.model.events import End, Event, Facts, HistogramPart, Note, Parser
 from rtassay.model.measures import WAKE_UP
 from rtassay.model.units import NS_PER_US
 from rtassay.probes.cyclictest_argv import CyclictestArgv, find_command
@@ -64,7 +64,7 @@ class Malformed:
     column: int | None = None
 
 
-class CyclictestText:
+class CyclictestText(Parser):
     """Incremental parser: feed any pieces, finish once. It never raises; what it did not understand is in `malformed`.
 
     cyclictest prints everything at its end, so all events come from `finish`: Facts, one HistogramPart per lane, `break` if

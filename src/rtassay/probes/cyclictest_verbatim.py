@@ -14,9 +14,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from rtassay.model.errors import UsageError
+from rtassay.model.events import Parser
 from rtassay.model.manifest import Plan
 from rtassay.model.units import NS_PER_US, parse_cpu_list
-from rtassay.probes.base import Parser
 from rtassay.probes.cyclictest_argv import CyclictestArgv, parse_command
 from rtassay.probes.cyclictest_text import CyclictestText
 

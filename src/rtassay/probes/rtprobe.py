@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from rtassay.model.errors import UsageError
+from rtassay.model.events import Parser
 from rtassay.model.manifest import Plan, Source
 from rtassay.model.methods import DEFAULT_METHOD, settings_argv
 from rtassay.model.settings import SETTINGS
 from rtassay.model.units import format_cpu_list
-from rtassay.probes.base import Parser, count_ends_first
+from rtassay.probes.base import Probe, count_ends_first
 
 
-class RtprobeProbe:
+class RtprobeProbe(Probe):
     """`rtprobe METHOD`. Where the plan asks for no policy it may fall back to what the board permits, and says so (FACTS).
 
     It is not `--attached` itself: it runs under an attached guard, which gives it no stdin and ends it.

@@ -11,8 +11,7 @@ from typing import Any
 
 from rtassay.boards.base import BoardProcess, LinuxBoard
 from rtassay.model.errors import BoardError, UsageError
-from rtassay.model.events import End, Event, Facts, Note, Second
-from rtassay.probes.base import Parser
+from rtassay.model.events import End, Event, Facts, Note, Parser, Second
 from rtassay.session.board_files import said
 from rtassay.session.control import LaneProgress, LiveLanes
 from rtassay.session.prepare import GRACE_NS, Prepared

@@ -145,11 +145,11 @@ def disagreements(collected: Collector, lanes: tuple[LaneEntry, ...]) -> list[Ru
         t = collected.lanes.get(entry.index)
         if t is None:
             continue
-        s, away = t.stitcher, t.away
-        tells_seconds = t.seconds and ended and not away.frames.get("seconds")
+        s, left_out = t.stitcher, t.left_out
+        tells_seconds = t.seconds and ended and not left_out.frames.get("seconds")
         says: dict[str, dict[str, int | None]] = {
             "samples": {
-                "samples": s.n + away.samples if t.has_samples else None,
+                "samples": s.n + left_out.samples if t.has_samples else None,
                 "HISTOGRAM": t.from_parts.total + t.over if t.parts and ended else None,
                 "SECOND": t.second_n if tells_seconds else None,
                 "END": entry.n if ended else None,
@@ -157,7 +157,7 @@ def disagreements(collected: Collector, lanes: tuple[LaneEntry, ...]) -> list[Ru
         }
         for name in ("missed", "dropped"):
             says[name] = {
-                "samples": getattr(s, name) + getattr(away, name) if t.has_samples else None,
+                "samples": getattr(s, name) + getattr(left_out, name) if t.has_samples else None,
                 "SECOND": getattr(t, f"second_{name}") if tells_seconds else None,
                 "END": getattr(entry, name) if ended else None,
             }
@@ -167,11 +167,11 @@ def disagreements(collected: Collector, lanes: tuple[LaneEntry, ...]) -> list[Ru
                 found.append(RunWarning(warnings.COUNTS_DIFFER, entry.index, {"of": what, "counts": told}))
         if t.has_samples and t.parts and s.n == t.from_parts.total and t.from_parts.exact and not _same_histogram(t):
             found.append(RunWarning(warnings.HISTOGRAM_DIFFERS, entry.index))
-        if s.lost > away.activations:
-            lost = s.lost - away.activations
+        if s.lost > left_out.activations:
+            lost = s.lost - left_out.activations
             found.append(RunWarning(warnings.ACTIVATIONS_LOST, entry.index, {"activations": lost}))
-        if away.frames:
-            facts = {"frames": dict(away.frames), "samples": away.samples}
+        if left_out.frames:
+            facts = {"frames": dict(left_out.frames), "samples": left_out.samples}
             found.append(RunWarning(warnings.SPOOL_FULL, entry.index, facts))
         if s.overlaps:
             found.append(RunWarning(warnings.BLOCKS_OVERLAP, entry.index, {"blocks": s.overlaps}))

@@ -14,7 +14,7 @@ from rtassay.store.stitch import Stitcher
 EventTuple = tuple[str, int | None, int | None, int | None, int | None, int | None, str | None]
 
 
-class Away:
+class LeftOut:
     """What a board had no room for while nobody fetched it (`spool_dropped`), as it told: frames and samples by what they held."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class LaneTally:
         self.spilled = 0
         self.suppressed = 0
         self.sample_sum_ns = 0
-        self.away = Away()
+        self.left_out = LeftOut()
 
     @property
     def has_samples(self) -> bool:
@@ -163,6 +163,6 @@ class Collector:
         if lane is not None and not 0 <= lane < 2**15:
             lane = None
         if note.name == "spool_dropped" and lane is not None:
-            self._lane(lane).away.add(data)
+            self._lane(lane).left_out.add(data)
         k, latency_ns, missed = (integer(data.get(key)) for key in ("k", "latency_ns", "missed"))
         self._on_event((note.name, lane, integer(data.get("mono_ns")), k, latency_ns, missed, json.dumps(data)))

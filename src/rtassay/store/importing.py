@@ -7,7 +7,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -35,11 +35,13 @@ def import_events(
     note: str | None = None,
     board: str = "imported",
     plan: Plan | None = None,
+    damage: Callable[[], Damage] = Damage,
 ) -> Path:
     """A sealed recording in `home` from the events of one file; returns its path.
 
     The file itself is kept in `original/`, byte for byte; of our own streams, whose samples would then be stored twice, only
-    its SHA-256 in `logs/original.sha256`. `plan` None: what FACTS says was requested. `events` may have an attribute `damage`.
+    its SHA-256 in `logs/original.sha256`. `plan` None: what FACTS says was requested. `damage` is asked at the end
+    of the events what the file had lost.
     Raises InputFileError if the events hold no measurement, BoardError when the disk does not take it; nothing is left then.
     """
     make_directory(home)
@@ -58,7 +60,7 @@ def import_events(
             note=note,
         )
         with _kept_original(aside, source_path, source) as kept:
-            manifest, _ = write_tables(aside, manifest, events, lambda: _damage(events))
+            manifest, _ = write_tables(aside, manifest, events, damage)
             if not any(lane.n for lane in manifest.lanes):
                 raise InputFileError(f"{source_path} holds no measurement", "there is not one sample in it")
             known = kept.result()
@@ -74,11 +76,6 @@ def import_events(
         shutil.rmtree(aside, ignore_errors=True)
         raise
     return final
-
-
-def _damage(events: Iterable[Event]) -> Damage:
-    found = getattr(events, "damage", None)
-    return found if isinstance(found, Damage) else Damage()
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rtassay.model.errors import CorruptRecording, UsageError
-from rtassay.model.events import Samples, Second, Spill
+from rtassay.model.events import Parser, Samples, Second, Spill
 from rtassay.model.manifest import Manifest
 from rtassay.model.recording import EventRow, Histogram, Lane, Message, Recording, Seconds, Series, Spills
 from rtassay.store.account import summarise
@@ -21,7 +21,7 @@ from rtassay.store.counts import Counts
 from rtassay.store.manifests import check_hashes, check_sizes, load_manifest
 from rtassay.store.paths import MESSAGES
 from rtassay.store.stitch import Block, Stitcher
-from rtassay.store.streams import Parser, ParserFor, damage_of, events_of, parser_of, stream_of
+from rtassay.store.streams import ParserFor, events_of, parser_of, stream_of
 
 _SECOND_COLUMNS = ("second", "n", "missed", "dropped", "exceedances", "min_ns", "max_ns", "sum_ns", "wall_offset_ns")
 _EMPTY = np.zeros(0, np.int64)
@@ -277,7 +277,7 @@ def _open_unsealed(path: Path, manifest: Manifest, parser_for: ParserFor | None)
     for event in events_of(stream, parser):
         collected.add(event)
     collected.finish()
-    manifest = summarise(manifest, collected, damage_of(parser))
+    manifest = summarise(manifest, collected, parser.damage)
     names = ("kind", "lane", "mono_ns", "k", "latency_ns", "missed", "text")
     events = [_event_row(dict(zip(names, row, strict=True))) for row in rows]
     spills = _by_lane([(np.full(len(f.k), f.lane), f.k, f.latency_ns, f.missed) for f in frames])

@@ -20,7 +20,7 @@ from rtassay.store.collect import Collector
 from rtassay.store.disk import disk_error, sha256_of, sync_directory, sync_file
 from rtassay.store.manifests import FINDINGS, load_manifest, save_manifest
 from rtassay.store.paths import MANIFEST, MESSAGES
-from rtassay.store.streams import ParserFor, Progress, damage_of, events_of, parser_of, stream_of
+from rtassay.store.streams import ParserFor, Progress, events_of, parser_of, stream_of
 from rtassay.store.writer import LOCK, Lock
 from rtassay.wire.stream import MAGIC, StreamParser
 
@@ -86,7 +86,7 @@ def _seal(
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir()
         reached("begun")
-        manifest, made = write_tables(aside, manifest, events_of(stream, parser, progress), lambda: damage_of(parser))
+        manifest, made = write_tables(aside, manifest, events_of(stream, parser, progress), lambda: parser.damage)
         if telemetry_rows is not None:
             made.append(_write_telemetry(aside, telemetry_rows))
         made += _write_messages(aside, messages)

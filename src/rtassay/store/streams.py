@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
 
 from rtassay.model.errors import CorruptRecording
-from rtassay.model.events import Event
-from rtassay.model.manifest import Damage, Manifest
+from rtassay.model.events import Event, Parser
+from rtassay.model.manifest import Manifest
 from rtassay.store.disk import explain
 
 _CHUNK_BYTES = 1 << 20
-
-
-class Parser(Protocol):
-    """As `rtassay.probes.base.Parser`. One that counts damage has an attribute `damage: Damage`."""
-
-    def feed(self, data: bytes) -> list[Event]: ...
-
-    def finish(self) -> list[Event]: ...
 
 
 ParserFor = Callable[[Manifest], Parser]
@@ -58,8 +49,3 @@ def events_of(stream: Path, parser: Parser, progress: Progress | None = None) ->
     except OSError as error:
         raise CorruptRecording(f"{stream} cannot be read", explain(error)) from error
     yield from parser.finish()
-
-
-def damage_of(parser: Parser) -> Damage:
-    found = getattr(parser, "damage", None)
-    return found if isinstance(found, Damage) else Damage()

@@ -21,7 +21,15 @@ CYCLIC = GOLDEN / "cyclic.rtw"
 
 def import_file(home: Path, path: Path) -> Path:
     importer = RtwImporter()
-    return store.import_events(home, path, importer.source(path), importer.read(path), labels={"a": "b"}, note="n")
+    return store.import_events(
+        home,
+        path,
+        importer.source(path),
+        importer.read(path),
+        labels={"a": "b"},
+        note="n",
+        damage=lambda: importer.damage,
+    )
 
 
 def test_whole_stream(tmp_path: Path) -> None:

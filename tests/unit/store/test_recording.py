@@ -19,7 +19,7 @@ import pytest
 from rtassay import store
 from rtassay.model import warnings
 from rtassay.model.errors import BoardError, CorruptRecording, InputFileError, NewerFormat, UsageError
-from rtassay.model.events import End, Facts, FileContent, HistogramPart, Note, Output, Samples, Spill
+from rtassay.model.events import End, Facts, FileContent, HistogramPart, Note, Output, Parser, Samples, Spill
 from rtassay.model.manifest import Manifest, Plan, RunWarning, Source
 from rtassay.store import sealing
 from rtassay.wire.encode import StreamEncoder
@@ -240,7 +240,7 @@ def test_limits_of_a_source_survive_sealing(tmp_path: Path) -> None:
     part = HistogramPart(0, np.array([1000, 2000]), np.array([1000, 1000]), np.array([7, 2]), 3, 400_000)
     facts = {"lanes": [{"lane": 0, "name": "0", "cpu": None}], "interval_ns": 10**6}
 
-    class Text:
+    class Text(Parser):
         def feed(self, data: bytes) -> list[Any]:
             return []
 
