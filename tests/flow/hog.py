@@ -37,7 +37,7 @@ def take(megabytes: int) -> mmap.mmap:
     return memory
 
 
-def obey(words: list[str]) -> None:
+def carry_out(words: list[str]) -> None:
     begin = time.monotonic_ns()
     held = None
     if words[0] == "burn":
@@ -65,7 +65,7 @@ def main(cpu: int, priority: int, name: str, life_s: float) -> None:
             orders += got
         while b"\n" in orders:
             line, _, orders = orders.partition(b"\n")
-            obey(line.decode().split())
+            carry_out(line.decode().split())
 
 
 if __name__ == "__main__":

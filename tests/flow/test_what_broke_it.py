@@ -57,7 +57,7 @@ class Hog:
         assert line and expected in line, "the hog ended"
         return line
 
-    async def obey(self, order: str) -> tuple[int, int]:
+    async def carry_out(self, order: str) -> tuple[int, int]:
         """Begin and end in ns of the board's clock."""
         assert self.process.stdin is not None
         self.process.stdin.write(f"{order}\n")
@@ -174,16 +174,16 @@ def test_what_was_provoked_is_named_at_its_outlier(
         old = hog("rta-hog")
         pids["old"] = old.process.pid
         await asyncio.sleep(5.5)
-        when["hog"] = await old.obey("burn 0.3")
+        when["hog"] = await old.carry_out("burn 0.3")
         await asyncio.sleep(3.7)
         when["storm"] = await timer_storm()
         await asyncio.sleep(3.2)
-        when["memory"] = await old.obey(f"memory {taken} 2")
+        when["memory"] = await old.carry_out(f"memory {taken} 2")
         await asyncio.sleep(4)
         new = hog("rta-newcomer")
         pids["new"] = new.process.pid
         await asyncio.sleep(1.1)
-        when["newcomer"] = await new.obey("burn 0.3")
+        when["newcomer"] = await new.carry_out("burn 0.3")
         await asyncio.sleep(2.5)
         stop.request()
 
@@ -235,7 +235,7 @@ def test_a_load_that_stands_still_is_seen_at_the_outlier_and_named(
             for pid in stopped:
                 os.kill(pid, signal.SIGSTOP)
             await asyncio.sleep(2.6)
-            when["hog"] = await old.obey("burn 0.3")
+            when["hog"] = await old.carry_out("burn 0.3")
             await asyncio.sleep(2.6)
         finally:
             still_ns[:] = [begin, time.monotonic_ns()]

@@ -162,7 +162,7 @@ def inventory(names: tuple[str, ...], diff: bool, as_json: bool) -> int:
 
 @command.command("clean")
 @click.argument("name")
-@click.option("--force", is_flag=True, help="End what runs there, whoever began it.")
+@click.option("--force", is_flag=True, help="End everything that runs there, no matter who started it.")
 @json_option
 def clean(name: str, force: bool, as_json: bool) -> int:
     """Remove everything of rtassay from a board, and say what was there. A measurement that nobody fetched is lost."""

@@ -22,7 +22,7 @@ _LISTENS = "Server listening"
 
 class IperfLoad:
     """Alone: a server and a client on the board's loopback, data both ways. Its arguments are those of the load `iperf3`. Work is what
-    went through, in bytes; which way, iperf does not tell where data goes both ways.
+    went through, in bytes; iperf does not tell the direction if data goes both ways.
     """
 
     name = "iperf"
@@ -90,17 +90,17 @@ class _Meter(common.IntervalMeter):
         super().__init__()
         backwards = common.given(words, "-R", "--reverse")
         if common.given(words, "-d", "--dualtest", "--full-duplex"):
-            self._way = "sent and received"
+            self._direction = "sent and received"
         elif common.given(words, "-s", "--server"):
-            self._way = "received or sent"
+            self._direction = "received or sent"
         else:
-            self._way = "received" if backwards else "sent"
+            self._direction = "received" if backwards else "sent"
         self._trouble: str | None = None
 
     def line(self, mono_ns: int, text: str) -> list[Rate]:
         if row := _ROW.match(text):
             sent = float(row["kbytes"]) * 1024
-            return self.row(mono_ns, self._way, row["id"], float(row["begin"]), float(row["end"]), sent)
+            return self.row(mono_ns, self._direction, row["id"], float(row["begin"]), float(row["end"]), sent)
         if self._trouble is None and not self.asked_to_end and _TROUBLE.match(text):
             self._trouble = text.strip()
         return []

@@ -11,7 +11,7 @@ from rtassay.loads.tools import repeated
 
 PORT = 5201
 _ROW = re.compile(
-    r"^\[\s*(?P<id>\d+)\](?:\[(?P<way>[RT])X-[CS]\])?\s+(?P<begin>\d+\.\d+)-(?P<end>\d+\.\d+)\s+sec"
+    r"^\[\s*(?P<id>\d+)\](?:\[(?P<role>[RT])X-[CS]\])?\s+(?P<begin>\d+\.\d+)-(?P<end>\d+\.\d+)\s+sec"
     r"\s+\d+(?:\.\d+)? [KMGT]?Bytes\s+(?P<rate>\d+(?:\.\d+)?) Kbits/sec(?P<rest>.*)$"
 )
 _TROUBLE = re.compile(r"^iperf3: error - (?P<text>.+?)\s*$")
@@ -21,7 +21,7 @@ _LISTENS = "Server listening"
 class Iperf3Load:
     """Alone: a server and a client on the board's loopback, data both ways. `iperf3:client=HOST` sends to a server elsewhere,
     `iperf3:server` waits for clients; with `port=N`, `streams=N`, `rate=10M`, `both`, `reverse`, `udp`, `bind=ADDRESS` beside. `iperf3:'-c HOST
-    -w 64K -P 100'` gives it other arguments. Work is what went through, in bytes, by way (sent, received) and by second.
+    -w 64K -P 100'` gives it other arguments. Work is what went through, in bytes, by direction (sent, received) and by second.
     """
 
     name = "iperf3"
@@ -93,7 +93,7 @@ class _Meter(common.IntervalMeter):
         if row := _ROW.match(text):
             begin, end = float(row["begin"]), float(row["end"])
             sent = float(row["rate"]) * 125 * (end - begin)
-            return self.row(mono_ns, _way(row["way"], row["rest"]), row["id"], begin, end, sent)
+            return self.row(mono_ns, _direction(row["role"], row["rest"]), row["id"], begin, end, sent)
         if "] local " in text and " connected to " in text:
             self.connected()
         elif self._trouble is None and not self.asked_to_end and (found := _TROUBLE.match(text)):
@@ -104,7 +104,7 @@ class _Meter(common.IntervalMeter):
         return self._trouble
 
 
-def _way(role: str | None, rest: str) -> str:
+def _direction(role: str | None, rest: str) -> str:
     """Rows name their role only with --bidir; else senders have more columns (TCP: retries; UDP: a count of datagrams)."""
     if role is not None:
         return "sent" if role == "T" else "received"

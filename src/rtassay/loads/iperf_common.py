@@ -78,7 +78,7 @@ def parse(name: str, argument: str | None) -> Connection:
         raise UsageError(f"{name}: client=HOST and server exclude each other", hint=f"ask for {name} twice")
     if found.server and (found.both or found.reverse):
         raise UsageError(
-            f"{name}: the client says which way data goes", hint="leave 'both' and 'reverse' to the other end"
+            f"{name}: the client says in which direction data goes", hint="leave 'both' and 'reverse' to the other end"
         )
     if found.both and found.reverse:
         raise UsageError(f"{name}: 'both' and 'reverse' exclude each other")
@@ -106,18 +106,18 @@ def _number(name: str, key: str, text: str | None, allowed: range) -> int | None
 
 
 @dataclass(slots=True)
-class _Way:
+class _Direction:
     bytes: float = 0.0
     seconds: float = 0.0
     streams: int = 0
 
 
 class IntervalMeter(RepeatMeter):
-    """Sums the rows of all connections, by the way the data went; a row of all streams together is one rate."""
+    """Sums the rows of all connections, by the direction of the data; a row of all streams together is one rate."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._ways: dict[str, _Way] = {}
+        self._directions: dict[str, _Direction] = {}
         self._ends: dict[str, float] = {}
         self._open: tuple[float, float, int, float] | None = None
 
@@ -128,12 +128,12 @@ class IntervalMeter(RepeatMeter):
         """A new connection: intervals begin at 0 again."""
         self._ends.clear()
 
-    def row(self, mono_ns: int, way: str, stream: str, begin: float, end: float, sent: float) -> list[Rate]:
+    def row(self, mono_ns: int, direction: str, stream: str, begin: float, end: float, sent: float) -> list[Rate]:
         """One row of one stream: `sent` bytes from `begin` to `end`, in seconds of the connection. A sum at the end is left out."""
         known = self._ends.get(stream)
         if (known is not None and begin < known - 1e-6) or end <= begin:
             return []
-        total = self._ways.setdefault(way, _Way())
+        total = self._directions.setdefault(direction, _Direction())
         if known is None:
             total.streams += 1
         total.bytes += sent
@@ -153,9 +153,10 @@ class IntervalMeter(RepeatMeter):
 
     def summary(self) -> LoadResult:
         parts = tuple(
-            WorkPart(way, total.bytes, "bytes", total.seconds, total.streams) for way, total in self._ways.items()
+            WorkPart(direction, total.bytes, "bytes", total.seconds, total.streams)
+            for direction, total in self._directions.items()
         )
-        done = sum(total.bytes for total in self._ways.values())
+        done = sum(total.bytes for total in self._directions.values())
         if not done:
             return LoadResult(None, None, self.trouble() or self.failure() or "no data went through", parts)
         return LoadResult(done, "bytes", self.trouble() or self.failure(), parts)

@@ -348,14 +348,16 @@ def test_command_lines() -> None:
 )
 def test_the_real_tool_today(arguments: list[str], name: str, tmp_path: Path) -> None:
     """Its text and its JSON of the same run agree with what is imported."""
-    twin, file = tmp_path / "twin.json", tmp_path / "run.txt"
-    line = ["cyclictest", "-q", "-i", "1000", "-t", "2", "-D", "1", *arguments, f"--json={twin}"]
+    as_json, file = tmp_path / "run.json", tmp_path / "run.txt"
+    line = ["cyclictest", "-q", "-i", "1000", "-t", "2", "-D", "1", *arguments, f"--json={as_json}"]
     file.write_bytes(subprocess.run(line, capture_output=True, check=True, timeout=300).stdout)
     importer = CyclictestVerboseImporter() if name == "cyclictest-verbose" else CyclictestImporter()
-    assert importer.recognises(file.read_bytes()[:65536]) and CyclictestJsonImporter().recognises(twin.read_bytes())
+    assert importer.recognises(file.read_bytes()[:65536]) and CyclictestJsonImporter().recognises(as_json.read_bytes())
     made = store.open_recording(store.import_events(tmp_path / "a", file, importer.source(file), importer.read(file)))
     other = CyclictestJsonImporter()
-    told = store.open_recording(store.import_events(tmp_path / "b", twin, other.source(twin), other.read(twin)))
+    told = store.open_recording(
+        store.import_events(tmp_path / "b", as_json, other.source(as_json), other.read(as_json))
+    )
     for lane, same in zip(made.lanes, told.lanes, strict=True):
         # the tool prints its two accounts one after the other, and a thread may take a sample in between
         counted = lane.entry.n + (lane.entry.dropped or 0)

@@ -248,7 +248,7 @@ def test_a_command_without_a_round_tells_nothing_and_one_that_fails_says_why() -
 
 
 def rows(load: object, err: str) -> tuple[dict[str, float], list[float], str | None]:
-    """Mbytes by way, rates in Mbytes/s, error."""
+    """Mbytes by direction, rates in Mbytes/s, error."""
     result, rates = fed(load.meter([]), err, stream(0))  # type: ignore[attr-defined]
     ways = {part.name: round(part.operations / 1e6, 1) for part in result.parts if part.operations}
     assert result.operations == pytest.approx(sum(part.operations for part in result.parts))

@@ -544,9 +544,9 @@ def test_full_disk_while_sealing(small_disk: Path) -> None:
     failed = 0
     for pages_left in range(12):  # from nothing fits to everything fits: the disk gets full at every step once
         path = record(small_disk, DATA)
-        ballast = small_disk / "ballast"
+        filler = small_disk / "filler"
         free = os.statvfs(small_disk)
-        ballast.write_bytes(bytes((free.f_bavail - pages_left) * free.f_bsize))
+        filler.write_bytes(bytes((free.f_bavail - pages_left) * free.f_bsize))
         before = (path / "stream.rtw").read_bytes()
         try:
             store.seal(path)
@@ -556,7 +556,7 @@ def test_full_disk_while_sealing(small_disk: Path) -> None:
             assert (path / "stream.rtw").read_bytes() == before and not list(path.rglob("*.parquet"))
             assert not store.load_manifest(path).sealed
             assert store.open_recording(path).lanes[1].histogram.total == 120
-        ballast.unlink()
+        filler.unlink()
         assert store.seal(path).sealed and len(everything(path, 0)[0]) == 120
         shutil.rmtree(path)
     assert 4 <= failed < 12
