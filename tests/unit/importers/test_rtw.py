@@ -111,6 +111,7 @@ def test_real_stream_of_rtprobe(tmp_path: Path) -> None:
     recording = store.open_recording(import_file(tmp_path, file), verify=True)
     m = recording.manifest
     assert m.warnings == () and not m.damage.cut and m.end_reason == "duration" and m.plan.duration_ns == 10**9
+    assert [lane.measure for lane in m.lanes] == ["wake-up", "wake-up"]
     for lane in recording.lanes:
         e = lane.entry
         assert e.due == e.n + e.missed + e.dropped + e.truncated and lane.histogram.total == e.n
