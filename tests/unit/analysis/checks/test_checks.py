@@ -142,6 +142,13 @@ CASES: list[tuple[str, Callable[[], Recording], str, str | None, str]] = [
         "do not fit",
     ),
     ("COUNT-MISMATCH", lambda: recording(entry(minute(), last_due_ns=5 * SECOND + 7)), "invalid", None, "last due"),
+    (
+        "COUNT-MISMATCH",
+        lambda: run(board="lost-valley-pi", labels={"site": "counts differ"}),
+        "pass",
+        None,
+        "in every lane",
+    ),
     ("COUNT-MISMATCH", lambda: run(damage=Damage(lost_frames=2)), "warning", "integrity", "lost 2 frames"),
     ("COUNT-MISMATCH", lambda: run(damage=Damage(cut=True)), "warning", "optimism", "cut"),
     (

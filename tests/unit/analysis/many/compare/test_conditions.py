@@ -285,3 +285,11 @@ def test_kernels_that_keep_another_part_of_the_memory_are_no_difference_of_board
     assert not differs(740_773_888, 740_806_656)
     assert not differs(3_970 * 2**20, 4_010 * 2**20)
     assert differs(3_970 * 2**20, 7_900 * 2**20)
+
+
+@pytest.mark.parametrize(("told", "loads"), [({}, ("none",)), ({"import": {"kind": "histogram"}}, ())])
+def test_a_file_that_names_its_kernel_does_not_tell_that_it_ran_without_load(told, loads):
+    """Own runs know what load they started; an imported file does not, whatever else stands in it."""
+    made = cyclictest(skip_lane({10: 1000, 20: 10}), inventory={"kernel": {"release": "6.1"}}, facts=told)
+    result = compare([made], [made])
+    assert next(row.a for row in result.conditions if row.key == "load") == loads
