@@ -21,7 +21,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))  # pytest's importlib mode has no sibling imports
 
 from flow_support import Marked, assert_account_is_exact
-from sshd import OWN_RUN, Server, arrived, clear, serving
+from sshd import Server, arrived, clear, serving
 
 from rtassay import store
 from rtassay.boards.binaries import probe_path
@@ -34,7 +34,7 @@ SHORT = ("--interval", "1ms", "--dma-latency", "0")
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Its own /run, /tmp and /var/tmp, so that what is left on the board is seen, and nobody else's is."""
-    with serving(world=OWN_RUN) as made:
+    with serving() as made:
         yield made
 
 

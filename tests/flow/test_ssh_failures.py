@@ -18,7 +18,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))  # pytest's importlib mode has no sibling imports
 
 from flow_support import PLAN
-from sshd import OWN_RUN, Server, arrived, clear, serving
+from sshd import Server, arrived, clear, serving
 
 from rtassay import store
 from rtassay.boards import lease
@@ -35,7 +35,7 @@ LONG = ("--duration", "60s", "--load", "builtin", "--interval", "1ms")
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with serving(world=OWN_RUN) as made:
+    with serving() as made:
         yield made
 
 

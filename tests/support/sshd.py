@@ -22,7 +22,8 @@ from pathlib import Path
 from rtassay.model.events import Second
 from rtassay.wire.stream import StreamParser, read_events
 
-# Of a world: a /run and a /dev/shm of its own, so that what is left on the board is seen, and nobody else's is.
+# Of every world: a /run and a /dev/shm of its own, so that what is left on the board is seen, and nobody else's is; and so that
+# two tests at once are no two users of one board.
 OWN_RUN = "mount -t tmpfs -o mode=755 run /run; mkdir -p /run/sshd; mount -t tmpfs -o mode=1777 tmp /dev/shm\n"
 # The first word on a thing counts: `extra` before ours.
 _CONFIG = """\
@@ -123,17 +124,16 @@ def serving(
     world: str = "",
     environ: dict[str, str] | None = None,
 ) -> Iterator[Server]:
-    """`extra`: lines of sshd_config. `world`: a shell script run as root in a mount namespace of its own before the server starts; in
-    both, {home} is the server's own directory."""
+    """`extra`: lines of sshd_config. `world`: a shell script run as root in the server's mount namespace before it starts; in both,
+    {home} is the server's own directory."""
     # Not below a place where rtassay may live: a `world` puts other things there.
     home = Path(tempfile.mkdtemp(prefix="rtassay-sshd-", dir="/srv"))
     home.chmod(0o755)
     port = _free_port()
     _make_keys(home, port, user)
     argv = _openssh(home, port, extra.replace("{home}", str(home))) if kind == "openssh" else _dropbear(home, port)
-    if world:
-        script = world.replace("{home}", str(home))
-        argv = ["unshare", "-m", "sh", "-ec", f"{script}\nexec {shlex.join(argv)}"]
+    script = (OWN_RUN + world).replace("{home}", str(home))
+    argv = ["unshare", "-m", "sh", "-ec", f"{script}\nexec {shlex.join(argv)}"]
     with (home / "log").open("wb") as log:
         process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environ or _environ()

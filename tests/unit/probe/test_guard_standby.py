@@ -11,6 +11,7 @@ import sys
 import time
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -187,10 +188,9 @@ def test_a_guard_that_hangs_is_ended_by_its_standby() -> None:
 
 
 BURN = "until = __import__('time').process_time() + {}\nwhile __import__('time').process_time() < until: pass\n"
-# The first process reads until the last of those that burn has ended, however long that takes; then usage is told again.
+# The first process stays when all those that burn have ended, until there is a file of this name.
 BUSY_TREE = f"""
-import os, time
-ended, open_while_they_run = os.pipe()
+import os, sys, time
 for own in (0.3, 0.2):
     if os.fork() == 0:
         if os.fork() == 0:
@@ -200,18 +200,33 @@ for own in (0.3, 0.2):
         os._exit(0)
 for _ in range(2):
     os.wait()
-os.close(open_while_they_run)
-assert os.read(ended, 1) == b""
-time.sleep(5)
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.05)
 """
+
+# 2 x (0.3 + 0.2) s, by the clocks of those that burn; each process may lose three ticks.
+BURNT_NS = 900_000_000
+
+
+def usage_of(stream: Path) -> list[dict[str, Any]]:
+    """What has been told so far."""
+    return events(decode(stream.read_bytes(), cut=True), "usage")
 
 
 def test_usage_counts_everything_that_ever_ran(tmp_path: Path) -> None:
     """Also what ended, orphaned or waited for: never back, and never more than was used."""
     stream = tmp_path / "guard.rtw"
     before = time.monotonic_ns()
-    done = run("guard", "--usage", "-o", str(stream), "--", *PYTHON, BUSY_TREE)
-    assert done.returncode == 0, done.stderr
+    seen = tmp_path / "seen"
+    with family() as members:
+        process = members.start("guard", "--usage", "-o", str(stream), "--", *PYTHON, BUSY_TREE, str(seen))
+        until = time.monotonic() + PATIENCE_S
+        while not (stream.exists() and any(t["cpu_ns"] >= BURNT_NS and t["processes"] == 1 for t in usage_of(stream))):
+            assert time.monotonic() < until, "usage never told of what ran"
+            time.sleep(0.1)
+        seen.touch()
+        finish(process)
+        assert process.returncode == 0
     frames = whole(stream.read_bytes(), "guard")
     told = events(frames, "usage")
     assert all(set(t) == {"event", "mono_ns", "processes", "threads", "real_time", "cpu_ns"} for t in told)
@@ -219,10 +234,7 @@ def test_usage_counts_everything_that_ever_ran(tmp_path: Path) -> None:
     end = frames[-1].json
     assert cpu == sorted(cpu) and cpu[-1] <= end["user_ns"] + end["system_ns"]
     assert 1 <= len(told) <= (end["mono_ns"] - before) // 10**9  # once a second, and no burst where one came late
-    assert (
-        cpu[-1] >= 900_000_000
-    )  # 2 x (0.3 + 0.2) s were burnt, by their own clocks; each process may lose three ticks
-    late = [t for t in told if t["cpu_ns"] >= 900_000_000]  # one process is left, and sleeps
+    late = [t for t in told if t["cpu_ns"] >= BURNT_NS]  # one process is left, and sleeps
     assert (1, 1, 0) in [(t["processes"], t["threads"], t["real_time"]) for t in late]
     steps = [b["mono_ns"] - a["mono_ns"] for a, b in pairwise(told)]
     assert all(step > 0 for step in steps)
