@@ -1,7 +1,7 @@
 /*
- * rtprobe spool: runs a command that outlives the connection it was started over. What it writes is kept in DIR (spool.h) until `fetch`
- * has brought it to the host. The command is a guard with --attached, and its owner is this process: when the spooler goes, whatever the
- * reason, the guard ends what it guards.
+ * rtprobe spool: runs a command that outlives the connection it was started over, and keeps its output in DIR (spool.h) until `fetch` has
+ * sent it to the host. The command is a guard with --attached, and this process is its owner: if the spooler ends for any reason, the
+ * guard ends the command.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 #include "os/say.h"
 
 enum { STDERR_KEPT = 65536, PIPE_WANTED = 1 << 20, CHUNK = 65536 };
-static const int after_exit_ms = 5000; /* for those who still hold the pipes of a command that is gone */
+static const int after_exit_ms = 5000; /* for processes that still hold the pipes after the command's end */
 
 struct spool {
 	const struct plan *plan;
@@ -32,7 +32,7 @@ struct spool {
 	struct segments segments;
 	struct frame_filter filter;
 	pid_t child;
-	int out, err, owner; /* the command's stdout and stderr, and the end of its stdin that means we are its owner; -1 when closed */
+	int out, err, owner; /* the command's stdout, stderr and stdin; -1 when closed */
 	int control, signals;
 	int status;
 	bool exited;
@@ -44,7 +44,7 @@ struct spool {
 	size_t n_line;
 };
 
-struct report { /* from the spooler to the one who started it */
+struct report { /* from the spooler to the process that started it */
 	pid_t pid;
 	int error;
 };
@@ -114,7 +114,7 @@ static void close_stdin(struct spool *s)
 	s->owner = -1;
 }
 
-/* ---- what is asked of it ---- */
+/* ---- requests ---- */
 
 static void handle_line(struct spool *s, const char *line)
 {
@@ -235,7 +235,7 @@ static void end_followers(const struct spool *s)
 		int fd = open(spool_path(path, s->plan->args[i], "control"), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 
 		if (fd < 0)
-			continue; /* it has ended by itself, and may be fetched and gone */
+			continue; /* it has ended, and its files may be gone */
 		if (write(fd, "close-stdin\n", 12) < 0)
 			errno = 0;
 		close(fd);
@@ -338,9 +338,9 @@ static _Noreturn void spooler(const struct plan *plan, int report)
 		told.error = errno;
 	told.pid = s.child;
 	if (write(report, &told, sizeof told) != (ssize_t)sizeof told || told.error)
-		_exit(EXIT_BOARD); /* what was started loses its owner with us */
+		_exit(EXIT_BOARD); /* the command loses its owner, and ends */
 	close(report);
-	protect_from_oom(); /* after the fork: the command is not to inherit it */
+	protect_from_oom(); /* after the fork, so that the command does not inherit it */
 	serve(&s);
 	finish(&s);
 	_exit(EXIT_DONE);

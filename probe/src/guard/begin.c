@@ -16,7 +16,7 @@ static _Noreturn void become_command(const struct guard *g, pid_t guard_pid, int
 	setsid();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != guard_pid)
-		_exit(EXIT_BOARD); /* the guard died before it could bind us */
+		_exit(EXIT_BOARD); /* the guard died before PDEATHSIG was set */
 	group_join(&g->group);
 	place_restore(&g->standby.before);
 	if (null > STDERR_FILENO) {
@@ -85,7 +85,7 @@ int guard_start(struct guard *g)
 		error = exec_result(report[0]);
 	close(report[0]);
 	if (error)
-		g->child = -1; /* if there was one, it has ended, and goes with us */
+		g->child = -1; /* a child that could not exec has ended */
 	g->family.child = g->child;
 	if (g->child > 0) {
 		atomic_store(g->standby.child, g->child);

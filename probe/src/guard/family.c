@@ -1,8 +1,8 @@
 /*
- * Every process below the guard has a session that began below the guard (the child calls setsid before exec), so a process
- * group that holds one descendant holds nothing but descendants: killing by group is safe, and unlike a list of pids it cannot
- * be outrun by a process that forks, because the kernel checks for a pending SIGKILL before a fork becomes visible.
- * Whether anything is left is not asked of /proc: a subreaper without children has no descendants (wait4 says ECHILD).
+ * The command calls setsid() before exec. So a process group with one descendant of the guard has only descendants, and it is safe to
+ * kill the whole group. A process that forks cannot outrun that, as it can outrun a list of pids: the kernel checks for a pending
+ * SIGKILL before a fork becomes visible. Whether anything is left is known without /proc: a subreaper without children has no
+ * descendants (wait4 says ECHILD).
  */
 #include "guard/family.h"
 
@@ -70,7 +70,7 @@ static bool below(const struct family *f, const struct relative *r, pid_t self)
 			return r->ours == 1;
 		r = bsearch(&key, f->all, f->n, sizeof *f->all, by_pid);
 		if (!r)
-			return false; /* its parent ended meanwhile: the next scan sees the new one */
+			return false; /* its parent has ended: the next scan sees the new parent */
 	}
 	return false;
 }
@@ -83,8 +83,8 @@ static void kill_now(const struct relative *r)
 }
 
 /*
- * Reads all processes and marks the descendants. With `kill_children`, each direct child is killed the moment it is seen: a chain of
- * processes that each fork and exit is always headed by a child of ours, and lives shorter than a whole scan takes.
+ * Reads all processes and marks the descendants. With `kill_children`, kills each direct child when it is seen. In a chain of processes
+ * that each fork and exit, the newest is soon a child of ours, and it lives shorter than a whole scan takes.
  */
 static void scan_below(struct family *f, pid_t self, bool kill_children)
 {
@@ -103,7 +103,7 @@ static void scan_below(struct family *f, pid_t self, bool kill_children)
 			void *more = realloc(f->all, cap * sizeof *f->all);
 
 			if (!more)
-				break; /* what is seen so far is dealt with; the next scan sees the rest */
+				break; /* no memory: the next scan sees the rest */
 			f->all = more;
 			f->cap = cap;
 		}

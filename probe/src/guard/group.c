@@ -60,7 +60,7 @@ static bool find_own(char *out, size_t size)
 	return found;
 }
 
-/* A cgroup with the cpu controller gets a share of its own: the load would then be another one. */
+/* With the cpu controller the group gets its own share of the CPU, which would change the load. */
 static bool changes_nothing(const char *group)
 {
 	char path[GROUP_PATH + 32], text[512];
@@ -105,7 +105,7 @@ static void end_left(const char *parent)
 		if (lock < 0)
 			continue;
 		write_to(path, "cgroup.kill", "1");
-		rmdir(path); /* or at the next visit, once all of them have ended */
+		rmdir(path); /* fails until all have ended: the next guard tries again */
 		close(lock);
 	}
 	if (dir)

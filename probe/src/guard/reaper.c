@@ -46,7 +46,7 @@ static void tell(const struct reaper *r)
 	const uint64_t one = 1;
 
 	if (write(r->fd, &one, sizeof one) < 0)
-		return; /* `childless` says it too, at the guard's next look */
+		return; /* the guard also looks at `childless` */
 }
 
 static void wait_for(sem_t *semaphore)

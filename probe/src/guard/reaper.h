@@ -1,9 +1,8 @@
 /*
- * Waiting for children without doing it at a real-time priority. Whoever reaps a process makes the kernel drop its entries in /proc,
- * and where another thread is just dropping one of them the kernel tries again until that one is done (release_task, d_invalidate). The
- * last thread of a program wakes its parent in the middle of exactly that: a guard that reaps at priority 99 on the CPU of a measuring
- * lane then keeps this lane from its last few microseconds for minutes, and itself with it. So the guard only looks (WNOWAIT), and a
- * thread of the ordinary policy reaps. docs/decisions/2026-11-22-who-reaps.md has the measurement.
+ * Waits for children in an ordinary thread. wait4() makes the kernel drop the child's entries in /proc. If another thread is dropping
+ * one of them at that moment, the kernel tries again until that thread is done (release_task, d_invalidate). The last thread of a
+ * program wakes its parent in the middle of this. A guard that reaps at FIFO 99 then preempts that thread, a measuring lane, and both
+ * spin for minutes. So the guard only looks (WNOWAIT), and an ordinary thread reaps. docs/decisions/2026-11-22-who-reaps.md has the measurement.
  */
 #ifndef RTPROBE_REAPER_H
 #define RTPROBE_REAPER_H

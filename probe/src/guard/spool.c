@@ -28,7 +28,7 @@ char *segment_path(char *out, const char *dir, uint64_t offset)
 
 /* ---- segments ---- */
 
-/* Room for histogram and end, should others fill the disk. */
+/* Reserves room for the histogram and the end, in case others fill the disk. */
 static bool make_reserve(const struct segments *s)
 {
 	char path[SPOOL_PATH], block[4096] = { 0 };
@@ -58,7 +58,7 @@ static bool give_up_reserve(struct segments *s)
 	return !unlink(spool_path(path, s->dir, "reserve"));
 }
 
-/* Where no new one can be made, the old one goes on growing. */
+/* If no new one can be made, the old one grows. */
 static int next_segment(struct segments *s)
 {
 	char path[SPOOL_PATH];
@@ -125,7 +125,7 @@ static bool append(struct segments *s, const unsigned char *data, size_t length)
 	if (done == length)
 		return true;
 	if (done && ftruncate(s->fd, (off_t)(s->offset - s->start)))
-		s->lost += 1; /* half a frame stays: the reader finds its way past it */
+		s->lost += 1; /* half a frame stays: the parser skips it */
 	return false;
 }
 
@@ -142,7 +142,7 @@ bool segments_write(struct segments *s, const void *data, size_t length, bool la
 		done = append(s, data, length);
 	used = segments_used(s);
 	if (full && used < s->budget)
-		s->budget = used; /* what is left, or was just freed, is for the frames that must go */
+		s->budget = used; /* keep what is left for the frames that must be written */
 	if (done)
 		s->offset += length;
 	return done;
@@ -341,14 +341,14 @@ static void take_frame(struct frame_filter *t, unsigned char *frame, size_t size
 		t->seq--;
 		leave_out(t, frame, size);
 	} else {
-		t->to->lost += size; /* its number stays unused: the reader counts a lost frame */
+		t->to->lost += size; /* its number stays unused, so that the reader counts a lost frame */
 	}
 }
 
 static void take_raw(struct frame_filter *t)
 {
 	if (t->to->lost || segments_used(t->to) + t->length > t->to->budget || !segments_write(t->to, t->buffer, t->length, false))
-		t->to->lost += t->length; /* from here on nothing goes: a text with a hole in it would be read wrong */
+		t->to->lost += t->length; /* nothing is kept from here on: a text with a gap would be misread */
 	t->length = 0;
 }
 

@@ -5,7 +5,7 @@
  * DIR/leads                  there if its end also ends others
  * DIR/control                a FIFO to the spooler: lines "close-stdin", "signal ID NUMBER"
  * DIR/errors, DIR/exit       at the end: the last of the command's stderr; "CODE TOTAL LOST", in place at once and last of all
- * DIR/fetcher, DIR/fetched   pid of the one that reads; bytes of the stream that it has deleted, since they have arrived
+ * DIR/fetcher, DIR/fetched   "PID STARTTIME" of the reader; bytes of the stream that have arrived at the host and were deleted
  */
 #ifndef RTPROBE_SPOOL_H
 #define RTPROBE_SPOOL_H

@@ -26,7 +26,7 @@
 
 enum { GUARD_PRIORITY = 99, REAP_MS = 1000 };
 static const int64_t second_ns = 1000000000;
-static const int64_t beyond_max_s = 35;              /* the inner one needs at most 32 s after --max, and what the journal takes */
+static const int64_t beyond_max_s = 35;              /* the inner one needs at most 32 s after --max, plus the time for the journal */
 static const int64_t kill_patience_ns = 10000000000; /* then only processes stuck in the kernel can be left */
 
 /* ---- place among the processes ---- */
@@ -92,7 +92,7 @@ struct outer {
 	sigset_t old_mask;
 };
 
-/* Blocked, a signal reaches our signalfd even where it is ignored; SIGHUP under nohup shall stay ignored. */
+/* A blocked signal reaches our signalfd even where it is ignored. So SIGHUP is not blocked where nohup ignores it. */
 static int take_signals(struct outer *o)
 {
 	struct sigaction hangup, plain = { .sa_handler = SIG_DFL };
@@ -105,7 +105,7 @@ static int take_signals(struct outer *o)
 	sigaddset(&set, SIGCHLD);
 	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
 		sigaddset(&set, SIGHUP);
-	sigaction(SIGCHLD, &plain, NULL); /* inherited SIG_IGN would reap behind our back */
+	sigaction(SIGCHLD, &plain, NULL); /* with an inherited SIG_IGN the kernel would reap for us */
 	if (sigprocmask(SIG_BLOCK, &set, &o->old_mask))
 		return -1;
 	o->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -159,7 +159,7 @@ static void restore_failed(void *context, const char *path, const char *why)
 	say("cannot put back", path, why);
 }
 
-/* Everything that hung from the inner one hangs from us now. No grace: who kills a guard is past asking. */
+/* The descendants of the inner one are our children now. SIGKILL at once: there may be little time left. */
 static int inherit(struct outer *o, int signal_number)
 {
 	int64_t until_ns = mono_ns() + kill_patience_ns;
@@ -180,7 +180,7 @@ static int be_outer(struct outer *o)
 {
 	int status, code;
 
-	signal(SIGPIPE, SIG_IGN); /* an owner that is gone reads no last words; the journal is put back all the same */
+	signal(SIGPIPE, SIG_IGN); /* stderr may have no reader: the journal is put back all the same */
 	status = wait_for_guard(o);
 	if (o->helper > 0)
 		kill(o->helper, SIGKILL);
@@ -197,13 +197,13 @@ static int be_outer(struct outer *o)
 
 /* ---- becoming two ---- */
 
-/* In the inner one: a session of its own, so that who kills the process group of the outer one does not kill both. */
+/* In the inner one: a session of its own, so that a kill of the process group of the outer one does not reach both. */
 static void be_inner(struct outer *o, pid_t outer)
 {
 	setsid();
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != outer)
-		_exit(EXIT_BOARD); /* it was killed before it could bind us, and nothing was started */
+		_exit(EXIT_BOARD); /* the outer one was killed before PDEATHSIG was set; nothing was started */
 	close(o->signals);
 	close(o->reaper->fd);
 	if (o->timer >= 0)

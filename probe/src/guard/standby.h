@@ -2,7 +2,8 @@
  * A guard is two processes, so that killing one of them leaves nothing behind. The owner starts the outer one, the standby: it is a
  * child subreaper and waits. The inner one, its child, guards. If the inner one is killed, its descendants become children of the
  * standby, which ends them with SIGKILL and puts back the journal. If the standby is killed, the kernel tells the inner one, which
- * ends everything in order. If both are killed by SIGKILL at once, the kernel ends the command, and its descendants go on.
+ * ends everything in order. If both are killed by SIGKILL at once, the kernel ends the command, and its descendants go on; with a
+ * cgroup (group.h), the next guard ends them.
  */
 #ifndef RTPROBE_STANDBY_H
 #define RTPROBE_STANDBY_H

@@ -16,10 +16,10 @@ static const int64_t grace_ns = 10000000000;
 static const int64_t grace_limit_ns = 20000000000;
 static const int64_t command_alone_ns = 4000000000; /* of the grace, in which the command may end its children itself */
 static const int64_t look_ns = 50000000, step_ns = 100000000;
-static const int64_t reap_patience_ns = 200000000;   /* after the command's end, before what is not reaped yet counts as left over */
+static const int64_t reap_patience_ns = 200000000;   /* after the command's end, until unreaped children count as left over */
 static const int64_t kill_patience_ns = 10000000000; /* then only processes stuck in the kernel can be left */
 
-/* No descendant is left anywhere: all of them hang from us. */
+/* No descendant is left: orphans become our children. */
 static bool childless(const struct guard *g)
 {
 	return atomic_load(&g->reaper.childless);
@@ -36,7 +36,7 @@ static void look(struct guard *g)
 	}
 }
 
-/* Takes what the command wrote, unless the stream's reader is behind: then the command has to wait, as it would at a pipe. */
+/* Called while the reader of the stream keeps up. Otherwise the command has to wait, as at a full pipe. */
 bool guard_take_output(struct guard *g, int which)
 {
 	static unsigned char block[16 + OUTPUT_BLOCK];
@@ -125,7 +125,7 @@ static void go_on_ending(struct guard *g, int stops_before)
 		}
 	}
 	if (g->phase == ASKED) {
-		/* Programs with workers (stress-ng) end them in order, and call it an error when others do. */
+		/* stress-ng ends its workers itself, and reports an error if somebody else does. */
 		family_ask(&g->family, !g->exited && g->grace_used_ns < command_alone_ns);
 	} else if (now < g->phase_until_ns) {
 		family_kill(&g->family);
@@ -135,13 +135,13 @@ static void go_on_ending(struct guard *g, int stops_before)
 	}
 }
 
-/* When to look again at the latest; scans of /proc are spaced so that a storm of forks cannot make the guard the hog. */
+/* When to look again at the latest. Scans of /proc are spaced, so that the guard itself does not use up the CPU. */
 static int64_t next_look_ns(const struct guard *g)
 {
 	if (g->phase == RUNNING)
 		return g->exited ? g->exited_ns + reap_patience_ns : INT64_MAX;
 	if (g->phase == KILLING && mono_ns() < g->group_killed_ns + look_ns)
-		return g->group_killed_ns + look_ns; /* the family is for what has left the cgroup */
+		return g->group_killed_ns + look_ns; /* then the family: processes that left the cgroup */
 	return mono_ns() + (g->phase == ASKED ? look_ns : 2 * ms_ns);
 }
 

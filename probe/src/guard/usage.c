@@ -1,9 +1,8 @@
 /*
- * CPU time of a tree of processes. What has ended is in the account of the process that waited for it: of another one in the tree, or
- * of the guard, which as subreaper waits for all that nobody else waits for. So the sum over tree and guard is whole, if everything is
- * read in one moment. It is not: but read from the root down, a process that is waited for meanwhile is missed once and never
- * counted twice, so that the largest sum so far is never more than the truth. (What ends under a parent that ignores SIGCHLD is in
- * nobody's account: the kernel drops it.)
+ * CPU time of a tree of processes. The time of a process that has ended is in the account of the process that waited for it: another one
+ * in the tree, or the guard, which reaps all orphans. So the sum over tree and guard is complete if all are read at one moment. They are
+ * not. But they are read from the root down: a process that is reaped meanwhile is missed once and never counted twice. So the largest
+ * sum so far is never above the truth. (The kernel drops the time of a process whose parent ignores SIGCHLD.)
  */
 #include "guard/usage.h"
 
@@ -76,7 +75,7 @@ static unsigned long long account(struct usage *u, pid_t pid, bool counts)
 	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
 	if (!procstat_read(path, &stat))
 		return 0;
-	if (!counts) /* the guard's own time is not the command's */
+	if (!counts) /* the guard: its own time does not count */
 		return stat.waited_ticks;
 	if (!strchr("ZXx", stat.state)) {
 		u->processes++;
@@ -126,7 +125,7 @@ void usage_watch(int fd, pid_t guard, const _Atomic int *child)
 	struct usage u;
 
 	if (rt_choose_sleep())
-		_exit(0); /* without a sleep there is no once a second */
+		_exit(0); /* no way to sleep */
 	for (;;) {
 		due_ns += SECOND_NS;
 		if (due_ns < mono_ns())
