@@ -344,7 +344,7 @@ def test_what_a_host_asks_is_done_although_one_before_it_had_asked(name: str) ->
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "local"])
 def test_close_ends_a_probe_before_its_loads(name: str, tmp_path: Path) -> None:
-    """Whoever gives up a run keeps what it measured: the last of it, too, under load."""
+    """A run that is given up keeps its data, also the last of it, under load."""
 
     def noting(file: str, takes_s: float) -> str:
         return f"trap 'sleep {takes_s}; echo >{tmp_path / file}; exit' TERM; echo up; while :; do sleep 0.02; done"

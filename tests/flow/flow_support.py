@@ -50,7 +50,7 @@ def namespace_mark() -> Iterator[str | None]:
 
 @dataclass
 class Marked:
-    """Processes that carry our mark: whoever we started, and whoever they started."""
+    """Processes that carry our mark: our children and their descendants."""
 
     value: str
     namespace: str | None = None

@@ -200,7 +200,7 @@ def test_who_gives_up_attaching_leaves_it_as_it_was(server: Server, tmp_path: Pa
 def test_few_commands_go_over_the_link_before_a_run_begins(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each costs a round trip, a client of ssh three or four: whoever adds one is told here. No load, so that its start adds none."""
+    """Each costs a round trip, a client of ssh three or four: a commit that adds one fails here. No load, so that its start adds none."""
     asked: list[str] = []
     started: list[str] = []
     before: list[tuple[int, int]] = []

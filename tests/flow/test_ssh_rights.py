@@ -32,7 +32,7 @@ for d in /tmp /var/tmp /dev/shm; do mount -t tmpfs -o mode=1777 x $d; done
 SUDO = """
 echo 'plain ALL=(root) NOPASSWD: ALL' >{home}/sudoers; chmod 440 {home}/sudoers; mount --bind {home}/sudoers /etc/sudoers
 """
-# As whoever looks after a board would: the program that rtassay brings, installed there with the two capabilities it needs. Before /tmp is covered.
+# As the administrator of a board would do it: the program that rtassay brings, installed there with the two capabilities it needs. Before /tmp is covered.
 INSTALLED = f"""
 mkdir {{home}}/bin; cp {probe_path()} {{home}}/bin/rtprobe; chmod 755 {{home}}/bin/rtprobe
 setcap cap_sys_nice,cap_ipc_lock+ep {{home}}/bin/rtprobe; mount --bind {{home}}/bin /usr/local/bin
@@ -102,7 +102,7 @@ def test_a_probe_installed_with_capabilities_measures_in_real_time_without_root(
 
 
 def test_another_probe_that_lies_there_is_not_run(tmp_path: Path) -> None:
-    """Whatever is called rtprobe on somebody's PATH: only the very same file counts."""
+    """A program named rtprobe on the PATH counts only if it is the very same file."""
     other = "mkdir {home}/bin; printf '#!/bin/sh\\ntouch /tmp/was-run\\n' >{home}/bin/rtprobe; chmod 755 {home}/bin/rtprobe; mount --bind {home}/bin /usr/local/bin\n"
     with serving(user="plain", world=other + WORLD) as server:
         assert run(server, tmp_path, sudo="never").returncode == 5

@@ -20,7 +20,7 @@ EASY = ("--interval", "10ms", "--load", "none", "--duration", "3s", "--cpus", "0
 
 
 def restart_server(board: Board, limits: str, hard: str) -> None:
-    """Whoever logs in from now on has these limits, as pam_limits would set them; connections that are there stay."""
+    """New logins have these limits, as pam_limits would set them; connections that are there stay."""
     first = "$(pidof dropbear | tr ' ' '\\n' | sort -n | head -n 1)"
     again = (
         f"({limits}; kill {first}; sleep 1; exec dropbear -E -s -m -p 22 -r /etc/hostkey) </dev/null >/dev/null 2>&1 &"

@@ -30,7 +30,7 @@ class Kernel:
 class BootLoader(Protocol):
     """A way to choose. Every method raises BoardError when the board refuses or cannot be reached.
 
-    `keeps_default`: whether a default can be set. Whatever `use_once` did is used up by the next boot, also by one that fails.
+    `keeps_default`: whether a default can be set. The next boot uses up what `use_once` did, also if that boot fails.
     """
 
     name: str

@@ -94,7 +94,7 @@ def spread(args: list[str]) -> list[str]:
     help="Write a report; the suffix names the format (.html, .md, .json, .txt). '-' is stdout.",
 )
 @click.option(
-    "--format", "format_name", metavar="NAME", help="html, markdown, json or terminal, whatever the suffix says."
+    "--format", "format_name", metavar="NAME", help="html, markdown, json or terminal; it decides over the suffix."
 )
 @json_option
 def command(

@@ -111,7 +111,7 @@ def plan_command(file: str, as_json: bool, **form: Any) -> int:
 @click.option("--quiet", is_flag=True, help="No progress; the result only.")
 @json_option
 def run_command(file: str, output: str | None, fail_fast: bool, quiet: bool, as_json: bool, **form: Any) -> int:
-    """Carry out FILE. Every run is journaled; whatever ends this, `resume` goes on with what is not done.
+    """Carry out FILE. A journal lists every run. If this ends early, `resume` does the rest.
 
     Ctrl-C once seals the run under way (it does not count) and ends; twice aborts it.
     """

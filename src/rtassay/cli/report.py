@@ -35,7 +35,7 @@ _WITH_PUBLISHED = ("html", "markdown")
     "--format",
     "format_name",
     metavar="NAME",
-    help="Format of the report, whatever the suffix says: html, markdown, json, csv, cyclictest, terminal, or an installed one.",
+    help="Format of the report; it decides over the suffix: html, markdown, json, csv, cyclictest, terminal, or an installed one.",
 )
 @click.option(
     "--against",

@@ -284,7 +284,7 @@ class _Experiment:
         return None, False
 
     def _failure(self, cell: Cell, why: str, *, again: bool) -> tuple[str | None, bool]:
-        """Whatever the attempt left is settled first: its recording may be whole all the same."""
+        """What the attempt left is settled first: its recording may be complete."""
         self._recover()
         if self._states[cell.id].state == "sealed":
             return None, False

@@ -84,7 +84,7 @@ class PaperFigure(Figure):
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Our settings and no others, whatever the user's matplotlibrc says."""
+    """Our settings only: the user's matplotlibrc has no effect."""
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         matplotlib.rcdefaults()

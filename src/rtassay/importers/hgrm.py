@@ -51,7 +51,7 @@ class HgrmImporter(Importer):
         return any(_HEADER.match(line.decode("utf-8", "replace")) for line in head.splitlines())
 
     def source(self, path: Path) -> Source:
-        """Whatever recorded it is not in the file."""
+        """The file does not name the tool that recorded it."""
         for _ in text_lines(path):
             break
         return Source("HdrHistogram", None, self.name)

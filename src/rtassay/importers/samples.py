@@ -58,7 +58,7 @@ class NamedColumn(Importer):
             unit_ns(unit)
 
     def source(self, path: Path) -> Source:
-        """Whatever measured it is not in the file."""
+        """The file does not name the tool that measured it."""
         try:
             with path.open("rb"):
                 pass

@@ -176,7 +176,7 @@ class Findings:
 
     @property
     def virtual_board(self) -> bool:
-        """Whether the board was emulated: whatever names it then says VIRTUAL_BOARD beside it."""
+        """Whether the board was emulated. Reports then say VIRTUAL_BOARD beside its name."""
         return any(check.id == "VM-STEAL" and check.severity == "invalid" for check in self.checks)
 
 

@@ -87,7 +87,7 @@ def _some(block: Block | None) -> Iterator[Block]:
 
 @contextlib.contextmanager
 def _damage_of(file: Path) -> Iterator[None]:
-    """Whatever pyarrow finds wrong with a file, said as what it is."""
+    """An error of pyarrow about a file, as an error of ours."""
     import pyarrow as pa
 
     try:

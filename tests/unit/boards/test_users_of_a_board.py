@@ -1,4 +1,4 @@
-"""Several users of one board see each other, whoever they are on it; nobody can keep the others out by a lie. Real servers, real users."""
+"""Several users of one board see each other under any login; nobody can keep the others out by a false claim. Real servers, real users."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def _firmware(bits: series.Floats) -> tuple[list[str], list[str]]:
     proof=SYNTHETIC,
 )
 def undervoltage(context: Context) -> Outcome:
-    """The supply was too weak: the firmware then slows everything down, whatever the kernel believes."""
+    """The supply was too weak: the firmware then slows everything down, and the kernel does not know."""
     bits, alarm = (series.held_of(context, "raspberry", name) for name in ("throttled", "undervoltage"))
     lines = series.log_lines(context, _POWER_LOG)
     if lines:
@@ -227,7 +227,7 @@ def oom_swap(context: Context) -> Outcome:
     condition="the kernel's log holds errors of a disk, card or file system from the time of the measurement",
     kind=INTEGRITY,
     severity=WARNING,
-    explanation="A failing or full card blocks whatever writes, and its driver retries for seconds.",
+    explanation="A failing or full card blocks every process that writes, and its driver retries for seconds.",
     remedy="Replace the card; free space; look at the kernel's log in the recording.",
     proof=SYNTHETIC,
 )

@@ -268,7 +268,7 @@ def less_equal_edge(context: Context) -> Outcome:
     explanation="Such numbers cannot be of one set of samples: something was pasted, cut, or mixed.",
     remedy="Import the original output of the tool.",
     proof=SYNTHETIC,
-    unwaivable="numbers that contradict each other are of no measurement, whatever the reason",
+    unwaivable="numbers that contradict each other are not a measurement",
 )
 def summary_inconsistent(context: Context) -> Outcome:
     """Minimum, average, maximum and deviation that cannot be of one set of numbers, or not of these."""

@@ -65,7 +65,7 @@ def _not_ours(context: Context) -> Outcome | None:
     condition="a load did no work, or part of it was skipped or did none; it ended by itself with an error; or neither its work nor its CPU time is known",
     kind=OPTIMISM,
     severity=WARNING,
-    explanation="A stressor that the machine skips loads nothing, whatever the command line says. Parts that failed qualify (integrity); a load without any work caps. A load that counts no work and used CPU time is a note.",
+    explanation="A stressor that the machine skips loads nothing. Parts that failed qualify (integrity); a load without any work caps. A load that counts no work and used CPU time is a note.",
     remedy="See the load's log in the recording; leave out what this board cannot run.",
     proof=LIVE,
 )

@@ -125,7 +125,7 @@ def _row(lane: LaneVerdict) -> dict[str, Any]:
 
 
 def invalidating(checks: Sequence[CheckResult], strict: bool) -> list[CheckResult]:
-    """Checks that make it no measurement whatever the numbers say: integrity ones that are invalid or, if strict, warn."""
+    """Checks that make it no measurement: integrity ones that are invalid or, if strict, warn."""
     grave = (INVALID, WARNING) if strict else (INVALID,)
     return [check for check in checks if check.kind == INTEGRITY and check.severity in grave and check.waived is None]
 

@@ -20,19 +20,19 @@ SHOWN_DIFFERENCES = 6
     condition="all runs of one group were measured before all of the other",
     kind=INTEGRITY,
     severity=WARNING,
-    explanation="Whatever drifted meanwhile looks like the factor.",
+    explanation="A drift in the meantime looks like the factor.",
     remedy="Measure A B B A.",
     proof=SYNTHETIC,
 )
 def order_confound(pair: Pair) -> Outcome:
-    """One group measured wholly before the other: whatever drifted meanwhile looks like the factor."""
+    """One group measured wholly before the other: a drift in the meantime looks like the factor."""
     times = [[_when(run.started) for run in runs] for _, runs in pair.sides]
     if any(time is None for side in times for time in side):
         return unknown("when the recordings were taken is not known")
     a, b = ([time for time in side if time is not None] for side in times)
     if max(a) < min(b) or max(b) < min(a):
         first = "A" if max(a) < min(b) else "B"
-        text = f"all of {first} was measured before the other group: whatever drifted meanwhile (heat, load, updates) looks like the factor; interleave the runs"
+        text = f"all of {first} was measured before the other group: a drift in the meantime (heat, load, updates) looks like the factor; interleave the runs"
         return Outcome(NOTE if len(a) == len(b) == 1 else WARNING, text, {"first": first})
     return passed("the runs of both groups are interleaved")
 
