@@ -28,8 +28,8 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 """Floors from top to bottom. An arrow may only point to a lower floor; rooms of one floor do not know each other."""
 
-DOORS = {"__main__": "cli", "__init__": "api"}
-"""Files of one line that only open a room."""
+DOORS = {"__main__": "cli", "__init__": "api", "runs": "api"}
+"""Single files that belong to a room."""
 
 WORDS = {
     "cli": "one file per verb: it may import every room",
@@ -103,7 +103,7 @@ def package_graph() -> Graph:
         name = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
         room = DOORS.get(name, name)
         for module in imported_modules(path):
-            other = module.split(".")[0]
+            other = DOORS.get(module.split(".")[0], module.split(".")[0])
             if other not in (room, "__version__"):
                 modules[room, other].add(module)
     soft = {edge for edge, names in modules.items() if all(name.endswith(".base") for name in names)}

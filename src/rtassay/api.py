@@ -1,11 +1,12 @@
-"""Recordings from Python, for notebooks: `rtassay.open(path_or_id)` gives tables as Arrow and figures as matplotlib's.
+"""rtassay from Python: `rtassay.run(...)` measures, `rtassay.open(path_or_id)` gives tables as Arrow and figures as matplotlib's.
 
 Importing this module costs milliseconds; numpy, pyarrow and matplotlib come with the first table or figure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -16,13 +17,16 @@ from rtassay.model.findings import lane_words
 from rtassay.model.units import format_us, parse_duration_ns
 
 if TYPE_CHECKING:
+    from rtassay.boards.base import LinuxBoard
     from rtassay.figures.data import Envelope, Options, Shot
     from rtassay.figures.paper import PaperFigure
     from rtassay.model.comparison import Comparison
     from rtassay.model.events import Parser
-    from rtassay.model.findings import Findings
+    from rtassay.model.findings import Findings, Verdict
     from rtassay.model.manifest import LaneEntry, Manifest
     from rtassay.model.recording import Recording
+    from rtassay.model.settings import Setting
+    from rtassay.session.control import Progress
 
 
 class OpenRecording:
@@ -60,6 +64,16 @@ class OpenRecording:
         from rtassay.analysis.judge import judge
 
         return judge(self.recording, deadline_ns=_ns(deadline), p_target=p, confidence=confidence)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The answer to the run's own requirement; None where it had no deadline."""
+        return self._findings.verdict
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the measurement was ended by a signal (Ctrl-C) before its planned end."""
+        return self.manifest.end_reason == "signal"
 
     @cached_property
     def _findings(self) -> Findings:
@@ -230,6 +244,100 @@ def open(path_or_id: str | Path) -> OpenRecording:
     from rtassay import store
 
     return OpenRecording(store.find(str(path_or_id)))
+
+
+def run(
+    board: str | LinuxBoard = "local",
+    *,
+    deadline: str | int | None = None,
+    p: float | None = None,
+    confidence: float | None = None,
+    load: str | Sequence[str] = "auto",
+    duration: str | int | None = None,
+    count: int | None = None,
+    interval: str | int | None = None,
+    cpus: str | Iterable[int] | None = None,
+    lanes: int | None = None,
+    load_cpus: str | Iterable[int] | None = None,
+    policy: str | None = None,
+    priority: int | None = None,
+    warm_up: str | int | None = None,
+    probe: str = "rtprobe",
+    settings: Mapping[str, str] | None = None,
+    cyclictest_line: str | None = None,
+    break_above: str | int | None = None,
+    dma_latency: str | int | None = None,
+    aligned: bool | None = None,
+    mlock: bool | None = None,
+    samples: bool | None = None,
+    strict: bool = False,
+    waive: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    note: str | None = None,
+    output: str | Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    notice: Callable[[str], None] | None = None,
+) -> OpenRecording:
+    """Measure once, seal the recording and judge it, as the command `rtassay run` does with options of the same names.
+
+    A time is a text (`"100us"`) or an int in ns, a CPU list a text (`"0-2,5"`, `"isolated"`) or ints. None is the default of the
+    command. `waive`: id of a check -> why it does not decide. `board`: what the command takes, or an object of `rtassay.boards`.
+    `progress` is called in every phase and once a second while measuring, `notice` with sentences about the board, both in the
+    caller's thread.
+
+    Works with and without a running event loop. Ctrl-C (SIGINT, in the main thread) ends the measurement and gives a sealed recording whose
+    `stopped` is true; a second one aborts. Prints nothing.
+    Raises UsageError (a wrong value; nothing was started), BoardError (board, disk, or what the probe said), Interrupted (stopped
+    before anything was measured, or aborted); all are RtassayError, with `what`, `why`, `hint` and the command's `exit_code`.
+    """
+    from rtassay import runs
+    from rtassay.model.settings import SETTINGS
+
+    given = dict(locals())
+    values = {setting.field or setting.key: _value(setting, given[setting.key]) for setting in SETTINGS}
+    values |= {
+        "probe": probe,
+        "load": (load,) if isinstance(load, str) else tuple(load),
+        "settings": settings or {},
+        "cyclictest_line": cyclictest_line,
+        "strict": strict,
+        "waivers": waive or {},
+        "labels": labels or {},
+        "note": note,
+        "output": output,
+        "argv": (),
+    }
+    result = runs.measure_blocking(runs.make_request(board, values), progress, notice)
+    recording = OpenRecording(result.path)
+    runs.cache_findings(result.path, recording._findings)
+    return recording
+
+
+def _value(setting: Setting, given: Any) -> Any:
+    """A value of Python as the command line gives it: in the type and range of its row. Raises UsageError."""
+    from rtassay.model.settings import CPUS, DURATION, FLAG, INTEGER, NUMBER
+
+    if given is None:
+        return None if setting.filled_in else setting.default
+    if isinstance(given, str):
+        return setting.parse(given)
+    value = given
+    try:
+        if setting.kind == CPUS:
+            return setting.parse(",".join(str(operator.index(cpu)) for cpu in given))
+        if setting.kind in (DURATION, INTEGER) and not isinstance(given, bool):
+            value = operator.index(given)
+        elif setting.kind == NUMBER and not isinstance(given, bool):
+            value = float(given)
+        elif setting.kind != FLAG or not isinstance(given, bool):
+            raise TypeError
+    except (TypeError, ValueError):
+        unit = " in ns" if setting.kind == DURATION else ""
+        raise UsageError(
+            f"{setting.option}: {given!r} is no {setting.kind}{unit}", hint=setting.range_words or None
+        ) from None
+    setting.check(value)
+    return value
 
 
 def compare(

@@ -219,7 +219,7 @@ def report_command(experiment: str, output: str | None, as_json: bool) -> int:
 
 def _planned(file: str, form: dict[str, Any]) -> tuple[Source, ExperimentPlan]:
     """`form`: the values of _form_options."""
-    from rtassay.cli.methods import check_probe
+    from rtassay.boards.described import check_probe
     from rtassay.experiments import presets
     from rtassay.experiments.choices import Choices, choose, kernel_note
     from rtassay.experiments.files import parse_scale

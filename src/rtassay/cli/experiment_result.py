@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtassay.cli.judging import cache_findings, cached_findings, findings_from, judge, own_requirement, parser_for
+from rtassay.cli.judging import cached_findings, findings_from, judge, own_requirement, parser_for
 from rtassay.cli.options import EXIT_BY_STATE
 from rtassay.cli.terminal import echo
 from rtassay.model.errors import EXIT_INVALID, EXIT_NOT_DEMONSTRATED, EXIT_OK, BoardError
+from rtassay.runs import cache_findings
 
 if TYPE_CHECKING:
     from rtassay.analysis.many.experiment.cells import Design, Measured

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from rtassay.cli.import_files import Chosen, ReadingView, choose, make_importer, tabular
-from rtassay.cli.judging import cache_findings, judge, own_requirement
+from rtassay.cli.judging import judge, own_requirement
 from rtassay.cli.options import SettingType, json_option, print_json
 from rtassay.cli.run_options import parse_labels
 from rtassay.cli.terminal import echo
@@ -20,6 +20,7 @@ from rtassay.model.events import Event, Facts
 from rtassay.model.recording import Recording
 from rtassay.model.settings import BY_NAME
 from rtassay.model.units import NS_PER_US
+from rtassay.runs import cache_findings
 
 _OWN_FORMAT = "rtw"
 

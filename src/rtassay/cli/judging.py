@@ -62,18 +62,6 @@ def judge(recording: Recording, requirement: Requirement) -> Findings:
     )
 
 
-def cache_findings(path: Path, findings: Findings) -> None:
-    """Keep findings beside a sealed recording. A read-only place is no error: they are computed again next time."""
-    from rtassay import store
-    from rtassay.analysis.judge import findings_dict
-    from rtassay.model.errors import BoardError
-
-    try:
-        store.save_findings(path, findings_dict(findings))
-    except BoardError:
-        return
-
-
 def cached_findings(path: Path) -> dict[str, Any] | None:
     """Findings computed at sealing by this version of the analysis, as show/1 JSON; None: compute them."""
     from rtassay import store

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from rtassay.cli.methods import described
+from rtassay.boards.described import described
 from rtassay.cli.options import json_option, print_json
 from rtassay.cli.terminal import echo
 from rtassay.model import methods, rooms

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtassay.boards.known import resolve
+from rtassay import runs
 from rtassay.cli import cyclictest_letters
 from rtassay.cli.attach import Work, attaching
-from rtassay.cli.judging import cache_findings, judge, own_requirement
-from rtassay.cli.methods import check_probe
 from rtassay.cli.options import (
     EXIT_BY_STATE,
     json_option,
@@ -23,15 +21,13 @@ from rtassay.cli.options import (
     trust_options,
 )
 from rtassay.cli.progress import ProgressView
-from rtassay.cli.run_options import make_plan, parse_labels
+from rtassay.cli.run_options import values_of
 from rtassay.cli.terminal import echo
 from rtassay.model.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_TERMINATED, EXIT_VIOLATED, UsageError
 from rtassay.model.findings import Findings
-from rtassay.model.manifest import Plan
 from rtassay.model.recording import Recording
 
 if TYPE_CHECKING:
-    from rtassay.boards.base import LinuxBoard
     from rtassay.session.control import RunResult, StopRequest
 
 
@@ -146,17 +142,12 @@ def command(**options: Any) -> int:
     report_format = _report_format(report_file)
     home = Path(options["output"]) if options["output"] else store.home()
     if options["attach"] is None:
-        labels = parse_labels(options["labels"])
-        plan = make_plan(options)
-        check_probe(plan)
-        work = _run(resolve(options["board"]), plan, home, labels, options)
+        work = _run(runs.make_request(options["board"], values_of(options)), quiet=options["quiet"])
     else:
         work = attaching(options["attach"], home, told=not options["quiet"])
 
     stopped_by, path = asyncio.run(_measure(work, options["quiet"]))
-    recording = store.open_recording(path)
-    findings = judge(recording, own_requirement(recording.manifest))
-    cache_findings(path, findings)
+    recording, findings = runs.judged(path)
     _tell(findings, recording, path, options)
     if report_format is not None:
         write_bytes(
@@ -165,25 +156,13 @@ def command(**options: Any) -> int:
     return _exit_code(findings, recording, stopped_by)
 
 
-def _run(board: LinuxBoard, plan: Plan, home: Path, labels: dict[str, str], options: dict[str, Any]) -> Work:
+def _run(request: runs.RunRequest, *, quiet: bool) -> Work:
     """A run from its beginning."""
 
     async def work(view: ProgressView, stop: StopRequest) -> RunResult:
-        from rtassay.session.run import run
-
-        if not options["quiet"]:
-            board.notice = lambda sentence: echo(sentence, err=True)
-        return await run(
-            board,
-            plan,
-            home=home,
-            labels=labels,
-            note=options["note"],
-            isolated=options["cpus"] == "isolated",
-            lanes=options["lanes"],
-            on_event=view,
-            stop=stop,
-        )
+        if not quiet:
+            request.board.notice = lambda sentence: echo(sentence, err=True)
+        return await runs.measure(request, view, stop)
 
     return work
 

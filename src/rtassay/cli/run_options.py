@@ -1,4 +1,4 @@
-"""Options of `rtassay run` to a Plan: ranges, contradictions, and what the letters of cyclictest add."""
+"""Options of `rtassay run` to the values of a request: pairs as labels and settings, and what the letters of cyclictest add."""
 
 from __future__ import annotations
 
@@ -6,13 +6,8 @@ import re
 from typing import Any
 
 from rtassay.cli.options import waivers_of
-from rtassay.loads.base import parse_asked
-from rtassay.model import rooms
 from rtassay.model.errors import UsageError
-from rtassay.model.manifest import Plan
-from rtassay.model.settings import DEFAULT_DURATION_NS, SETTINGS, default
 from rtassay.model.units import parse_duration_ns
-from rtassay.probes.base import find
 
 
 def parse_labels(labels: tuple[str, ...]) -> dict[str, str]:
@@ -43,54 +38,16 @@ def parse_settings(texts: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def parse_loads(texts: tuple[str, ...]) -> tuple[str, ...]:
-    """`auto` or NAME[:ARGS][@CPUS] of the room `loads` each, checked as far as that can be without the board."""
-    for text in texts:
-        load = parse_asked(text)
-        if load.name != "auto":
-            rooms.load("loads", load.name)().needs(load.argument)
-    return texts
-
-
-def make_plan(options: dict[str, Any]) -> Plan:
-    """A Plan from the values of the options (see cli.run), or UsageError."""
-    policy, priority = options["policy"], options["priority"]
-    if policy == "other" and priority is not None:
-        raise UsageError("--priority has no meaning with --policy other")
-    duration_ns, count = options["duration_ns"], options["count"]
-    if duration_ns is None and count is None:
-        duration_ns = DEFAULT_DURATION_NS
-    interval_ns = options["interval_ns"] or default("interval")
-    if duration_ns is not None and duration_ns < interval_ns:
-        raise UsageError("--duration is shorter than one --interval")
+def values_of(options: dict[str, Any]) -> dict[str, Any]:
+    """What `runs.make_request` takes, from the values of the options (see cli.run). Raises UsageError."""
+    labels = parse_labels(options["labels"])
     _check_distance(options["distance"], options)
-    loads = parse_loads(tuple(options["load"]))
-    stated = {setting.field: options[setting.field] for setting in SETTINGS if setting.field}
-    stated |= {
-        "cpus": None if options["cpus"] == "isolated" else options["cpus"],
-        "interval_ns": interval_ns,
-        "duration_ns": duration_ns,
+    return {
+        **options,
+        "labels": labels,
+        "settings": parse_settings(options["settings"]),
+        "waivers": waivers_of(options["waive"], options["because"]),
     }
-    plan = Plan(
-        probe=options["probe"],
-        load=" + ".join(loads),
-        loads=loads,
-        settings=parse_settings(options["settings"]),
-        argv=tuple(options["argv"]),
-        strict=options["strict"],
-        waivers=waivers_of(options["waive"], options["because"]),
-        **stated,
-    )
-    line = options.get("cyclictest_line")
-    return plan if line is None else _of_line(plan, line)
-
-
-def _of_line(plan: Plan, line: str) -> Plan:
-    """`plan` to measure a whole line of cyclictest, which then decides all that it can say."""
-    if plan.probe != "cyclictest":
-        raise UsageError("--cyclictest-line needs --probe cyclictest")
-    found, _ = find(plan.probe).of_line(plan, line)
-    return found
 
 
 def _check_distance(distance: str | None, options: dict[str, Any]) -> None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rtassay.cli.judging import cache_findings, judge, own_requirement, parser_for
+from rtassay.cli.judging import judge, own_requirement, parser_for
 from rtassay.cli.options import json_option, print_json
 from rtassay.cli.terminal import echo
+from rtassay.runs import cache_findings
 
 if TYPE_CHECKING:
     from rtassay.model.manifest import Manifest

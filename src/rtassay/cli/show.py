@@ -10,7 +10,6 @@ import click
 
 from rtassay.cli.judging import (
     Requirement,
-    cache_findings,
     cached_findings,
     findings_from,
     judge,
@@ -30,6 +29,7 @@ from rtassay.cli.options import (
 from rtassay.cli.terminal import echo_rendered
 from rtassay.model.findings import Findings
 from rtassay.model.recording import Recording
+from rtassay.runs import cache_findings
 
 
 @click.command("show")

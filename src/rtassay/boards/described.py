@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
+from rtassay.boards.binaries import probe_path
 from rtassay.model import methods
 from rtassay.model.errors import BoardError
 from rtassay.model.manifest import Plan
@@ -11,8 +12,6 @@ from rtassay.model.manifest import Plan
 
 def described() -> bytes:
     """The JSON of `rtprobe describe`. Raises BoardError without a probe for this machine."""
-    from rtassay.boards.binaries import probe_path
-
     try:
         return subprocess.run([str(probe_path(None)), "describe"], capture_output=True, check=True, timeout=60).stdout
     except (OSError, subprocess.SubprocessError) as error:

@@ -1,0 +1,269 @@
+"""One run as a person asks for it: values become a request, the request a sealed recording, the recording findings.
+
+The command `rtassay run` and the function `rtassay.run` both use this module, so they have the same defaults and the same errors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from rtassay.loads.base import parse_asked
+from rtassay.model import rooms
+from rtassay.model.errors import BoardError, UsageError
+from rtassay.model.manifest import Plan
+from rtassay.model.settings import DEFAULT_DURATION_NS, SETTINGS, default
+from rtassay.probes.base import find
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from rtassay.boards.base import LinuxBoard
+    from rtassay.model.findings import Findings
+    from rtassay.model.recording import Recording
+    from rtassay.session.control import Progress, RunResult, StopRequest
+
+_LABEL = re.compile(r"[A-Za-z][\w.-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """One run, with everything checked that can be checked without the board. `isolated`, `lanes`: see `session.run.run`."""
+
+    board: LinuxBoard
+    plan: Plan
+    home: Path
+    labels: Mapping[str, str]
+    note: str | None
+    isolated: bool
+    lanes: int | None
+
+
+def make_request(board: str | LinuxBoard, values: Mapping[str, Any]) -> RunRequest:
+    """A request from values that have the type and range of their row in `model.settings`.
+
+    `values` has the `field` of every row (its `key` where it has no field), and `probe`, `load` (texts), `settings` (texts by name),
+    `labels`, `waivers` (id of a check -> reason), `strict`, `note`, `output`, `argv`, `cyclictest_line`. Raises UsageError.
+    """
+    from rtassay import store
+    from rtassay.boards.described import check_probe
+    from rtassay.boards.known import resolve
+
+    labels = check_labels(values["labels"])
+    plan = make_plan(values)
+    check_probe(plan)
+    return RunRequest(
+        board=resolve(board) if isinstance(board, str) else board,
+        plan=plan,
+        home=Path(values["output"]) if values["output"] else store.home(),
+        labels=labels,
+        note=values["note"],
+        isolated=values["cpus"] == "isolated",
+        lanes=values["lanes"],
+    )
+
+
+def check_labels(labels: Mapping[str, str]) -> dict[str, str]:
+    """The labels. Raises UsageError for one with a strange key or without a value."""
+    for key, value in labels.items():
+        if not (isinstance(key, str) and _LABEL.fullmatch(key) and isinstance(value, str) and value):
+            raise UsageError(f"--label '{key}={value}' is not of the form key=value", hint="write --label ambient=21C")
+    return dict(labels)
+
+
+def make_plan(values: Mapping[str, Any]) -> Plan:
+    """The plan of a request (see `make_request`). Raises UsageError for a contradiction, an unknown load or probe."""
+    from rtassay.analysis.judge.waivers import check_waivers
+
+    if values["policy"] == "other" and values["priority"] is not None:
+        raise UsageError("--priority has no meaning with --policy other")
+    duration_ns = values["duration_ns"]
+    if duration_ns is None and values["count"] is None:
+        duration_ns = DEFAULT_DURATION_NS
+    interval_ns = values["interval_ns"] or default("interval")
+    if duration_ns is not None and duration_ns < interval_ns:
+        raise UsageError("--duration is shorter than one --interval")
+    loads = tuple(values["load"])
+    _check_loads(loads)
+    stated = {setting.field: values[setting.field] for setting in SETTINGS if setting.field}
+    stated |= {
+        "cpus": None if values["cpus"] == "isolated" else values["cpus"],
+        "interval_ns": interval_ns,
+        "duration_ns": duration_ns,
+    }
+    plan = Plan(
+        probe=values["probe"],
+        load=" + ".join(loads),
+        loads=loads,
+        settings=dict(values["settings"]),
+        argv=tuple(values["argv"]),
+        strict=values["strict"],
+        waivers=check_waivers(values["waivers"]) if values["waivers"] else {},
+        **stated,
+    )
+    line = values["cyclictest_line"]
+    return plan if line is None else _of_line(plan, line)
+
+
+def _check_loads(texts: tuple[str, ...]) -> None:
+    """`auto` or NAME[:ARGS][@CPUS] of the room `loads` each, as far as that can be known without the board."""
+    if not texts:
+        raise UsageError("no load is named", hint="--load none measures without a load")
+    for text in texts:
+        load = parse_asked(text)
+        if load.name != "auto":
+            rooms.load("loads", load.name)().needs(load.argument)
+
+
+def _of_line(plan: Plan, line: str) -> Plan:
+    """`plan` to measure a whole line of cyclictest, which then decides all that it can say."""
+    if plan.probe != "cyclictest":
+        raise UsageError("--cyclictest-line needs --probe cyclictest")
+    found, _ = find(plan.probe).of_line(plan, line)
+    return found
+
+
+async def measure(request: RunRequest, on_event: Callable[[Progress], None], stop: StopRequest) -> RunResult:
+    """Measure and seal. Raises what `session.run.run` raises."""
+    from rtassay.session.run import run
+
+    return await run(
+        request.board,
+        request.plan,
+        home=request.home,
+        labels=request.labels,
+        note=request.note,
+        isolated=request.isolated,
+        lanes=request.lanes,
+        on_event=on_event,
+        stop=stop,
+    )
+
+
+def judged(path: Path) -> tuple[Recording, Findings]:
+    """A sealed recording and its findings by the run's own requirement; they are kept beside it for the next reader."""
+    from rtassay import store
+    from rtassay.analysis.judge import judge
+
+    recording = store.open_recording(path)
+    findings = judge(recording)
+    cache_findings(path, findings)
+    return recording, findings
+
+
+def cache_findings(path: Path, findings: Findings) -> None:
+    """Keep findings beside a sealed recording. A read-only place is no error: they are computed again next time."""
+    from rtassay import store
+    from rtassay.analysis.judge import findings_dict
+
+    with contextlib.suppress(BoardError):
+        store.save_findings(path, findings_dict(findings))
+
+
+def measure_blocking(
+    request: RunRequest,
+    on_event: Callable[[Progress], None] | None = None,
+    notice: Callable[[str], None] | None = None,
+) -> RunResult:
+    """As `measure`, for callers without an event loop, and for those inside one, as in a notebook.
+
+    The run has an event loop in a thread of its own; `on_event` and `notice` are called in the caller's thread. The first SIGINT ends
+    the run in order, as Ctrl-C does at the command, and the second one aborts it. An error of a callback ends the run in order, too,
+    and is raised after that.
+    """
+    worker = _Worker(request, heard=on_event is not None, told=notice is not None)
+    failure: BaseException | None = None
+    worker.thread.start()
+    try:
+        with _on_sigint(worker.ask_to_stop):
+            while (item := worker.items.get()) is not None:
+                try:
+                    if failure is None:
+                        _deliver(item, on_event, notice)
+                except BaseException as error:
+                    failure = error
+                    worker.ask_to_stop()
+    finally:
+        if worker.thread.is_alive():
+            worker.abort()
+        worker.thread.join()
+    if failure is not None:
+        raise failure
+    return worker.outcome.result()
+
+
+@contextlib.contextmanager
+def _on_sigint(work: Callable[[], None]) -> Iterator[None]:
+    """Call `work` on SIGINT. Only the main thread can do that; an ignored signal stays ignored."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: work())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class _Worker:
+    """The thread of `measure_blocking`. It puts progress and notices into `items`, then None."""
+
+    def __init__(self, request: RunRequest, *, heard: bool, told: bool) -> None:
+        self._request = request
+        self._heard = heard
+        self._ready = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: StopRequest | None = None
+        self.items: SimpleQueue[Any] = SimpleQueue()
+        self.outcome: Future[RunResult] = Future()
+        self.thread = threading.Thread(target=self._work, name="rtassay-run", daemon=True)
+        if told:
+            request.board.notice = self.items.put
+
+    def ask_to_stop(self) -> None:
+        """A first call ends the run in order, a second one aborts it. Nothing if it has ended."""
+        self._ready.wait()
+        if self._loop is not None and self._stop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._stop.request)
+
+    def abort(self) -> None:
+        self.ask_to_stop()
+        self.ask_to_stop()
+
+    def _work(self) -> None:
+        import asyncio
+
+        try:
+            self.outcome.set_result(asyncio.run(self._main()))
+        except BaseException as error:
+            self.outcome.set_exception(error)
+        finally:
+            self._ready.set()
+            self.items.put(None)
+
+    async def _main(self) -> RunResult:
+        import asyncio
+
+        from rtassay.session.control import StopRequest
+
+        self._loop, self._stop = asyncio.get_running_loop(), StopRequest()
+        self._ready.set()
+        return await measure(self._request, self.items.put if self._heard else lambda told: None, self._stop)
+
+
+def _deliver(item: Any, on_event: Callable[[Progress], None] | None, notice: Callable[[str], None] | None) -> None:
+    if isinstance(item, str):
+        if notice is not None:
+            notice(item)
+    elif on_event is not None:
+        on_event(item)
