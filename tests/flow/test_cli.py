@@ -6,8 +6,9 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -320,13 +321,17 @@ def test_a_killed_host_leaves_no_process_and_a_readable_recording(tmp_path: Path
     assert as_json("show", recording, home=tmp_path)["sealed"] is True
 
 
+@pytest.fixture
+def anybodys() -> Iterator[Path]:
+    """A directory that every user may write to. Those of pytest are closed again by each pytest that starts."""
+    with tempfile.TemporaryDirectory(prefix="rtassay-") as made:
+        Path(made).chmod(0o777)
+        yield Path(made)
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="is about what root may and others may not")
-def test_without_permission_it_measures_and_says_what_that_does_to_the_verdict(tmp_path: Path) -> None:
-    tmp_path.chmod(0o777)
-    for parent in tmp_path.parents:
-        if parent != Path("/") and parent != Path("/tmp"):
-            parent.chmod(parent.stat().st_mode | 0o055)
-    env = {**os.environ, "RTASSAY_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+def test_without_permission_it_measures_and_says_what_that_does_to_the_verdict(anybodys: Path) -> None:
+    env = {**os.environ, "RTASSAY_HOME": str(anybodys / "home"), "HOME": str(anybodys)}
     # One right is kept: to get to rtassay, should the checkout lie in a home that is closed to others.
     kept = ["--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search"]
     nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", *kept, "--no-new-privs"]
