@@ -49,7 +49,6 @@ class LaneTally:
         self.second_n = 0
         self.second_missed = 0
         self.second_dropped = 0
-        self.second_exceedances = 0
         self.second_sum_ns = 0
         self.min_ns: int | None = None
         self.max_ns: int | None = None
@@ -86,14 +85,12 @@ class Collector:
         self.facts: dict[str, Any] = {}
         self.end: dict[str, Any] | None = None
         self.lanes: dict[int, LaneTally] = {}
-        self.events = 0
         self._on_second = on_second
         self._on_event = on_event
         self._on_samples = on_samples
         self._on_spill = on_spill
 
     def add(self, event: Event) -> None:
-        self.events += 1
         match event:
             case Samples():
                 self._give_on(event.lane, self._lane(event.lane).stitcher.push(event))
@@ -135,7 +132,6 @@ class Collector:
         tally.second_n += second.n
         tally.second_missed += second.missed
         tally.second_dropped += second.dropped
-        tally.second_exceedances += second.exceedances
         tally.second_sum_ns += second.sum_ns
         tally.last_second = max(tally.last_second, second.second)
         if second.n:
