@@ -96,11 +96,15 @@ class Step(Enum):
 
 @dataclass
 class Part:
-    """What one process does: bytes it writes, seconds it takes, an error that its connection raises, a Step; then it ends with `code`."""
+    """What one process does: bytes it writes, seconds it takes, an error that its connection raises, a Step; then it ends with `code`.
+
+    `ends_when_told`: it ends as soon as its stdin is closed, though nobody reads the rest.
+    """
 
     steps: Sequence[bytes | float | Exception | Step] = ()
     code: int = 0
     errors: bytes = b""
+    ends_when_told: bool = False
 
 
 class ScriptedProcess:
@@ -109,13 +113,13 @@ class ScriptedProcess:
     pid = 4242
 
     def __init__(self, name: str, part: Part, tell: Callable[[str], None], offset: int = 0) -> None:
-        self._name, self._part, self._tell, self._offset = name, part, tell, offset
+        self._name, self.part, self._tell, self._offset = name, part, tell, offset
         self._told, self.ended = asyncio.Event(), asyncio.Event()
         self.at_end: list[ScriptedProcess] = []
 
     async def chunks(self) -> AsyncIterator[bytes]:
         left = self._offset
-        for step in self._part.steps:
+        for step in self.part.steps:
             if isinstance(step, bytes):
                 if step[left:]:
                     yield step[left:]
@@ -133,13 +137,13 @@ class ScriptedProcess:
             await other.close_stdin()
 
     async def errors(self) -> bytes:
-        return self._part.errors
+        return self.part.errors
 
     async def close_stdin(self) -> None:
         self._tell(f"close {self._name}")
         self._told.set()
-        if all(isinstance(step, bytes) for step in self._part.steps):
-            self.ended.set()  # it ends though nobody reads the rest
+        if self.part.ends_when_told:
+            self.ended.set()
 
     async def signal(self, number: int) -> None:
         self._tell(f"signal {int(number)} {self._name}")
@@ -148,7 +152,7 @@ class ScriptedProcess:
     async def wait(self, timeout_s: float | None = None) -> int:
         async with asyncio.timeout(timeout_s):
             await self.ended.wait()
-        return self._part.code
+        return self.part.code
 
 
 class ScriptedBoard:
@@ -212,7 +216,10 @@ class ScriptedBoard:
         self.started.append(list(argv))
         name, part = self._short(list(argv))
         self.tell(name)
-        return ScriptedProcess(name, self.answers.get(name, part), self.tell)
+        process = ScriptedProcess(name, self.answers.get(name, part), self.tell)
+        if not process.part.steps:
+            process.ended.set()
+        return process
 
     async def launch(self, argv: Sequence[str], name: str, *, ends: Sequence[str] = ()) -> Any:
         self.tell(f"launch {name}")
@@ -235,7 +242,7 @@ class ScriptedBoard:
         if argv[:2] == [RTPROBE, "watch"]:
             paths = argv[argv.index("--max-bytes") + 2 :] if "--max-bytes" in argv else argv[4:]
             return (
-                ("clock", Part([facts(mono_ns=7 * S, wall_ns=1_000_107 * S), end()]))
+                ("clock", Part([facts(mono_ns=7 * S, wall_ns=1_000_107 * S), end()], ends_when_told=True))
                 if paths == ["/proc/uptime"]
                 else ("watch", Part([watched(self.files, paths)]))
             )

@@ -139,7 +139,8 @@ class _Attached:
         for process in others:
             if process is not None:
                 await process.close_stdin()
-        await asyncio.wait(self._tasks, timeout=_REST_S + self._board.offline_s)
+        if self._tasks:  # none where all of it is here already
+            await asyncio.wait(self._tasks, timeout=_REST_S + self._board.offline_s)
         if not all(task.done() for task in self._tasks):
             raise BoardError(
                 "what ran beside the probe does not end", "its stdin was closed", "rtassay board clean ends it"

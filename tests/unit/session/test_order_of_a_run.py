@@ -432,7 +432,7 @@ def test_the_trace_of_a_hit_moves_into_the_recording(tmp_path: Path) -> None:
     made.files["/tmp/hit.trace"] = b"trace " * 5000
     measure_on(made, tmp_path)
     assert (only(tmp_path) / "logs" / "trace.txt").read_bytes() == b"trace " * 5000
-    assert "rm -f /tmp/hit.trace" in made.words
+    assert "rm -f /tmp/hit.trace" in made.words and manifest_of(tmp_path).warnings == ()
     assert (only(tmp_path) / "logs" / "probe.txt").read_bytes() == b"a word\n"
 
 
