@@ -1,1 +1,1 @@
-"""The command line: one file per verb, in the order of the work. Nobody imports it."""
+"""The command line: one file per verb. No other package imports it."""

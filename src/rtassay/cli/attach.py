@@ -1,4 +1,4 @@
-"""rtassay run --attach: which recording is meant, and the way to its board."""
+"""rtassay run --attach: finds the recording and the way to its board."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from rtassay.model.errors import UsageError
 if TYPE_CHECKING:
     from rtassay.session.control import RunResult
 
-# Takes the progress view and the wish to stop (both belong to the command line), measures, and seals.
+# It gets the progress view and the request to stop from the command line. It measures and seals.
 Work = Callable[[Any, Any], Awaitable["RunResult"]]
 
 
 def attaching(name: str, home: Path, *, told: bool) -> Work:
-    """Work that goes on with the recording `name`, the only one there is where that is empty. Raises UsageError."""
+    """Work that continues the recording `name`; an empty name means the only one there is. Raises UsageError."""
 
     async def work(view: Any, stop: Any) -> RunResult:
         from rtassay.boards.known import resolve

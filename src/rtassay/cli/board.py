@@ -1,4 +1,4 @@
-"""rtassay board: boards by name, what they are, and nothing of us left on them."""
+"""rtassay board: names boards, describes them, and removes rtassay from them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def command() -> None:
 @command.command("add")
 @click.argument("name")
 @click.argument("address")
-@click.option("--port", type=click.IntRange(1, 65535), help="Port of its sshd, where ssh_config does not say it.")
+@click.option("--port", type=click.IntRange(1, 65535), help="Port of its sshd, if ssh_config does not say it.")
 @click.option(
     "--directory", metavar="DIR", help="Where rtassay may live on the board.  [default: the first place that fits]"
 )
@@ -46,7 +46,7 @@ def command() -> None:
     type=click.Choice(["auto", "never"]),
     default="auto",
     show_default=True,
-    help="auto: `sudo -n` where the user is not root; never: measure as that user.",
+    help="auto: use `sudo -n` if the user is not root; never: measure as that user.",
 )
 @click.option("--ssh-option", "words", multiple=True, metavar="WORD", help="One more word for ssh, as -F or -oFOO=BAR.")
 @click.option("--note", help="A sentence about it.")
@@ -82,7 +82,9 @@ def add(
         address, of_address = parse_address(address)
         port = of_address if port is None else port
     elif not ALIAS.fullmatch(address):
-        raise UsageError(f"'{address}' is no address of a board", hint="user@host[:port], or an alias of ssh_config")
+        raise UsageError(
+            f"'{address}' is not the address of a board", hint="user@host[:port], or an alias of ssh_config"
+        )
     if directory is not None and not directory.startswith("/"):
         raise UsageError(f"--directory {directory} is not an absolute path")
     board = KnownBoard(name, address, port=port, directory=directory, sudo=sudo, options=words, note=note)
@@ -165,7 +167,7 @@ def inventory(names: tuple[str, ...], diff: bool, as_json: bool) -> int:
 @click.option("--force", is_flag=True, help="End everything that runs there, no matter who started it.")
 @json_option
 def clean(name: str, force: bool, as_json: bool) -> int:
-    """Remove everything of rtassay from a board, and say what was there. A measurement that nobody fetched is lost."""
+    """Remove everything of rtassay from a board, and list it. A measurement that was not fetched is lost."""
     from rtassay.boards.known import resolve
 
     found = asyncio.run(resolve(name).clean(force=force))
@@ -195,7 +197,7 @@ async def _read(board: Any) -> dict[str, Any]:
 
 
 def _rows(data: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    """Nested fields as `kernel.release`; what is too long for a page stays in --json."""
+    """Nested fields as `kernel.release`; long values are in --json only."""
     rows: list[tuple[str, Any]] = []
     for key, value in data.items():
         if isinstance(value, dict) and value:

@@ -22,7 +22,7 @@ def command() -> None:
 @click.argument("board")
 @json_option
 def list_(board: str, as_json: bool) -> int:
-    """What BOARD can boot, what it boots by default, and what runs."""
+    """List the kernels that BOARD can boot, with marks for the default and the running one."""
     name, kernels, now = asyncio.run(_list(board))
     if as_json:
         rows = [asdict(kernel) for kernel in kernels]
@@ -42,7 +42,7 @@ def list_(board: str, as_json: bool) -> int:
 @click.argument("name")
 @click.argument("board")
 @click.option("--once", "how", flag_value="once", default=True, help="For the next boot only (the default).")
-@click.option("--default", "how", flag_value="default", help="Also for every boot after it, once it has come up.")
+@click.option("--default", "how", flag_value="default", help="Also for every later boot, after the kernel has come up.")
 @click.option(
     "--within", metavar="TIME", default="10min", show_default=True, help="How long the board may take to return."
 )
@@ -50,8 +50,8 @@ def list_(board: str, as_json: bool) -> int:
 def use(name: str, board: str, how: str, within: str, as_json: bool) -> int:
     """Reboot BOARD into kernel NAME: an id or release of `list`, or `stock`, `rt`.
 
-    The choice is armed for one boot, so that a kernel that does not come up costs a power cycle and nothing else. Another boot_id
-    proves the reboot, `uname -v` and the configuration the kernel.
+    The choice holds for one boot: if the kernel does not come up, a power cycle brings the old one back. A new boot_id
+    proves the reboot. `uname -v` and the configuration prove the kernel.
     """
     from rtassay.model.units import parse_duration_ns
 
@@ -68,7 +68,7 @@ def use(name: str, board: str, how: str, within: str, as_json: bool) -> int:
 @click.argument("board")
 @json_option
 def install(file: Path, board: str, as_json: bool) -> int:
-    """Put a kernel beside the others of BOARD; what it boots by default stays.
+    """Put a kernel beside the others of BOARD. The default kernel stays the same.
 
     FILE is a Debian package of a kernel, or a directory with boot/vmlinuz-RELEASE and lib/modules/RELEASE (make dir-pkg).
     """

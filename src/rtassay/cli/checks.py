@@ -28,7 +28,7 @@ _PROOF = {
 @click.argument("check_id", required=False, metavar="[ID]")
 @json_option
 def command(check_id: str | None, as_json: bool) -> int:
-    """The validity checks that run on every recording; with an ID (also of a check of `compare`), what it means and what to do."""
+    """The validity checks that run on every recording; with an ID (a check of `compare` too), its meaning and the remedy."""
     from rtassay.analysis.checks import CHECKS
 
     chosen = CHECKS if check_id is None else _called(check_id)
@@ -62,7 +62,7 @@ def command(check_id: str | None, as_json: bool) -> int:
 
 
 def _called(check_id: str) -> Sequence[Check[Any]]:
-    """The check of that id: of a recording, else of a comparison. Raises UsageError with the nearest name if there is none."""
+    """The check with that id, of a recording or of a comparison. Raises UsageError with the nearest name if there is none."""
     from rtassay.analysis.checks import CHECKS
     from rtassay.analysis.many.compare.checks import PAIR_CHECKS
 

@@ -33,7 +33,7 @@ class FailOn(click.ParamType[float]):
 
 
 class GroupsCommand(click.Command):
-    """Lets --with take all names that follow it, as it reads: `compare a1 a2 --with b1 b2`."""
+    """Lets --with take all names that follow it: `compare a1 a2 --with b1 b2`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, spread(args))
@@ -75,8 +75,8 @@ def spread(args: list[str]) -> list[str]:
     "factor",
     multiple=True,
     metavar="NAME",
-    help="What is meant to differ: kernel, load, governor, cmdline, board ... or the key of a label. Everything else that differs "
-    "is reported as a confound. Default: what the labels, else the kernel, tell the groups apart by.",
+    help="The factor that differs on purpose: kernel, load, governor, cmdline, board ... or the key of a label. Every other difference "
+    "is reported as a confound. Default: the label that differs between the groups, else the kernel.",
 )
 @click.option(
     "--fail-on",
@@ -94,7 +94,7 @@ def spread(args: list[str]) -> list[str]:
     help="Write a report; the suffix names the format (.html, .md, .json, .txt). '-' is stdout.",
 )
 @click.option(
-    "--format", "format_name", metavar="NAME", help="html, markdown, json or terminal; it decides over the suffix."
+    "--format", "format_name", metavar="NAME", help="html, markdown, json or terminal; it overrides the suffix."
 )
 @json_option
 def command(
@@ -109,7 +109,7 @@ def command(
     """Group A of recordings against group B, run by run: who is later at which quantile, and how surely.
 
     A name is a path, an id or a unique prefix, a directory of recordings, or k=v: all recordings with that label.
-    Ratios are B / A: above 1, B is later. The run is what is repeated: five or more of each, interleaved, make an answer.
+    Ratios are B / A: above 1, B is later. Repeat the runs: an answer needs five or more of each group, interleaved.
 
     \b
       rtassay compare kernel=stock --with kernel=rt -o kernels.html
@@ -135,7 +135,7 @@ def command(
 
 
 def exit_code(result: Comparison, tolerated: float | None) -> int:
-    """1 for a regression beyond the tolerated percentage, 5 where none could be looked for; 0 without --fail-on."""
+    """1 for a regression beyond the tolerated percentage, 5 if the comparison was refused, else 0. Without --fail-on 0."""
     from rtassay.analysis.many.compare import regressions
     from rtassay.model.comparison import REFUSED
 
@@ -171,12 +171,12 @@ def _open(names: tuple[str, ...], group: str) -> list[Recording]:
         for path in find_group(name):
             paths.setdefault(path.resolve(), path)
     if not paths:
-        raise UsageError(f"group {group} is empty", hint="rtassay list shows what was recorded")
+        raise UsageError(f"group {group} is empty", hint="rtassay list shows all recordings")
     return [store.open_recording(path, parser_for=parser_for) for path in paths.values()]
 
 
 def find_group(name: str) -> list[Path]:
-    """What one name stands for: a recording, the recordings in a directory, or those with a label. Raises UsageError."""
+    """The recordings of one name: one recording, those in a directory, or those with a label. Raises UsageError."""
     from rtassay import store
     from rtassay.store import index
     from rtassay.store.paths import MANIFEST, recordings

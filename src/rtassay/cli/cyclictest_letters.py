@@ -1,6 +1,6 @@
 """A cyclictest command line as options of `rtassay run` (the other way round: `model.cyclictest`).
 
-Letters keep cyclictest's sense and units (microseconds, seconds for -D). What has no equal sense here is refused by name:
+Letters keep cyclictest's meaning and units (microseconds, seconds for -D). A letter without the same meaning here is refused:
 a pasted line must never silently measure something else.
 """
 
@@ -58,9 +58,9 @@ def is_cyclictest_line(args: Sequence[str]) -> bool:
 
 
 def translate(args: Sequence[str], takes_value: Container[str] = ()) -> list[str]:
-    """Arguments of `rtassay run` with cyclictest's letters turned into our long options. Raises UsageError naming the letter.
+    """Arguments of `rtassay run`, with cyclictest's letters as our long options. Raises UsageError that names the letter.
 
-    `takes_value`: our long options that need a value: the word after one of them is that value, whatever it looks like.
+    `takes_value`: our long options that need a value: the word after one of them is always its value.
     """
     rest = list(args)
     pasted = is_cyclictest_line(rest)
@@ -78,7 +78,7 @@ def translate(args: Sequence[str], takes_value: Container[str] = ()) -> list[str
                 continue
             if name in _LONG:
                 out += _one(_LONG[name], value if equals else None, rest)
-            else:  # an option of ours, or an error that click words
+            else:  # our own option, or an error that click reports
                 out += _ours(word, rest, takes_value)
         elif word.startswith("--"):
             out += _ours(word, rest, takes_value)
@@ -90,7 +90,7 @@ def translate(args: Sequence[str], takes_value: Container[str] = ()) -> list[str
 
 
 def _ours(word: str, rest: list[str], takes_value: Container[str]) -> list[str]:
-    """A long option of ours with its value untouched: a reason may well begin with `-p`."""
+    """One of our long options with its value unchanged: a reason may begin with `-p`."""
     return [word, rest.pop(0)] if word in takes_value and rest else [word]
 
 

@@ -1,4 +1,4 @@
-"""rtassay experiment: matrices of runs, planned, carried out, resumed, looked at."""
+"""rtassay experiment: plans, runs, resumes and shows matrices of runs."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def command() -> None:
     """Matrices of runs: boards x kernels x loads x probes x scenarios, repeated, interleaved, resumable.
 
     \b
-      rtassay experiment plan smoke              what it will do, and how long it takes
-      rtassay experiment run night.toml -o out   carry it out; Ctrl-C seals what there is
+      rtassay experiment plan smoke              show its runs, and how long they take
+      rtassay experiment run night.toml -o out   carry it out; Ctrl-C seals the run so far
       rtassay experiment resume out              go on after Ctrl-C, a crash, a power cut
-      rtassay experiment show out                what came of it
+      rtassay experiment show out                show the results
       rtassay experiment report out -o page.html the page of it (run writes one at its end)
 
     FILE is an experiment file (docs/guides/experiments.md) or the name of a preset (rtassay presets).
@@ -54,7 +54,7 @@ def command() -> None:
 
 
 def _form_options(target: Any) -> Any:
-    """--corrected, --scale, and what is chosen instead of what the file says."""
+    """--corrected, --scale, and the options that replace values of the file."""
     for option in (
         setting_option("p", help="Tolerated probability of a miss, instead of the file's.", stated_only=True),
         click.option("--deadline", metavar="TIME", help="The requirement, instead of the file's: 200us."),
@@ -87,7 +87,7 @@ def _form_options(target: Any) -> Any:
 @_form_options
 @json_option
 def plan_command(file: str, as_json: bool, **form: Any) -> int:
-    """The matrix of FILE, its order, how long it takes, and every command. Nothing is started."""
+    """Show the matrix of FILE, its order, its duration, and every command. Nothing is started."""
     from rtassay.cli import experiment_tables
 
     _, plan = _planned(file, form)
@@ -104,7 +104,7 @@ def plan_command(file: str, as_json: bool, **form: Any) -> int:
     "-o",
     "--output",
     metavar="DIR",
-    help="Where the experiment goes.  [default: experiments/NAME-TIME beside the recordings]",
+    help="Directory of the experiment.  [default: experiments/NAME-TIME beside the recordings]",
 )
 @_form_options
 @click.option("--fail-fast", is_flag=True, help="Stop at the first cell that fails for good.")
@@ -133,7 +133,7 @@ def run_command(file: str, output: str | None, fail_fast: bool, quiet: bool, as_
 def resume_command(experiment: str, fail_fast: bool, quiet: bool, as_json: bool, **form: Any) -> int:
     """Go on with an EXPERIMENT: its directory, or the FILE it was made from (the newest of that plan).
 
-    Only what is unfinished is done again. The plan is that of the beginning: a file changed since then is another experiment.
+    Only unfinished runs are done again. The plan stays as it was at the start: a changed file is another experiment.
     """
     from rtassay.experiments import directory
 
@@ -155,7 +155,7 @@ def resume_command(experiment: str, fail_fast: bool, quiet: bool, as_json: bool,
 @click.argument("experiment")
 @json_option
 def status_command(experiment: str, as_json: bool) -> int:
-    """Where an EXPERIMENT (its directory) stands: what is done, what runs, what failed, when it should be finished."""
+    """Show the state of an EXPERIMENT (its directory): the runs that are done, running or failed, and the expected end."""
     from rtassay.cli import experiment_tables
     from rtassay.experiments import directory
     from rtassay.experiments.status import status_of
@@ -172,7 +172,7 @@ def status_command(experiment: str, as_json: bool) -> int:
 @click.argument("experiment")
 @json_option
 def show_command(experiment: str, as_json: bool) -> int:
-    """What came of an EXPERIMENT: a row for each combination, the worst load, the comparisons, the acceptance."""
+    """Show the results of an EXPERIMENT: a row for each combination, the worst load, the comparisons, the acceptance."""
     from rtassay.cli.experiment_result import result_of, show
     from rtassay.experiments import directory
 
@@ -194,9 +194,9 @@ def show_command(experiment: str, as_json: bool) -> int:
 )
 @json_option
 def report_command(experiment: str, output: str | None, as_json: bool) -> int:
-    """One page about an EXPERIMENT: what it answers, every combination, loads, comparisons, scorecard, checks, how to repeat it.
+    """Write one page about an EXPERIMENT: its answer, every combination, loads, comparisons, scorecard, checks, how to repeat it.
 
-    `run` and `resume` write it at their end. It is computed from the recordings each time, of an unfinished experiment too.
+    `run` and `resume` write it at their end. It is computed from the recordings each time, also for an unfinished experiment.
     """
     from rtassay import reports
     from rtassay.cli.experiment_result import report_of, save_reports, write_report
@@ -247,7 +247,7 @@ def _planned(file: str, form: dict[str, Any]) -> tuple[Source, ExperimentPlan]:
 
 
 def _waivers_checked(file: ExperimentFile) -> ExperimentFile:
-    """The file with the ids of acceptance.waive as checks have them. Raises UsageError for one that is none or may not be waived."""
+    """The file with the ids of acceptance.waive as checks have them. Raises UsageError for an unknown id, or one that may not be waived."""
     if not file.acceptance.waive:
         return file
     import msgspec

@@ -1,4 +1,4 @@
-"""Progress of an experiment on stderr: what runs, how far it is, when all should be done."""
+"""Progress of an experiment on stderr: the current run, its progress, and the expected end of all runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINE_EVERY_S = 30.0
 
 
 class ExperimentView:
-    """Call it with every Step. One line that is rewritten on a terminal; elsewhere a line for each change and now and then."""
+    """Call it with every Step. A terminal shows one line that is rewritten; other outputs get a line at each change and at intervals."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
@@ -42,7 +42,7 @@ class ExperimentView:
         self._last = key
 
     def say(self, sentence: str) -> None:
-        """Of a board: the link is lost, it boots."""
+        """Show a message about a board, such as a lost link or a reboot."""
         if not self._quiet:
             self.close()
             echo(sentence, err=True)

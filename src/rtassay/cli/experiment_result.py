@@ -31,7 +31,7 @@ def result_of(path: Path, *, save: bool = False) -> dict[str, Any]:
 
 
 def report_of(path: Path, *, save: bool = False) -> ExperimentReport:
-    """Everything a report of the experiment at `path` shows, computed now from its recordings."""
+    """All that a report of the experiment at `path` shows, computed now from its recordings."""
     from rtassay.analysis.many.experiment import assess, scorecard_dict
     from rtassay.analysis.many.experiment.grade import LEAST_P, LEAST_RUNS, capped
     from rtassay.experiments import directory, results
@@ -93,7 +93,7 @@ def write_report(file: Path, report: ExperimentReport, name: str) -> None:
 
 
 class _Work:
-    """Recordings opened once, however many questions are asked of them."""
+    """Opens each recording only once."""
 
     def __init__(self) -> None:
         self._opened: dict[Path, Recording] = {}
@@ -150,7 +150,7 @@ class _Work:
 
 
 def _levels(status: Status) -> tuple[tuple[str, str, str, str], ...]:
-    """(factor, level, what it is, what it runs) of loads and scenarios, in the file's words."""
+    """(factor, level, description, commands) of loads and scenarios, in the file's words."""
     from rtassay.experiments import directory
     from rtassay.experiments.files import read
 
@@ -239,7 +239,7 @@ def judged(recording: Path) -> dict[str, Any]:
 
 
 def exit_code(result: dict[str, Any]) -> int:
-    """By the acceptance; without a deadline 0, or 5 if a run is no measurement; 4 while cells are missing."""
+    """The exit code of the acceptance. 4 while cells are missing. Without a deadline: 0, or 5 if a run is not valid."""
     if result["cells_sealed"] < result["cells_total"]:
         return EXIT_NOT_DEMONSTRATED
     if result["acceptance"] is not None:

@@ -28,7 +28,7 @@ def clock(ns: int) -> str:
 
 
 def finish_time(left_ns: int) -> str:
-    """When something that takes so long from now is over: `14:32`, with the day if it is another one."""
+    """The time of day after that duration from now: `14:32`, with the day if it is not today."""
     now = datetime.now().astimezone()
     at = now + timedelta(seconds=left_ns / NS_PER_S)
     return at.strftime("%H:%M") if at.date() == now.date() else at.strftime("%a %d %b %H:%M")
@@ -101,7 +101,7 @@ def plan_text(plan: ExperimentPlan) -> str:
 
 
 def _doubt_lines(plan: ExperimentPlan) -> list[str]:
-    """What this plan cannot tell, before anything is run."""
+    """The questions that this plan cannot answer, found before any run."""
     from rtassay.experiments.lint import lint
 
     found = lint(plan)
@@ -185,7 +185,7 @@ def status_text(status: Status) -> str:
 
 
 def result_text(result: dict[str, Any]) -> str:
-    """A row for each combination, in us; then what is worst, the comparisons, the acceptance."""
+    """A row for each combination, in us; then the worst levels, the comparisons, the acceptance."""
     total, sealed = result["cells_total"], result["cells_sealed"]
     lines = [f"{result['name']}: {result['state']}, {sealed} of {total} cells measured"]
     combinations = result["combinations"]
@@ -261,7 +261,7 @@ def _acceptance_line(result: dict[str, Any]) -> str:
 
 
 def preset_text(file: ExperimentFile) -> str:
-    """What a preset does, found (with the numbers published then) and left open, and what its corrected form changes."""
+    """The purpose of a preset, its published results, its open questions, and the changes of its corrected form."""
     lines = [f"{file.name}: {file.what}"]
     told = file.preset
     if told is not None:

@@ -25,7 +25,7 @@ from rtassay.reports.base import JudgedRecording
 @click.option("-o", "--output", default="-", show_default=True, metavar="FILE", help="File to write, '-' is stdout.")
 @json_option
 def command(recording: str, format_name: str, output: str, as_json: bool) -> int:
-    """The histogram and figures of one RECORDING in an open format.
+    """Write the histogram and figures of one RECORDING in an open format.
 
     Samples, rollups, events and telemetry are Parquet files in the recording itself: pandas, polars and DuckDB open them directly.
     """

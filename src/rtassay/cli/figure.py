@@ -30,9 +30,13 @@ _FORMATS = ("png", "svg", "pdf")
     help="One column of a paper (89 mm) or its page (182 mm).",
 )
 @click.option(
-    "--by", metavar="KEY", help="What shares a colour and a bar: kernel, load, board, tool or the key of a label."
+    "--by",
+    metavar="KEY",
+    help="Recordings with the same value share a colour and a bar: kernel, load, board, tool or the key of a label.",
 )
-@click.option("--panels", metavar="KEY", help="tail: what gets axes of its own, such as a label scenario.")
+@click.option(
+    "--panels", metavar="KEY", help="tail: one pair of axes for each value, for example of the label scenario."
+)
 @click.option(
     "--scale",
     type=click.Choice(("auto", "linear", "log")),
@@ -64,7 +68,7 @@ def command(
     cdf       share of samples up to a latency
     time      latency over the time of a run: extremes of every second, outliers (needs a source with order)
     overlay   histograms over each other, pooled per recording
-    trend     maximum per run over dates (--label date=2026-11-21 at import, where the file has none)
+    trend     maximum per run over dates (--label date=2026-11-21 at import, if the file has none)
 
     Maximum and overflow are always in the picture. The same recordings give the same bytes.
     """
@@ -101,7 +105,7 @@ def format_of(output: str, known: tuple[str, ...]) -> str:
 
 
 def open_all(names: tuple[str, ...]) -> list[OpenRecording]:
-    """What the names stand for, each recording once, in their order."""
+    """The recordings of the names, each once, in the order of the names."""
     from rtassay.api import OpenRecording
     from rtassay.cli.compare import find_group
 

@@ -1,4 +1,4 @@
-"""rtassay import: files to recordings."""
+"""rtassay import: turns files into recordings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OWN_FORMAT = "rtw"
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a person adds to what the files say."""
+    """Facts that a person adds to those of the files."""
 
     output: str | None
     labels: dict[str, str]
@@ -37,18 +37,20 @@ class Told:
     tool_version: str | None
 
 
-# Other tools measured at intervals that rtprobe does not offer.
+# Other tools measure at intervals that rtprobe does not offer.
 _INTERVAL = replace(BY_NAME["interval"], least=NS_PER_US, bare=None)
 
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True)
 @click.option("-o", "--output", metavar="DIR", help="Directory for the recordings (default: where rtassay keeps them).")
+@click.option("--format", "format_name", metavar="NAME", help="The format, instead of the one that the content shows.")
 @click.option(
-    "--format", "format_name", metavar="NAME", help="The format, where it is not to be recognised by content."
-)
-@click.option(
-    "--label", "labels", multiple=True, metavar="K=V", help="What only a person knows: kernel=rt, ambient=21C."
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="K=V",
+    help="A fact that the files do not state: kernel=rt, ambient=21C.",
 )
 @click.option("--note", help="A sentence to keep with the recording.")
 @click.option(
@@ -56,17 +58,17 @@ _INTERVAL = replace(BY_NAME["interval"], least=NS_PER_US, bare=None)
     "interval_ns",
     type=SettingType(_INTERVAL),
     metavar="TIME",
-    help="The interval, where the file does not say.",
+    help="The interval, if the file does not state it.",
 )
-@click.option("--tool-version", metavar="VERSION", help="Version of the tool, where the file does not say.")
+@click.option("--tool-version", metavar="VERSION", help="Version of the tool, if the file does not state it.")
 @click.option(
     "--column", metavar="NAME", help="table, parquet: the column with the latencies (default: latency_us or alike)."
 )
-@click.option("--unit", metavar="UNIT", help="ns, us, ms or s, where the file does not say.")
+@click.option("--unit", metavar="UNIT", help="ns, us, ms or s, if the file does not state it.")
 @click.option(
     "--measure",
     metavar="NAME",
-    help="table, parquet, hgrm: what the numbers are (wake-up, timer-irq, noise, response:NAME ...), since the file does not say.",
+    help="table, parquet, hgrm: the measure of the numbers (wake-up, timer-irq, noise, response:NAME ...); the file does not state it.",
 )
 @click.option("--lane-column", metavar="NAME", help="table, parquet: the column that names the lane of each latency.")
 @json_option
@@ -84,9 +86,9 @@ def command(
     lane_column: str | None,
     as_json: bool,
 ) -> int:
-    """Recordings from FILES of other tools, and from streams of `rtprobe cyclic > f.rtw`.
+    """Make recordings from FILES of other tools, and from streams of `rtprobe cyclic > f.rtw`.
 
-    A file becomes one recording, or none if anything in it cannot be. Patterns may be quoted ('logs/*.txt'). A directory is a
+    A file becomes one recording, or none if any part of it cannot be read. Patterns may be quoted ('logs/*.txt'). A directory is a
     group: its files of known formats get the label group=NAME.
     """
     given = {"column": column, "unit": unit, "lane_column": lane_column, "measure": measure}
@@ -156,7 +158,7 @@ def _policy(tool: str, version: str, known: str) -> str:
 
 
 def _with_interval(events: Iterable[Event], interval_ns: int) -> Iterator[Event]:
-    """The events with an interval for the lanes of which the file tells none."""
+    """The events, with an interval for each lane whose interval the file does not state."""
     for event in events:
         if isinstance(event, Facts) and not event.data.get("interval_ns"):
             event = Facts(event.data | {"interval_ns": interval_ns})

@@ -1,4 +1,4 @@
-"""Which files `rtassay import` was given, as what each is read, and how far the reading is."""
+"""The files of `rtassay import`, their formats, and the progress of the reading."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Chosen:
 
 
 def choose(words: tuple[str, ...], format_name: str | None) -> list[Chosen]:
-    """Every file of the command line, recognised; a directory stands for the files in it that are of a known format.
+    """Every file of the command line with its format; a directory stands for its files of a known format.
 
-    Raises UsageError and InputFileError naming the file and what was tried.
+    Raises UsageError and InputFileError that name the file and the formats tried.
     """
     chosen: list[Chosen] = []
     for word in words:
@@ -49,7 +49,7 @@ def choose(words: tuple[str, ...], format_name: str | None) -> list[Chosen]:
 
 
 def _expand(word: str) -> list[Path]:
-    """A path, or the paths that a pattern stands for where no shell has seen to that."""
+    """The path, or the paths that match a pattern that the shell did not expand."""
     path = Path(word)
     if path.exists() or not glob.has_magic(word):
         return [path]
@@ -61,7 +61,7 @@ def _expand(word: str) -> list[Path]:
 
 def _of_directory(directory: Path, format_name: str | None) -> list[Chosen]:
     if directory.suffix == _SUFFIX:
-        raise UsageError(f"{directory} is a recording already", hint="give it to show, report or compare as it is")
+        raise UsageError(f"{directory} is a recording already", hint="use it directly with show, report or compare")
     try:
         files = sorted(p for p in directory.iterdir() if p.is_file() and not p.name.startswith("."))
     except OSError as error:
@@ -138,7 +138,7 @@ def tabular(words: tuple[str, ...]) -> str | None:
     try:
         heads = [_first_bytes(path) for word in words for path in _expand(word) if path.is_file()]
     except OSError:
-        return None  # said with the file's name where it is recognised
+        return None  # the error comes later, with the file's name
     return None if b"PAR1" in heads else "table"
 
 
@@ -148,7 +148,7 @@ def _first_bytes(path: Path) -> bytes:
 
 
 class ReadingView:
-    """Tells on stderr how much of a file is read, once that takes longer than two seconds."""
+    """Shows on stderr how much of a file is read, if reading takes longer than two seconds."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -170,7 +170,7 @@ class ReadingView:
             echo(text, err=True)
 
     def close(self) -> None:
-        """Take the line back."""
+        """Erase the line."""
         if self._drawn:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

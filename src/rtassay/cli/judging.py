@@ -1,4 +1,4 @@
-"""From a recording's name to its findings: cached ones where they answer the question, else computed now."""
+"""Findings of a recording by name: the cached ones if they fit the requirement, else computed now."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What a recording is judged by; deadline None: figures and checks only. `strict` None: as the run was asked for.
+    """The requirement for a judgement; deadline None: figures and checks only. `strict` None: as the run stated.
 
     `waivers` (id of a check -> reason) come on top of the run's own.
     """
@@ -38,7 +38,7 @@ def open_by_name(name: str) -> tuple[Path, Recording]:
 
 
 def own_requirement(manifest: Manifest) -> Requirement:
-    """What the run itself stated."""
+    """The requirement that the run itself stated."""
     plan = manifest.plan
     return Requirement(plan.deadline_ns, DEFAULT_P if plan.p_target is None else plan.p_target, plan.confidence)
 

@@ -1,4 +1,4 @@
-"""rtassay lab: virtual boards with real Debian kernels, to try everything without hardware."""
+"""rtassay lab: virtual boards with real Debian kernels, to try rtassay without hardware."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KINDS = click.Choice(["quick", "disk"])
 
 @click.group("lab")
 def command() -> None:
-    """Virtual boards with real kernels (QEMU), reached over SSH as any board. What they measure is no hardware's.
+    """Virtual boards with real kernels (QEMU), reached over SSH as any board. Their latencies are not those of hardware.
 
     \b
     rtassay lab start                       a quick board: BusyBox, both kernels, kexec
@@ -44,7 +44,7 @@ def _arch_option(function: Any) -> Any:
 @_arch_option
 @json_option
 def build(kind: str, arch: str, as_json: bool) -> int:
-    """Make the image of a board; kept by its content, so that this is done once."""
+    """Make the image of a board once. Later starts use it again."""
     begun = time.monotonic()
     image = _image(kind, arch)
     if as_json:
@@ -57,14 +57,14 @@ def build(kind: str, arch: str, as_json: bool) -> int:
 @command.command("start")
 @click.argument("kind", type=_KINDS, default="quick")
 @_arch_option
-@click.option("--name", help="Its name; it is then the board lab:NAME.  [default: the kind]")
-@click.option(
-    "--kernel", type=click.Choice(["stock", "rt"]), help="Of a quick board: the one it boots.  [default: stock]"
-)
+@click.option("--name", help="Its name; use it as the board lab:NAME.  [default: the kind]")
+@click.option("--kernel", type=click.Choice(["stock", "rt"]), help="Kernel that a quick board boots.  [default: stock]")
 @click.option("--cpus", type=click.IntRange(1, 8), default=2, show_default=True)
 @click.option("--memory", type=click.IntRange(512, 8192), default=768, show_default=True, help="MiB.")
-@click.option("--append", default="", help="Of a quick board: more words for the kernel's command line.")
-@click.option("--for", "lifetime", metavar="TIME", default="12h", show_default=True, help="It ends itself after this.")
+@click.option("--append", default="", help="More words for the kernel command line of a quick board.")
+@click.option(
+    "--for", "lifetime", metavar="TIME", default="12h", show_default=True, help="The board ends itself after this time."
+)
 @json_option
 def start(
     kind: str,
@@ -77,14 +77,15 @@ def start(
     lifetime: str,
     as_json: bool,
 ) -> int:
-    """Boot a board; done when an SSH command was answered."""
+    """Boot a board and wait until it answers an SSH command."""
     from rtassay.lab import machine
     from rtassay.model.errors import UsageError
     from rtassay.model.units import parse_duration_ns
 
     if kind == "disk" and (kernel or append):
         raise UsageError(
-            "a disk board boots what GRUB says", hint="start it, then: rtassay board kernel use rt lab:disk --once"
+            "GRUB chooses the kernel of a disk board",
+            hint="start it, then: rtassay board kernel use rt lab:disk --once",
         )
     begun = time.monotonic()
     image = _image(kind, arch)
@@ -113,7 +114,7 @@ def start(
 @click.argument("name")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[COMMAND]...")
 def ssh(name: str, words: tuple[str, ...]) -> int:
-    """A shell on a board, or one command there."""
+    """Open a shell on a board, or run one command there."""
     found = _found(name.removeprefix("lab:"))
     return subprocess.call(["ssh", *found.ssh_options, found.name, *words])
 
@@ -121,11 +122,16 @@ def ssh(name: str, words: tuple[str, ...]) -> int:
 @command.command("unplug")
 @click.argument("name")
 @click.option(
-    "--for", "length", metavar="TIME", default="30s", show_default=True, help="Then the cable is plugged in again."
+    "--for",
+    "length",
+    metavar="TIME",
+    default="30s",
+    show_default=True,
+    help="Time until the cable is plugged in again.",
 )
 @json_option
 def unplug(name: str, length: str, as_json: bool) -> int:
-    """Pull the network cable of a board for a while: what runs there goes on, and rtassay is to find it again."""
+    """Pull the network cable of a board for a while. Its programs go on, and rtassay must connect again."""
     from rtassay.model.units import parse_duration_ns
 
     seconds = parse_duration_ns(length) / 1e9
@@ -148,7 +154,7 @@ def unplug(name: str, length: str, as_json: bool) -> int:
 @click.option("--all", "everything", is_flag=True, help="Every board of the lab that runs.")
 @json_option
 def stop(names: tuple[str, ...], everything: bool, as_json: bool) -> int:
-    """End boards; what they wrote is thrown away."""
+    """End boards. Their changes are lost."""
     from rtassay.lab import machine
 
     wanted: list[str | None] = [name.removeprefix("lab:") for name in names] or [None]

@@ -1,4 +1,4 @@
-"""rtassay list: the recordings there are."""
+"""rtassay list: lists the recordings."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from rtassay.model.units import format_us
 
 
 @click.command("list")
-@click.option("--dir", "directory", metavar="DIR", help="Another directory of recordings than rtassay's own.")
+@click.option("--dir", "directory", metavar="DIR", help="Directory to list instead of rtassay's own.")
 @json_option
 def command(directory: str | None, as_json: bool) -> int:
-    """The recordings there are, oldest first."""
+    """List the recordings, oldest first."""
     from rtassay import store
     from rtassay.store import index
 

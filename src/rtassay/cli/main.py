@@ -18,26 +18,26 @@ VERBS: Final = {
     "run": ("rtassay.cli.run", "Measure a board, record it, judge it, report it."),
     "import": ("rtassay.cli.import_", "Turn files of rtprobe (f.rtw) into recordings."),
     "experiment": ("rtassay.cli.experiment", "Matrices of runs: plan, run, resume, status, show."),
-    "presets": ("rtassay.cli.presets", "Experiments that come along, and what they are about."),
-    "list": ("rtassay.cli.list_", "The recordings there are."),
-    "status": ("rtassay.cli.status", "Where a running or unsealed recording stands."),
+    "presets": ("rtassay.cli.presets", "Experiments that come with rtassay, and their purpose."),
+    "list": ("rtassay.cli.list_", "List the recordings."),
+    "status": ("rtassay.cli.status", "State of a running or unsealed recording."),
     "show": ("rtassay.cli.show", "One recording: verdict, figures, checks."),
     "compare": ("rtassay.cli.compare", "Groups of recordings against each other, run by run."),
     "report": ("rtassay.cli.report", "A recording as an HTML, Markdown or JSON page."),
     "figure": ("rtassay.cli.figure", "Figures for papers: PNG, SVG, PDF."),
     "table": ("rtassay.cli.table", "Tables for papers: Markdown, CSV."),
     "export": ("rtassay.cli.export", "A recording's data as csv, json or cyclictest text."),
-    "published": ("rtassay.cli.published", "What others published, to set beside your own."),
+    "published": ("rtassay.cli.published", "Published results of others, to compare with your own."),
     "seal": ("rtassay.cli.seal", "Seal a recording whose host died."),
-    "checks": ("rtassay.cli.checks", "What the validity checks mean and what to do."),
+    "checks": ("rtassay.cli.checks", "The validity checks, their meaning and the remedies."),
     "board": ("rtassay.cli.board", "Boards: name them, look at them, clear them."),
     "lab": ("rtassay.cli.lab", "Virtual boards with real kernels, to try it all without hardware."),
-    "probe": ("rtassay.cli.probe", "The programs that measure: which there are, their settings, self-test."),
+    "probe": ("rtassay.cli.probe", "The programs that measure: list, settings, self-test."),
 }
 
 
 class LazyGroup(click.Group):
-    """Imports a verb's module when it is called, so that --help needs none of them."""
+    """Imports a verb's module only when the verb is called, so that --help is fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
@@ -73,7 +73,7 @@ def cli() -> None:
     First steps:
       rtassay run --deadline 100us              this machine, 60 s under load, judged
       rtassay run cyclictest -m -S -p90 -i200   the line you know
-      rtassay list                              what was recorded
+      rtassay list                              your recordings
       rtassay report RUN -o report.html         a page to send
 
     \b
@@ -83,7 +83,7 @@ def cli() -> None:
 
 
 def tell(error: RtassayError) -> None:
-    """One sentence and the way out, on stderr."""
+    """Print one sentence and the next step on stderr."""
     echo(f"rtassay: {error}", err=True)
     if error.hint:
         echo(f"  {error.hint}", err=True)
@@ -111,7 +111,7 @@ def run(argv: list[str]) -> int:
         echo("rtassay: interrupted", err=True)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader of stdout went away (`| head`): nothing more to say, and nothing to flush at exit.
+        # The reader of stdout has ended (`| head`): write nothing more, and flush nothing at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as bug:

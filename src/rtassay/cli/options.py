@@ -38,7 +38,7 @@ _METAVARS = {DURATION: "TIME", CPUS: "LIST", INTEGER: "N", NUMBER: "NUMBER", TEX
 def setting_option(name: str, *, help: str | None = None, stated_only: bool = False) -> Callable[[F], F]:
     """The option of one row of `model.settings`; its value has the name of the field of `Plan`.
 
-    Its value is None where it is not given, if it has no default, if the session fills it in, or with `stated_only`.
+    An option that is not given is None if it has no default, if the session fills it in, or with `stated_only`.
     `help` replaces the help of the row, for a verb where the setting has another use.
     """
     setting = BY_NAME[name]
@@ -67,15 +67,17 @@ def requirement_options(command: F) -> F:
 
 
 def trust_options(command: F) -> F:
-    """--strict, and --waive ID --because REASON in pairs: what the checks may decide. `waivers_of` reads them."""
+    """--strict, and pairs of --waive ID --because REASON: they limit what checks decide. `waivers_of` reads them."""
     for option in (
-        click.option("--because", "because", multiple=True, metavar="REASON", help="Why; once for every --waive."),
+        click.option(
+            "--because", "because", multiple=True, metavar="REASON", help="The reason, once for every --waive."
+        ),
         click.option(
             "--waive",
             "waive",
             multiple=True,
             metavar="ID",
-            help="Keep this check from deciding, with --because; it is shown with its reason. Several times for several.",
+            help="Do not let this check decide; needs --because. The report shows the check with its reason. Repeat it for several checks.",
         ),
         click.option("--strict", is_flag=True, help="Every warning of a check makes the measurement invalid."),
     ):
@@ -84,7 +86,7 @@ def trust_options(command: F) -> F:
 
 
 def waivers_of(ids: tuple[str, ...], reasons: tuple[str, ...]) -> dict[str, str]:
-    """The pairs of --waive and --because, in order. Raises UsageError for a half of one, an unknown id, a check that may not be waived."""
+    """The pairs of --waive and --because, in order. Raises UsageError for an incomplete pair, an unknown id, or a check that may not be waived."""
     if not ids and not reasons:
         return {}
     if len(ids) != len(reasons):
@@ -110,7 +112,7 @@ def json_option(command: F) -> F:
 
 
 def print_json(data: dict[str, Any]) -> None:
-    """Exactly one JSON object on stdout; NaN and infinities are refused rather than written."""
+    """Write exactly one JSON object on stdout. Raises ValueError for NaN and infinities."""
     json.dump(data, sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
 

@@ -1,4 +1,4 @@
-"""rtassay presets: the experiments that come along."""
+"""rtassay presets: the experiments that come with rtassay."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rtassay.cli.terminal import echo
 @json_option
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> int:
-    """Experiments that come along: the reference experiments of others, and the standard ones.
+    """Experiments that come with rtassay: the reference experiments of others, and the standard ones.
 
     `rtassay presets show NAME` explains one; `rtassay experiment run NAME` carries it out.
     """
@@ -37,7 +37,7 @@ def command(ctx: click.Context, as_json: bool) -> int:
 @click.argument("name")
 @json_option
 def show_command(name: str, as_json: bool) -> int:
-    """What the preset NAME does, what it found when its authors ran it, and what it left open."""
+    """Show the purpose of the preset NAME, the results of its authors, and its open questions."""
     import msgspec
 
     from rtassay.cli.experiment_tables import preset_text

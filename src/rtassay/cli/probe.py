@@ -1,4 +1,4 @@
-"""rtassay probe: the programs that measure on a board, and what they can be asked for."""
+"""rtassay probe: the programs that measure on a board, and their settings."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from rtassay.model.settings import SETTINGS
 
 @click.group("probe")
 def command() -> None:
-    """The programs that measure on a board: which there are, their settings, where rtprobe is, whether it works here."""
+    """The programs that measure on a board: list them, show their settings, find rtprobe, and test it here."""
 
 
 @command.command("list")
 @json_option
 def list_command(as_json: bool) -> int:
-    """Values of --probe: programs, and the methods of rtprobe."""
+    """List the values of --probe: programs, and the methods of rtprobe."""
     known = methods.read(described())
     programs = [(name, rooms.load("probes", name).program or "rtprobe") for name in rooms.table("probes")]
     rows = [
@@ -48,7 +48,7 @@ def list_command(as_json: bool) -> int:
 @click.argument("method", default=methods.DEFAULT_METHOD)
 @json_option
 def describe_command(method: str, as_json: bool) -> int:
-    """Settings of one METHOD of rtprobe with their ranges and defaults.  [default: cyclic]
+    """Show the settings of one METHOD of rtprobe with their ranges and defaults.  [default: cyclic]
 
     `option`: rtassay run has an option of this name. `--set`: write --set NAME=VALUE, or [settings.set] in an experiment file.
     """
@@ -98,7 +98,7 @@ def _echo_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 @click.option("--arch", metavar="ARCH", help="Machine as `uname -m` names it; default: this one.")
 @json_option
 def path(arch: str | None, as_json: bool) -> int:
-    """Path of the rtprobe binary for a machine."""
+    """Show the path of the rtprobe binary for a machine."""
     from rtassay.boards.binaries import probe_path
 
     found = probe_path(arch)
@@ -112,7 +112,7 @@ def path(arch: str | None, as_json: bool) -> int:
 @command.command("selftest", context_settings={"ignore_unknown_options": True})
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def selftest(args: tuple[str, ...]) -> int:
-    """Can this machine measure, and what can it not? (`rtprobe selftest`)"""
+    """Test what this machine can measure (`rtprobe selftest`)."""
     from rtassay.boards.binaries import probe_path
 
     return subprocess.call([str(probe_path(None)), "selftest", *args])

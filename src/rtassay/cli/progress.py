@@ -1,4 +1,4 @@
-"""Progress of a run on stderr: a live table on a terminal, a line now and then elsewhere."""
+"""Progress of a run on stderr: a live table on a terminal, a line at intervals elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""rtassay published: results that others published, and what is wrong with them."""
+"""rtassay published: results that others published, and the doubts about them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rtassay.model.published import Published, PublishedCheck
 @click.option("--load", metavar="TEXT", help="A part of the load; 'none' for idle boards.")
 @click.option("--tool", metavar="TEXT", help="A part of the tool's name: cyclictest, oslat.")
 @click.option(
-    "--check", "checking", is_flag=True, help="What the consistency checks find in these rows instead of the rows."
+    "--check", "checking", is_flag=True, help="Show the findings of the consistency checks on these rows, not the rows."
 )
 @json_option
 def command(
@@ -33,7 +33,7 @@ def command(
     checking: bool,
     as_json: bool,
 ) -> int:
-    """Results that others published, with source and verification. FILTER: words that any field holds.
+    """List results that others published, with source and verification. FILTER: words that any field holds.
 
     Figures are as printed by their source, in us: <50, ~90, 75-100, 5/5/4/4 (one per CPU). `rtassay report REC --against published:pi5`
     puts a recording beside them.
@@ -44,7 +44,7 @@ def command(
     every = load_published()
     rows = choose(every, board=board, kernel=kernel, load=load, tool=tool, text=words)
     if not rows:
-        raise UsageError("no published result fits", hint="rtassay published lists all of them")
+        raise UsageError("no published result matches", hint="rtassay published lists all of them")
     chosen = {row.id for row in rows}
     found = tuple(result for result in check(every) if chosen & set(result.rows))
     if as_json:

@@ -1,4 +1,4 @@
-"""rtassay report: a page about one recording."""
+"""rtassay report: writes a page about one recording."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WITH_PUBLISHED = ("html", "markdown")
     "--format",
     "format_name",
     metavar="NAME",
-    help="Format of the report; it decides over the suffix: html, markdown, json, csv, cyclictest, terminal, or an installed one.",
+    help="Format of the report; it overrides the suffix: html, markdown, json, csv, cyclictest, terminal, or an installed one.",
 )
 @click.option(
     "--against",
@@ -58,7 +58,7 @@ def command(
     because: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """One RECORDING as a self-contained HTML page (or Markdown, JSON, text)."""
+    """Write one RECORDING as a self-contained HTML page (or Markdown, JSON, text)."""
     if as_json and output == "-":
         raise UsageError("--json and -o - both want stdout")
     waivers = waivers_of(waive, because)
@@ -83,7 +83,7 @@ def _format_of(output: str | None) -> str:
 
 
 def _published(text: str | None, name: str, findings: Findings) -> Against | None:
-    """What --against asks for. Raises UsageError for another form, a board nobody published, a format without such a table."""
+    """The published results for --against. Raises UsageError for another form, a board without results, or a format without such a table."""
     if text is None:
         return None
     kind, _, board = text.partition(":")
@@ -105,7 +105,7 @@ def _published(text: str | None, name: str, findings: Findings) -> Against | Non
 
 
 def write_bytes(target: str, data: bytes) -> None:
-    """All or nothing: a file is written aside and renamed. Raises BoardError for a place that cannot be written."""
+    """Write a temporary file and rename it, so the file is whole or absent. Raises BoardError if it cannot be written."""
     if target == "-":
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class CyclictestCommand(click.Command):
-    """Translates cyclictest's letters before click sees them; click itself knows the long options only."""
+    """Translates cyclictest's letters for click, which knows only the long options."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -44,7 +44,7 @@ class CyclictestCommand(click.Command):
         return context
 
     def _taking_a_value(self) -> frozenset[str]:
-        """Options that need a value; not those that may stand alone (a text as flag_value)."""
+        """Options that need a value; not those that can stand without one (a text as flag_value)."""
         options = [param for param in self.params if isinstance(param, click.Option)]
         return frozenset(
             name
@@ -87,7 +87,7 @@ class CyclictestCommand(click.Command):
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A setting of the method that has no option here (rtassay probe describe). Several times for several.",
+    help="A setting of the method without an option here (rtassay probe describe). Repeat it for several settings.",
 )
 @click.option(
     "--cyclictest-line",
@@ -104,18 +104,18 @@ class CyclictestCommand(click.Command):
     "labels",
     multiple=True,
     metavar="K=V",
-    help="What only a person knows: ambient=21C, supply=USB, kernel=rt.",
+    help="A fact that rtassay cannot read: ambient=21C, supply=USB, kernel=rt.",
 )
 @click.option("--note", help="A sentence to keep with the recording.")
 @click.option("--report", "report_file", metavar="FILE", help="Also write a report (.html, .md, .json).")
 @click.option("--output", metavar="DIR", help="Directory for the recording (default: where rtassay keeps them).")
-@click.option("--quiet", is_flag=True, help="No progress, no table: the verdict's sentence only.")
+@click.option("--quiet", is_flag=True, help="Print only the verdict, no progress and no table.")
 @click.option(
     "--attach",
     is_flag=False,
     flag_value="",
     metavar="[RECORDING]",
-    help="Go on with a run on a board whose host died: fetch the rest, seal, judge.  [default: the only one there is]",
+    help="Continue a run on a board after its host died: fetch the rest, seal, judge.  [default: the only such run]",
 )
 @click.option("--distance", hidden=True)
 @click.option("--histogram", hidden=True, type=click.IntRange(0, 1_000_000))
@@ -129,10 +129,10 @@ def command(**options: Any) -> int:
       rtassay run --cpus isolated --load-cpus 0-1        isolated CPUs, load on the others
       rtassay run cyclictest -m -S -p90 -i200 -h400 -q   a cyclictest line, pasted
       rtassay run root@192.168.1.7 --deadline 100us      another board, over SSH; name it: rtassay board add
-      rtassay run --attach                               fetch what a board went on measuring when this host died
+      rtassay run --attach                               fetch the rest of a run after this host died
 
-    cyclictest's -p -i -l -D -a -t -m -S -q -h -b -N -d -A keep their sense and their units (us; s for -D).
-    Ctrl-C once seals what there is; twice aborts.
+    cyclictest's -p -i -l -D -a -t -m -S -q -h -b -N -d -A keep their meaning and units (us; s for -D).
+    Ctrl-C once seals the run so far; twice aborts.
     """
     from rtassay import reports, store
     from rtassay.cli.report import write_bytes
@@ -157,7 +157,7 @@ def command(**options: Any) -> int:
 
 
 def _run(request: runs.RunRequest, *, quiet: bool) -> Work:
-    """A run from its beginning."""
+    """Work that starts a new run."""
 
     async def work(view: ProgressView, stop: StopRequest) -> RunResult:
         if not quiet:
@@ -193,7 +193,7 @@ async def _measure(work: Work, quiet: bool) -> tuple[int | None, Path]:
 
 
 def _report_format(report_file: str | None) -> str | None:
-    """The format of --report, found out before anything is measured."""
+    """The format of --report, checked before anything is measured."""
     from rtassay.cli.report import _format_of
 
     if report_file is None:
@@ -225,7 +225,7 @@ def _tell(findings: Findings, recording: Recording, path: Path, options: dict[st
 
 
 def _not_obtained(recording: Recording) -> list[str]:
-    """What the system refused, in the probe's words; the checks say what that does to the verdict."""
+    """What the system refused, in the probe's words. The checks state the effect on the verdict."""
     facts = recording.manifest.facts
     return [str(facts[key]) for key in ("fallback", "mlock_error", "dma_latency_error") if facts.get(key)]
 

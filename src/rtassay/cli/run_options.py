@@ -1,4 +1,4 @@
-"""Options of `rtassay run` to the values of a request: pairs as labels and settings, and what the letters of cyclictest add."""
+"""Turns options of `rtassay run` into values of a request: labels, settings, and the letters of cyclictest."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def parse_settings(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def values_of(options: dict[str, Any]) -> dict[str, Any]:
-    """What `runs.make_request` takes, from the values of the options (see cli.run). Raises UsageError."""
+    """The arguments of `runs.make_request`, from the values of the options (see cli.run). Raises UsageError."""
     labels = parse_labels(options["labels"])
     _check_distance(options["distance"], options)
     return {
@@ -51,7 +51,7 @@ def values_of(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_distance(distance: str | None, options: dict[str, Any]) -> None:
-    """-d0 is what we always do; anything else makes threads run at different rates, which is one of cyclictest's traps."""
+    """We always measure as with -d0. Any other value gives threads different intervals, a known trap of cyclictest."""
     if distance is not None and parse_duration_ns(distance, bare="us") != 0 and (options["lanes"] or 2) > 1:
         raise UsageError(
             f"-d {distance} would give every thread another interval",

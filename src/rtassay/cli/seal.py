@@ -1,4 +1,4 @@
-"""rtassay seal: finish what a killed host left."""
+"""rtassay seal: finishes a recording whose host was killed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("recording")
 @json_option
 def command(recording: str, as_json: bool) -> int:
-    """Seal an unsealed RECORDING: what its stream holds becomes Parquet, and says that the stream was cut."""
+    """Seal an unsealed RECORDING: turn its stream into Parquet, and note that the stream was cut."""
     from rtassay import store
 
     path = store.find(recording)

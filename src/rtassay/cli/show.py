@@ -47,10 +47,10 @@ def command(
     because: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Verdict, per-CPU table and checks of one RECORDING (a path, an id or a unique prefix).
+    """Show verdict, per-CPU table and checks of one RECORDING (a path, an id or a unique prefix).
 
-    With --deadline it is judged by that requirement and the exit code follows the verdict; without, by the one it was run
-    with, and the exit code is 0. --strict and --waive hold for this judgement, on top of what the run was asked for.
+    With --deadline it is judged by that requirement, and the exit code follows the verdict. Without, it is judged by the one of its
+    run, and the exit code is 0. --strict and --waive apply to this judgement, in addition to those of the run.
     """
     from rtassay import store
 
@@ -70,7 +70,7 @@ def command(
 def _findings(
     path: Path, stated: Requirement | None, strict: bool, waivers: dict[str, str], *, want_object: bool
 ) -> tuple[dict[str, Any], Findings | None, Recording]:
-    """Findings as JSON, as an object if wanted, and the recording (without its tables where the cache answers)."""
+    """Findings as JSON, as an object if asked for, and the recording (without its tables if the findings are cached)."""
     from rtassay import store
     from rtassay.analysis.judge import findings_dict
 

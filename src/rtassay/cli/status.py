@@ -1,4 +1,4 @@
-"""rtassay status: where a running or unsealed recording stands, from its rollups alone."""
+"""rtassay status: the state of a running or unsealed recording, from its rollups alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROLLUPS = frozenset({"Facts", "Second", "Note", "End"})
 @click.argument("run")
 @json_option
 def command(run: str, as_json: bool) -> int:
-    """Where RUN stands: a path, an id or a unique prefix of a running, unsealed or sealed recording."""
+    """Show the state of RUN: a path, an id or a unique prefix of a running, unsealed or sealed recording."""
     from rtassay import store
 
     path = store.find(run)
@@ -94,7 +94,7 @@ def _unsealed(path: Path, manifest: Manifest, running: bool) -> dict[str, Any]:
 def _rollups(
     path: Path, manifest: Manifest
 ) -> tuple[dict[str, Any], bool, dict[int, Second], dict[int, tuple[int, int]]]:
-    """FACTS, whether END came, the newest rollup per lane, and missed and dropped summed per lane."""
+    """FACTS, whether END arrived, the newest rollup per lane, and missed and dropped summed per lane."""
     from rtassay.wire.stream import StreamParser
 
     stream = path / "stream.rtw"

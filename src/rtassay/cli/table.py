@@ -25,7 +25,7 @@ KINDS = ("cores", "summary", "tail")
 )
 @json_option
 def command(kind: str, recordings: tuple[str, ...], output: str, as_json: bool) -> int:
-    """One table of RECORDINGs (paths, ids, a directory of recordings, or label=value). Times are in us.
+    """Write one table of RECORDINGs (paths, ids, a directory of recordings, or label=value). Times are in us.
 
     \b
     cores     Total, Min, Avg, Max of every CPU, with missed activations and overflow

@@ -1,4 +1,4 @@
-"""The only place where verbs write text to the terminal, so that text from a board, a file or a user passes the filter."""
+"""All text of verbs to the terminal is written here, so that text from a board, a file or a user passes the filter."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def echo(text: object = "", *, err: bool = False) -> None:
 
 
 def echo_rendered(report: bytes) -> None:
-    """A report on stdout as it is: its renderer has filtered what is foreign, and may have added colour."""
+    """Write a report unchanged: its renderer has already filtered foreign text, and may have added colour."""
     click.echo(report.decode(), nl=False, color=True)
