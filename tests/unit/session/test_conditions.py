@@ -107,3 +107,81 @@ def test_debugging_built_in_or_asked_for(config: str | None, cmdline: str | None
 @given(st.dictionaries(st.sampled_from([*FILES, "/proc/irq/7/smp_affinity_list"]), st.binary(max_size=80)))
 def test_nothing_in_the_files_makes_it_raise(files: dict[str, bytes]) -> None:
     assert inventory.describe(files).keys() == inventory.describe({}).keys()
+
+
+def test_idle_states_are_in_the_order_of_their_numbers() -> None:
+    files = {
+        f"{CPU}/cpu{cpu}/cpuidle/state{state}/name": f"{cpu}-{state}".encode() for cpu in (10, 2) for state in (10, 2)
+    }
+    found = conditions.idle_states(files)
+    assert found is not None and list(found) == ["cpu2", "cpu10"]
+    assert [state["name"] for state in found["cpu10"]] == ["10-2", "10-10"]
+
+
+@pytest.mark.parametrize(
+    ("text", "disabled"), [(b"0", False), (b"1", True), (b"2", True), (b"x", None), (b"1 1", None)]
+)
+def test_an_idle_state_that_is_disabled(text: bytes, disabled: bool | None) -> None:
+    found = conditions.idle_states({f"{CPU}/cpu0/cpuidle/state0/disable": text})
+    assert found == {"cpu0": [{"name": None, "latency_us": None, "residency_us": None, "disabled": disabled}]}
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, {"driver": None, "governor": None}),
+        ({"current_driver": b"\n"}, {"driver": None, "governor": None}),
+        ({"current_driver": b"psci\n", "current_governor_ro": b"teo\n"}, {"driver": "psci", "governor": "teo"}),
+        ({"current_governor": b"menu\n", "current_governor_ro": b"teo\n"}, {"driver": None, "governor": "menu"}),
+    ],
+)
+def test_driver_and_governor_of_idle_states(files: dict[str, bytes], expected: dict[str, str | None]) -> None:
+    assert conditions.idle_driver({f"{CPU}/cpuidle/{name}": text for name, text in files.items()}) == expected
+
+
+def test_interrupts_are_in_the_order_of_their_numbers_and_only_those_with_an_affinity() -> None:
+    files = {f"/proc/irq/{irq}/smp_affinity_list": b"0\n" for irq in (100, 9)}
+    files |= {
+        "/proc/irq/9/effective_affinity_list": b"x\n",
+        "/sys/kernel/irq/9/actions": b"\n",
+        "/sys/kernel/irq/8/actions": b"a\n",
+    }
+    found = conditions.irq_affinity(files)
+    assert found is not None and list(found) == ["9", "100"]
+    assert found["9"] == {"name": None, "cpus": [0], "effective": None}
+    assert conditions.irq_affinity({"/sys/kernel/irq/8/actions": b"a\n"}) is None
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, None),
+        ({"current_tracer": b"nop\n"}, {"current_tracer": "nop", "tracing_on": None, "events_enabled": None}),
+        ({"tracing_on": b"1\n"}, {"current_tracer": None, "tracing_on": True, "events_enabled": None}),
+        ({"tracing_on": b"1\n", "set_event": b""}, {"current_tracer": None, "tracing_on": True, "events_enabled": 0}),
+        ({"set_event": b"a:b\n"}, None),
+    ],
+)
+@pytest.mark.parametrize("place", ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"])
+def test_tracing(place: str, files: dict[str, bytes], expected: object) -> None:
+    assert conditions.tracing({f"{place}/{name}": text for name, text in files.items()}) == expected
+
+
+def test_the_newer_place_of_tracing_goes_first() -> None:
+    files = {"/sys/kernel/tracing/tracing_on": b"1", "/sys/kernel/debug/tracing/tracing_on": b"0"}
+    found = conditions.tracing(files)
+    assert found is not None and found["tracing_on"] is True
+
+
+def test_servers_are_in_the_order_of_their_cpus() -> None:
+    server = "/sys/kernel/debug/sched/fair_server"
+    files = {f"{server}/cpu10/runtime": b"5\n", f"{server}/cpu2/period": b"7\n", f"{server}/cpu2/runtime": b"x\n"}
+    found = conditions.fair_servers(files)
+    assert found == {"cpu2": {"runtime_ns": None, "period_ns": 7}, "cpu10": {"runtime_ns": 5, "period_ns": None}}
+    assert list(found) == ["cpu2", "cpu10"] and conditions.fair_servers({}) is None
+
+
+def test_a_length_that_is_no_latency() -> None:
+    for content in (b"\0" * 3, b"\0" * 5):
+        assert conditions.dma_latency_us({"/dev/cpu_dma_latency": content}) is None
+    assert conditions.dma_latency_us({}) is None

@@ -195,3 +195,202 @@ X86 = b"processor\t: 0\nmodel name\t: Intel(R) Xeon(R)\nflags\t\t: fpu vme%s sse
 )  # fmt: skip
 def test_virtualisation(files: dict[str, bytes], expected: str | None) -> None:
     assert virtualisation.detect(files) == expected
+
+
+CPUS = "/sys/devices/system/cpu"
+
+
+@pytest.mark.parametrize(
+    ("allowed", "online", "expected"),
+    [
+        (b"Cpus_allowed_list:\t0-5\n", b"0-2\n", (0, 1, 2)),
+        (b"Cpus_allowed_list:\t0-1\n", None, (0, 1)),
+        (b"Name:\twatch\n", b"0-2\n", (0, 1, 2)),
+        (b"Cpus_allowed_list:\tnonsense\n", b"0-2\n", (0, 1, 2)),
+        (b"Cpus_allowed_list:\tnonsense\n", None, None),
+        (b"Name:\twatch\n", b"nonsense\n", None),
+        (None, b"0-1\n", (0, 1)),
+    ],
+)
+def test_cpus_that_a_process_may_run_on(
+    allowed: bytes | None, online: bytes | None, expected: tuple[int, ...] | None
+) -> None:
+    files = {"/proc/self/status": allowed, f"{CPUS}/online": online}
+    assert inventory.allowed_cpus({path: text for path, text in files.items() if text is not None}) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "key", "value"),
+    [
+        ("/proc/sys/vm/overcommit_memory", b"2\n", "overcommit", 2),
+        ("/proc/sys/vm/overcommit_memory", b"2 x\n", "overcommit", None),
+        ("/proc/sys/kernel/sched_rt_runtime_us", b"950000\n", "rt_runtime_us", 950_000),
+        ("/proc/sys/kernel/printk", b"7 4 x 7\n", "printk", None),
+        ("/proc/sys/kernel/printk", b"\n", "printk", None),
+        ("/proc/sys/kernel/printk", b"7\n", "printk", [7]),
+        ("/proc/sys/kernel/hostname", b"\0 board \n", "hostname", "board"),
+        ("/proc/sys/kernel/hostname", b" \n", "hostname", None),
+        ("/etc/os-release", b"NAME=x\nPRETTY_NAME=Arch Linux\n", "os", "Arch Linux"),
+        ("/etc/os-release", b"NAME=x\n", "os", None),
+        ("/proc/cpuinfo", b"model name : One\nmodel name : Two\nmicrocode : 0x1f\n", "cpu_model", "One"),
+        ("/proc/cpuinfo", b"Processor : ARMv7\nfeatures : x\n", "cpu_model", "ARMv7"),
+        ("/proc/cpuinfo", b"Model : Pi\nProcessor : ARMv7\n", "cpu_model", "Pi"),
+        ("/proc/cpuinfo", b"model name : One\nmicrocode : 0x1f\n", "microcode", "0x1f"),
+        ("/sys/firmware/devicetree/base/model", b"A board\0", "model", "A board"),
+        ("/sys/class/dmi/id/product_name", b"NUC\n", "model", "NUC"),
+        ("/sys/kernel/debug/sched/features", b"A NO_B\n", "sched_features", ["A", "NO_B"]),
+        (f"{CPUS}/cpu3/cpufreq/scaling_governor", b"ondemand\n", "governors", {"cpu3": "ondemand"}),
+        ("@rt-threads", b"", "rt_tasks", []),
+        ("/proc/7/stat", b"", "desktop", None),
+        ("/proc/7/stat", b"", "irq_threads", None),
+    ],
+)
+def test_one_file_of_a_board(path: str, content: bytes, key: str, value: object) -> None:
+    assert inventory.describe({path: content})[key] == value
+
+
+def test_maker_and_product_are_the_model_where_no_device_tree_is() -> None:
+    files = {"/sys/class/dmi/id/sys_vendor": b"Intel\n", "/sys/class/dmi/id/product_name": b"NUC\n"}
+    assert inventory.describe(files)["model"] == "Intel NUC"
+    assert inventory.describe({**files, "/proc/device-tree/model": b"Tree\0"})["model"] == "Tree"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "value"),
+    [
+        ("present", b"0-3\n", [0, 1, 2, 3]),
+        ("isolated", b"\n", []),
+        ("nohz_full", b"(null)\n", []),
+        ("nohz_full", b" (null) x\n", None),
+        ("smt/active", b"1\n", True),
+        ("smt/active", b"0\n", False),
+        ("smt/active", b"\n", None),
+    ],
+)
+def test_cpus_of_a_board(name: str, content: bytes, value: object) -> None:
+    key = {"smt/active": "smt_active"}.get(name, name)
+    assert inventory.describe({f"{CPUS}/{name}": content})["cpus"][key] == value
+
+
+@pytest.mark.parametrize(
+    ("line", "total"), [(b"MemTotal: 2 kB", 2048), (b"MemTotal: 2 MB", None), (b"Total: 2 kB", None)]
+)
+def test_memory_of_a_board(line: bytes, total: int | None) -> None:
+    assert inventory.describe({"/proc/meminfo": line})["memory"]["total_bytes"] == total
+
+
+def stat(pid: int, comm: str, *, cpu: int = 0, priority: int = 0, policy: int = 0) -> bytes:
+    return f"{pid} ({comm}) S {'0 ' * 35}{cpu} {priority} {policy} 0\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [(0, "other"), (1, "fifo"), (2, "rr"), (3, "batch"), (5, "idle"), (6, "deadline"), (7, "ext"), (4, "4")],
+)
+def test_a_process_and_its_policy(number: int, name: str) -> None:
+    found = processes.parse_stat(stat(12, "a (b) c", cpu=3, priority=40, policy=number))
+    assert found == processes.Process(12, "a (b) c", name, 40, 3)
+    files = {"/proc/12/stat": stat(12, "a", cpu=3, priority=40, policy=number)}
+    assert bool(inventory.describe(files)["rt_tasks"]) is (name in ("fifo", "rr", "deadline"))
+
+
+def test_a_line_that_ends_with_its_policy_is_whole_and_one_without_it_is_not() -> None:
+    fields = stat(1, "x", cpu=2, priority=3, policy=1).split()
+    assert processes.parse_stat(b" ".join(fields[:-1])) == processes.Process(1, "x", "fifo", 3, 2)
+    assert processes.parse_stat(b" ".join(fields[:-2])) is None
+
+
+def test_threads_are_in_the_order_of_their_priority_and_then_of_their_number() -> None:
+    lines = b"30 30 fifo 50 1 - - - b\n9 9 rr 50 0 - - - a\n5 5 deadline -1 -1 - - -\n1 1 other 0 0 - - - no\n8 8 fifo 99 2 - - - top\n"
+    found = processes.real_time([], lines)
+    assert [(task["tid"], task["comm"]) for task in found] == [(8, "top"), (9, "a"), (30, "b"), (5, "")]
+    assert found[3]["cpu"] == -1
+
+
+def test_threads_of_interrupts_and_a_desktop() -> None:
+    files = {
+        "/proc/1/stat": stat(1, "irq/9-b", priority=50),
+        "/proc/2/stat": stat(2, "irq/9-a", priority=50),
+        "/proc/3/stat": stat(3, "irq/x-c", priority=99),
+        "/proc/4/stat": stat(4, "irq/12-z", priority=90),
+        "/proc/5/stat": stat(5, "sway"),
+        "/proc/6/stat": stat(6, "Xorg"),
+        "/proc/7/stat": stat(7, "Xorg"),
+        "/proc/stat_of_all": stat(8, "weston"),
+    }
+    found = inventory.describe(files)
+    assert found["irq_threads"] == [
+        {"comm": "irq/12-z", "priority": 90}, {"comm": "irq/9-a", "priority": 50}, {"comm": "irq/9-b", "priority": 50},
+    ]  # fmt: skip
+    assert found["desktop"] == ["Xorg", "sway"]
+
+
+@pytest.mark.parametrize(
+    ("config", "mode"),
+    [
+        ({"CONFIG_PREEMPT_NONE": "y"}, "none"),
+        ({"CONFIG_PREEMPT_VOLUNTARY": "y"}, "voluntary"),
+        ({"CONFIG_PREEMPT_LAZY": "y", "CONFIG_PREEMPT": "y"}, "lazy"),
+        ({"CONFIG_PREEMPT": "n"}, None),
+        ({}, None),
+    ],
+)
+def test_the_mode_that_a_dynamic_kernel_was_built_for(config: dict[str, str], mode: str | None) -> None:
+    assert kernel_config.preempt_dynamic(None, "quiet", config) == mode
+    assert kernel_config.preempt_dynamic("no parentheses", "quiet", config) == mode
+    assert kernel_config.preempt_dynamic("none", "xpreempt=full preempt=fullest", config) == mode
+
+
+@pytest.mark.parametrize(
+    ("config", "model"),
+    [
+        ({"CONFIG_PREEMPT_RT": "y", "CONFIG_PREEMPT": "y"}, "PREEMPT_RT"),
+        ({"CONFIG_PREEMPT_RT_FULL": "y", "CONFIG_PREEMPT": "y"}, "PREEMPT_RT"),
+        ({"CONFIG_PREEMPT_DYNAMIC": "y", "CONFIG_PREEMPT": "y"}, "PREEMPT_DYNAMIC"),
+        ({"CONFIG_PREEMPT": "y"}, "PREEMPT"),
+        ({"CONFIG_PREEMPT": "m", "CONFIG_PREEMPT_NONE": "y"}, "NONE"),
+    ],
+)
+def test_the_model_that_a_configuration_names(config: dict[str, str], model: str) -> None:
+    assert kernel_config.preempt_model("... #1 SMP Tue", "0", config) == model
+    assert kernel_config.preempt_model(None, None, config) == model
+
+
+def test_a_dynamic_kernel_in_an_inventory() -> None:
+    files = {
+        "/proc/version": b"Linux version 6.8 #1 SMP PREEMPT_DYNAMIC Tue\n",
+        "/proc/cmdline": b"quiet slub_debug=0 kmemleak=off page_poison=1\n",
+        "/sys/kernel/realtime": b"0\n",
+        "/sys/kernel/debug/sched/preempt": b"none (voluntary) full\n",
+        "/proc/sys/kernel/osrelease": b"6.8\n",
+    }
+    kernel = inventory.describe(files, b"CONFIG_HZ=many\nCONFIG_PREEMPT_RT=n\nCONFIG_KASAN=y\n")["kernel"]
+    assert (kernel["preempt_model"], kernel["preempt_dynamic"], kernel["realtime_file"]) == (
+        "PREEMPT_DYNAMIC",
+        "voluntary",
+        "0",
+    )
+    assert (kernel["config_rt"], kernel["config_hz"], kernel["debug"]) == (False, None, ["KASAN", "page_poison=1"])
+    bare = inventory.describe({"/proc/version": b" \n"})["kernel"]
+    assert bare == dict.fromkeys(bare)
+    packed = {**files, "/proc/config.gz": gzip.compress(CONFIG)}
+    assert inventory.describe(packed, b"CONFIG_HZ=100\n")["kernel"]["config_hz"] == 250
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"/proc/cpuinfo": b"model name : QEMU Virtual CPU version 2.5\nflags : fpu\n"}, "tcg"),
+        ({"/sys/devices/system/clocksource/clocksource0/available_clocksource": b"kvm-clock tsc\n"}, "kvm"),
+        ({"/sys/class/dmi/id/sys_vendor": b"VMware\n",
+          "/sys/devices/system/clocksource/clocksource0/available_clocksource": b"kvm-clock\n"}, "vmware"),
+        ({"/sys/class/dmi/id/bios_vendor": b"Bochs\n"}, "qemu"),
+        ({"/sys/class/dmi/id/sys_vendor": b"Microsoft\n", "/sys/class/dmi/id/product_name": b"Virtual Machine\n"}, "hyperv"),
+        ({"/sys/class/dmi/id/product_name": b"Google Compute Engine\n"}, "kvm"),
+        ({"/sys/class/dmi/id/sys_vendor": b"Dell\n", "/proc/cpuinfo": X86 % b""}, "none"),
+        ({"/sys/firmware/devicetree/base/compatible": b"riscv-virtio\0"}, "qemu"),
+        ({"/sys/firmware/devicetree/base/compatible": b"raspberrypi,5\0brcm\0"}, "none"),
+    ],
+)  # fmt: skip
+def test_guests_and_real_boards(files: dict[str, bytes], expected: str | None) -> None:
+    assert virtualisation.detect(files) == expected

@@ -139,6 +139,7 @@ def test_sealing_puts_every_monitor_into_the_manifest(tmp_path: Path) -> None:
         ([0, 1, 2, 3], [1, 2, 3], (2, 3), (0,)),
         ([0, 1, 2, 3], [2, 3], (0, 1), (2, 3)),
         ([0, 1], [], (0, 1), ()),
+        ([0, 1], None, (1,), (0,)),
         (None, None, (0,), ()),
     ],
 )
