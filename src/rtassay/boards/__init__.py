@@ -1,4 +1,4 @@
-"""Boards, by the way to reach them."""
+"""Boards, one module for each way to reach them."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
 """Boards and how to reach them. To add a transport: a file here, a line in `__init__.py`, a page in docs/extend.
 
 A `Transport` runs commands on a machine and copies files there. A `LinuxBoard` is what a run needs: it puts the probe on the machine
-and keeps processes alive there; linux.py makes one out of any transport. A `Board` is what is common to all of them, so that a board
+and keeps processes alive there; linux.py makes one out of any transport. A `Board` holds what all boards share, so that a board
 with a console and nothing else can stand beside a Linux board.
 """
 
@@ -43,7 +43,7 @@ class BoardProcess(Protocol):
         ...
 
     async def signal(self, number: int) -> None:
-        """Send a signal to the process; no error if it is gone."""
+        """Send a signal to the process; no error if it has ended."""
         ...
 
     async def wait(self, timeout_s: float | None = None) -> int:
@@ -55,11 +55,11 @@ class AttachedProcess(BoardProcess, Protocol):
     """A command that ends with its connection."""
 
     async def write(self, data: bytes) -> None:
-        """Write to stdin. What the command does not read any more is lost, as in a pipe."""
+        """Write to stdin. Bytes that the command does not read are lost, as in a pipe."""
         ...
 
     async def end(self) -> None:
-        """Close stdin, give a guard its time, then kill the command. Releases pipes and tasks."""
+        """Close stdin, give a guard time to end, then kill the command. Releases pipes and tasks."""
         ...
 
 
@@ -84,7 +84,7 @@ class Transport(Protocol):
         ...
 
     async def run(self, script: str, timeout_s: float = ANSWER_S) -> bytes:
-        """Bytes that a short shell script writes to stdout, which must not read stdin; its exit code and stderr are dropped."""
+        """Bytes that a short shell script writes to stdout. The script must not read stdin; its exit code and stderr are dropped."""
         ...
 
     async def start(self, argv: Sequence[str]) -> AttachedProcess:
@@ -100,7 +100,7 @@ class Transport(Protocol):
         ...
 
     async def close(self) -> None:
-        """End what was started and disconnect. Harmless when not open."""
+        """End the started commands and disconnect. Does nothing if not open."""
         ...
 
 
@@ -108,7 +108,7 @@ class RemoteTransport(Transport, Protocol):
     """A transport whose connection can be lost while the machine goes on.
 
     Methods raise LinkLost when the connection is lost; `reach` then connects again. `notice` is called with sentences for people.
-    `verify` is awaited on every new connection: set it to what checks that this is still the same board and still ours.
+    `verify` is awaited on every new connection: set it to a function that checks that this is the same board and still ours.
     """
 
     notice: Callable[[str], None]
@@ -126,7 +126,7 @@ class RemoteTransport(Transport, Protocol):
 
     @property
     def contact(self) -> Contact:
-        """What the machine told about itself in `open`."""
+        """The facts that the machine reported in `open`."""
         ...
 
     @property
@@ -140,10 +140,10 @@ class RemoteTransport(Transport, Protocol):
 
 
 class AtClose(Enum):
-    """What `close` does with processes that still run on a board, and with their output that has not arrived."""
+    """What `close` does with processes that still run on a board, and with output that has not arrived."""
 
     END = auto()  # end them and remove their output
-    FETCH_REST = auto()  # end them and wait for the rest; what does not arrive stays on the board, for `resume`
+    FETCH_REST = auto()  # end them and wait for the rest; output that does not arrive stays on the board, for `resume`
     LEAVE_RUNNING = auto()  # for `resume`
 
 
@@ -172,15 +172,15 @@ class Board(Protocol):
         ...
 
     async def close(self) -> None:
-        """Release the board; everything started there has ended, as `LinuxBoard.at_close` says. Harmless when not open."""
+        """Release the board; `LinuxBoard.at_close` says what happens to its processes. Does nothing if not open."""
         ...
 
 
 class LinuxBoard(Board, Protocol):
     """A board that runs commands. Every method raises BoardError when the board or the way to it fails.
 
-    `detaches`: what was launched goes on without a connection. `synced` is awaited before the board may forget output that has
-    arrived here: set it to what makes that output safe on disk. `at_close`: set it to what `close` shall do.
+    `detaches`: launched commands go on without a connection. `synced` is awaited before the board may delete output that has
+    arrived here: set it to a function that makes the output safe on disk. `at_close`: the action of `close`.
     """
 
     detaches: bool
@@ -196,10 +196,10 @@ class LinuxBoard(Board, Protocol):
         ...
 
     async def launch(self, argv: Sequence[str], name: str, *, ends: Sequence[str] = ()) -> BoardProcess:
-        """Start what must outlive a lost connection: a guard with `--attached`, whose owner is then on the board itself.
+        """Start a command that must outlive a lost connection: a guard with `--attached`, whose owner is then on the board itself.
 
         `name` is unique among what was launched since `open`. Where the board detaches, the command goes on without us, and `chunks`
-        is still one unbroken stream. When the command has ended, the stdin of those named in `ends` is closed, with or without us.
+        is still one unbroken stream. When the command has ended, the board closes the stdin of the commands named in `ends`.
         """
         ...
 
@@ -218,30 +218,30 @@ class LinuxBoard(Board, Protocol):
     async def clean(self, *, force: bool = False) -> list[str]:
         """Not open: remove all of rtassay from the board and return lines that say what was removed.
 
-        Raises UsageError where nothing can be left, BoardError while somebody uses the board, unless forced.
+        Raises UsageError if this kind of board keeps nothing, BoardError while somebody uses the board, unless forced.
         """
         ...
 
     @property
     def resume_data(self) -> Mapping[str, Any] | None:
-        """What `resume` needs, as JSON, after this process has died. None where nothing outlives it."""
+        """The data that `resume` needs after this process has died, as JSON. None if nothing outlives this process."""
         ...
 
     def resume(self, data: Mapping[str, Any]) -> None:
-        """Before `open`: take over the run of a host that died. Raises UsageError where nothing can be left of it."""
+        """Before `open`: take over the run of a host that died. Raises UsageError if this kind of board keeps nothing of it."""
         ...
 
     async def reattach(self, name: str, offset: int) -> BoardProcess:
-        """After `resume` and `open`: what was launched as `name`, with its output from byte `offset` on. Raises RunLost."""
+        """After `resume` and `open`: the command launched as `name`, with its output from byte `offset` on. Raises RunLost."""
         ...
 
 
 async def nothing_to_sync() -> None:
-    """What `synced` is until somebody sets it."""
+    """Default of `synced`: does nothing."""
 
 
 class EndsWithHost:
-    """Part of a LinuxBoard whose commands end with this process: no connection can be lost, and nothing can be left."""
+    """Part of a LinuxBoard whose commands end with this process: no connection can be lost, and nothing stays behind."""
 
     detaches = False
     connected = True
@@ -255,7 +255,7 @@ class EndsWithHost:
 
     async def clean(self, *, force: bool = False) -> list[str]:
         """Raise UsageError: there is nothing to clean."""
-        raise UsageError("there is nothing to clean", "what runs on this machine ends with rtassay")
+        raise UsageError("there is nothing to clean", "commands on this machine end with rtassay")
 
     def resume(self, data: Mapping[str, Any]) -> None:
         """Raise UsageError: no run outlives its host here."""

@@ -12,7 +12,7 @@ from rtassay.model.errors import BoardError
 
 PROBE_VARIABLE = "RTASSAY_PROBE"
 
-# What `uname -m` says -> the suffix of the packaged binary.
+# Output of `uname -m` -> suffix of the packaged binary.
 _ARCHES = {
     "x86_64": "x86_64",
     "amd64": "x86_64",
@@ -39,7 +39,7 @@ def native_arch() -> str:
 def probe_path(arch: str | None = None) -> Path:
     """The rtprobe binary for `arch` (None: this machine).
 
-    Looked for in this order: $RTASSAY_PROBE, the one `make` built in a checkout (native only, always of the newest sources), the one
+    The order of the search: $RTASSAY_PROBE, the binary that `make` built in a checkout (native only, always of the newest sources), the binary
     packaged with rtassay (`make probes` in a checkout).
     Raises BoardError when there is none, or when $RTASSAY_PROBE names no executable file.
     """
@@ -85,5 +85,5 @@ def sha256_of(path: Path) -> str:
 
 
 def _executable(path: Path) -> bool:
-    # As exec will decide: a login may have been given capabilities that its uid does not have.
+    # Decide as exec does: a login may have capabilities that its uid does not have.
     return path.is_file() and os.access(path, os.X_OK, effective_ids=True)

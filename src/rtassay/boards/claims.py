@@ -2,9 +2,9 @@
 
 A lease lies in a directory of its holder, and other users of the board may not be able to read it. So the holder also makes a claim: a
 symbolic link in a directory with the sticky bit (/run/lock, /tmp), where every user may write and no user can change the files of
-another. The text of the link is the claim. To read it cannot block and cannot lead to another file; the link is there as a whole or
-not at all; the kernel tells its owner. Its name is random, so that nobody can take it before. A claim counts only while its owner
-renews it or runs what it names.
+another. The text of the link is the claim. Reading it cannot block and cannot lead to another file; the link is there as a whole or
+not at all; the kernel knows its owner. Its name is random, so that nobody can make it first. A claim counts only while its owner
+renews it or executes the run that it names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rtassay.model.errors import BoardError
 # /dev/shm later: systemd-logind removes the files of a user there when the last session of that user has ended.
 _SHARED = "/run/lock /tmp /dev/shm /var/tmp"
 _PREFIX = "rtassay-held-"
-# One user can make the others read this many claims, not more.
+# The limit of claims that are read, so that one user cannot slow down the others.
 _MOST = 200
 
 # Prints `claim=UID NAME RUNNING TEXT` for each. Another user wrote TEXT, so only its printable characters are kept. RUNNING is
@@ -57,13 +57,13 @@ class Claim:
     directory: str
 
     def counts(self, boot_id: str) -> bool:
-        """Whether it is valid: renewed lately in this boot, or the run goes on."""
+        """Whether the claim is valid: renewed lately in this boot, or the run goes on."""
         fresh = self.heard_s is not None and self.heard_s < SILENT_S
         return self.lease.boot_id == boot_id and (fresh or self.spooler > 0)
 
 
 def claims_of(answer: bytes) -> tuple[Claim, ...]:
-    """The claims in an answer that also holds `uptime=SECONDS`. What is not a claim is skipped."""
+    """The claims in an answer that also holds `uptime=SECONDS`. Other lines are skipped."""
     lines = answer.decode(errors="replace").splitlines()
     uptimes = [line.partition("=")[2] for line in lines if line.startswith("uptime=")]
     try:
@@ -87,7 +87,7 @@ def renew_script(lease: Lease, directory: str) -> str:
 
 
 def drop_script(tokens: Sequence[str]) -> str:
-    """Removes claims, as far as they are ours to remove."""
+    """Removes claims that belong to our user."""
     paths = " ".join(f"$d/{_PREFIX}{token}-*" for token in tokens)
     return f"for d in {_SHARED}; do rm -f {paths}; done" if tokens else "true"
 
@@ -100,7 +100,7 @@ def busy(board: str, claim: Claim) -> BoardError:
     return BoardError(
         f"board '{board}' is in use",
         f"by {claim.lease.words()}, {whose} of the board{running}{heard}",
-        "wait for it, or talk to them; who is root there can end it: rtassay board clean root@BOARD --force",
+        "wait for it, or talk to them; root can end it: rtassay board clean root@BOARD --force",
     )
 
 
@@ -117,6 +117,6 @@ def _claim(text: str, uptime_s: float) -> Claim | None:
         heard_s: float | None = uptime_s - float(said)
     except (ValueError, AttributeError):
         return None
-    # A time in the future is not valid: such a claim would be fresh for as long as its owner likes.
+    # A time in the future is not valid: otherwise its owner could keep the claim fresh for any time.
     heard_s = heard_s if heard_s is not None and heard_s > -1.0 else None
     return Claim(int(uid), user, int(spooler), heard_s, lease, directory if isinstance(directory, str) else "")

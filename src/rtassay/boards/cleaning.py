@@ -1,4 +1,4 @@
-"""`rtassay board clean`: everything of rtassay goes from a board, told by what its journal says."""
+"""`rtassay board clean`: removes everything of rtassay from a board and returns the board's journal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rtassay.boards.places import all_places_script
 
 
 async def clean(transport: RemoteTransport, asked_directory: str | None, *, force: bool) -> list[str]:
-    """What was removed. Raises BoardError while something runs, unless forced. Only root, by force, ends runs of other users."""
+    """Remove it and return lines about it. Raises BoardError while something runs, unless forced. Only root can force other users' runs to end."""
     answer = await transport.run(all_places_script(transport.uid, asked_directory))
     found: list[str] = []
     for directory in answer.decode(errors="replace").split("\n"):
@@ -35,7 +35,7 @@ async def _clean_directory(transport: Transport, directory: str, *, force: bool)
 
 
 async def _clean_claims(transport: RemoteTransport, *, force: bool) -> list[str]:
-    """Remove our own claims that have no lease; as root by force also those of others, whose runs then end. Their files stay."""
+    """Remove our own claims that have no lease; root with force also removes those of others, which ends their runs. Their files stay."""
     look = 'echo "boot_id=$(cat /proc/sys/kernel/random/boot_id)"; read -r up x </proc/uptime; echo "uptime=$up"\n'
     answer = await transport.run(look + claims.LOOK_SCRIPT)
     boot_id = leases.occupancy_of(answer).boot_id

@@ -1,4 +1,4 @@
-"""What we start on a detached board: commands that end with the connection, and spooled ones that outlive it."""
+"""Commands on a detached board: some end with the connection, spooled ones outlive it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from rtassay.boards.spooled import Fetcher, SpooledProcess
 from rtassay.boards.tenancy import Tenancy
 from rtassay.model.errors import BoardError, RunLost
 
-# Starting waits for a board that may be under full load.
+# Starting takes long on a board under full load.
 _LAUNCH_S = 60.0
 _MIB = 1024 * 1024
-# What has not arrived when a run ends badly is waited for as long as it comes, and no longer than this in all.
+# When a run ends badly, we wait for the rest of its output while it comes, and at most this long.
 _REST_S = 30.0
 _STALLED_S = 5.0
 
 
 class Commands:
-    """Processes of one stay. `synced` is awaited before the board may forget output that has arrived."""
+    """Processes of one stay. `synced` is awaited before the board may delete output that has arrived."""
 
     def __init__(self, transport: RemoteTransport, tenancy: Tenancy, synced: Callable[[], Awaitable[None]]) -> None:
         self._transport = transport
@@ -55,7 +55,7 @@ class Commands:
             pid = await self._launched(words, argv, spool)
         except LinkLost:
             await self._transport.reach()
-            # It may have begun before the link was lost.
+            # The command may have started before the link was lost.
             known = await self._pid_of(spool)
             pid = await self._launched(words, argv, spool) if known is None else known
         return await self._follow(rtprobe, name, pid)
@@ -67,7 +67,7 @@ class Commands:
             raise RunLost(
                 f"board '{self._transport.name}' has nothing of '{name}' any more",
                 f"{spool} is gone",
-                "it was restarted or cleared since; rtassay seal finishes what had arrived",
+                "it was restarted or cleared since; rtassay seal finishes the part that arrived",
             )
         self._spools.append(spool)
         return await self._follow(rtprobe, name, pid, offset)
@@ -77,12 +77,12 @@ class Commands:
         await asyncio.gather(*(process.end() for process in processes))
 
     async def stop_fetching(self) -> None:
-        """What has not arrived stays on the board."""
+        """Stop fetching. Output that has not arrived stays on the board."""
         if self._fetcher is not None:
             await self._fetcher.close()
 
     async def end_spooled(self, on_board: Sequence[str], *, fetch_rest: bool) -> bool:
-        """End what still runs in our spools and in those found `on_board`, which a host that died may have launched.
+        """End the processes of our spools and of those found `on_board`, which a dead host may have launched.
 
         With `fetch_rest` wait for the rest of the output. Returns False if some of it did not arrive.
         """
@@ -123,7 +123,7 @@ class Commands:
         return int(told[1])
 
     def _budget(self, name: str) -> int:
-        """Bytes that may lie on the board unfetched: never so many that a small board runs out of memory."""
+        """Limit of unfetched bytes on the board, so that a small board does not run out of memory."""
         free = self._tenancy.free_bytes if self._tenancy.free_bytes is not None else 64 * _MIB
         memory = self._transport.contact.memory_bytes
         room = min(free // 2, free if memory is None else memory // 4)
@@ -134,7 +134,7 @@ class Commands:
         return any(process.over for process in self._spooled if process.directory == spool)
 
     async def _rest_arrived(self) -> bool:
-        """Wait while it comes; the readers of the streams fetch it. False if they do not, or if it takes too long."""
+        """Wait while output arrives; the readers of the streams fetch it. False if they do not, or if it takes too long."""
         begun = moved = time.monotonic()
         seen = -1
         while not self.all_over:

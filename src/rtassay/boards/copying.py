@@ -1,4 +1,4 @@
-"""Copies a file to a board through `cat`, since many boards have no sftp. It gets its name when it is whole; then its hash, or all of it, is read back."""
+"""Copies a file to a board through `cat`, since many boards have no sftp. The file gets its name when it is whole; then its hash, or all of it, is read back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rtassay.model.errors import BoardError
 
 _CHUNK = 256 * 1024
 _COPY_S = 300.0
-# $1 where to, $2 a script to run then. One command for all of it: a link may be slow.
+# $1 target path, $2 script to run after the copy. All is one command, because a link may be slow.
 _PUT = (
     """umask 077; t=$1.$$.new; trap 'rm -f "$t"' EXIT; cat >"$t" && chmod 755 "$t" && mv "$t" "$1" || exit; """
     """s=none; for c in md5sum sha256sum; do command -v $c >/dev/null && s="$c $($c <"$1")"; done; echo $s; eval "$2"; true"""

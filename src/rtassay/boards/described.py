@@ -1,4 +1,4 @@
-"""What the rtprobe of this machine tells of its methods, to find a wrong name or value before a board is reached."""
+"""The methods that the rtprobe of this machine describes, to find a wrong name or value before a board is reached."""
 
 from __future__ import annotations
 

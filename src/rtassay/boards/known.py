@@ -1,4 +1,4 @@
-"""Boards by name: a small file of the user, and what a word on the command line stands for."""
+"""Boards by name: a small file of the user, and the board for a word on the command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rtassay.model import rooms
 from rtassay.model.errors import BoardError, InputFileError, UsageError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-# A host of ssh_config; never what ssh could take for an option.
+# A host of ssh_config; ssh must not take it for an option.
 ALIAS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
 _ADDRESS = re.compile(
     r"(?:ssh://)?((?:[^@\s:/-][^@\s:/]*@)(?:\[[0-9A-Za-z:.%_-]+\]|[^@\s:/\[\]-][^@\s:/\[\]]*))(?::(\d{1,5}))?/?"
@@ -50,7 +50,7 @@ def boards_file() -> Path:
 
 
 def known_boards() -> dict[str, KnownBoard]:
-    """All named boards, in the order of the file. Raises InputFileError for a file that is not what it should be."""
+    """All named boards, in the order of the file. Raises InputFileError for a file with a wrong form."""
     path = boards_file()
     try:
         data = tomllib.loads(path.read_text("utf-8"))
@@ -64,7 +64,7 @@ def known_boards() -> dict[str, KnownBoard]:
 
 
 def save_boards(boards: dict[str, KnownBoard]) -> None:
-    """Replace the file, aside first. Raises BoardError where it cannot be written."""
+    """Write a new file, then rename it. Raises BoardError if it cannot be written."""
     path = boards_file()
     text = "# Boards of rtassay; `rtassay board add` writes this file.\n" + "".join(map(_section, boards.values()))
     aside = path.with_name(f".{FILE}.{os.getpid()}")
@@ -79,11 +79,12 @@ def save_boards(boards: dict[str, KnownBoard]) -> None:
 
 
 def parse_address(text: str) -> tuple[str, int | None]:
-    """`user@host[:port]` or `ssh://user@host[:port]` as what ssh takes and a port. Raises UsageError."""
+    """Split `user@host[:port]` or `ssh://user@host[:port]` into the target for ssh and a port. Raises UsageError."""
     match = _ADDRESS.fullmatch(text)
     if match is None:
         raise UsageError(
-            f"'{text}' is no address of a board", hint="user@host or user@host:port; [addresses] of IPv6 in brackets"
+            f"'{text}' is not the address of a board",
+            hint="user@host or user@host:port; [addresses] of IPv6 in brackets",
         )
     destination = match[1].replace("[", "").replace("]", "")
     port = None if match[2] is None else int(match[2])
@@ -101,7 +102,7 @@ def check_name(name: str) -> None:
 
 
 def resolve(word: str) -> LinuxBoard:
-    """The board a person means: one they named, `local`, `lab:NAME`, or user@host. Raises UsageError that lists what there is."""
+    """The board a person means: one they named, `local`, `lab:NAME`, or user@host. Raises UsageError that lists the known boards."""
     boards = known_boards()
     if word in boards:
         entry = boards[word]

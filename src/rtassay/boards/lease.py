@@ -1,4 +1,4 @@
-"""The lease of a board: one holder at a time. The lease lies on the board; another takes it over when its holder is proven gone."""
+"""The lease of a board: one holder at a time. The lease lies on the board. Another host takes it over only when its holder is proven dead."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 from rtassay.model.errors import BoardError
 
-# The holder renews its lease this often. A holder that did not for SILENT_S of the board's uptime, and has nothing running, is gone.
+# The holder renews its lease this often. A holder counts as dead if it is silent for SILENT_S of the board's uptime and runs nothing.
 HEARTBEAT_S = 10.0
 SILENT_S = 45.0
 LEASE = "lease"
@@ -56,7 +56,7 @@ class Occupancy:
     """What is in rtassay's directory of a board."""
 
     lease: Lease | None
-    heard_s: float | None  # since the holder was last heard of; None: never, or before this boot
+    heard_s: float | None  # seconds since the holder's last heartbeat; None: never, or before this boot
     boot_id: str
     spools: tuple[Spool, ...]
     files: tuple[str, ...]
@@ -67,7 +67,7 @@ class Occupancy:
 
     @property
     def held(self) -> bool:
-        """Whether the lease is valid: its holder renewed it lately in this boot, or something of it still runs."""
+        """Whether the lease is valid: its holder renewed it lately in this boot, or one of its processes still runs."""
         if self.lease is None or self.lease.boot_id != self.boot_id:
             return False
         fresh = self.heard_s is not None and self.heard_s < SILENT_S
@@ -138,7 +138,7 @@ def occupancy_of(answer: bytes) -> Occupancy:
 
 
 def take_script(directory: str, lease: Lease, stale: Lease | None) -> str:
-    """Prints `taken` if the lease is now ours. Made with O_EXCL, and a stale one is moved away only if it still is that one."""
+    """Prints `taken` if the lease is now ours. The file is made with O_EXCL. A stale lease is moved away only if it has not changed."""
     text = shlex.quote(json.dumps(asdict(lease)))
     remove = f"grep -q {stale.token} lease && mv lease lease.$$ && rm -f lease.$$" if stale is not None else "true"
     return f"""
@@ -186,7 +186,7 @@ def _heard(values: Mapping[str, str]) -> float | None:
 
 
 def lease_of(text: str) -> Lease | None:
-    """A lease from its JSON; None where it is none. Another user may have written it, so every field is checked."""
+    """A lease from its JSON; None if it is not a lease. Another user may have written it, so every field is checked."""
     try:
         data: Any = json.loads(text)
         values = {key: data[key] for key in Lease.__dataclass_fields__}

@@ -152,7 +152,7 @@ class DetachedBoard:
 
     @property
     def resume_data(self) -> Mapping[str, Any] | None:
-        """While open; after `close` only if something was left on the board."""
+        """Valid while open; after `close` only if something stays on the board."""
         if self._tenancy is None or self._tenancy.lease is None:
             return self._left
         return {**self._tenancy.resume_data, "rtprobe": self._probe}
@@ -177,7 +177,7 @@ class DetachedBoard:
                     if not await self._move_out(tenancy, commands):
                         left = None
             elif not commands.all_over:
-                self.notice(f"board '{self.name}' goes on without us; `rtassay run --attach` fetches what it measures")
+                self.notice(f"board '{self.name}' goes on without us; `rtassay run --attach` fetches its measurement")
         finally:
             await commands.stop_fetching()
             self._left = left
@@ -196,17 +196,15 @@ class DetachedBoard:
         self._heartbeat = asyncio.create_task(tenancy.keep())
 
     async def _move_out(self, tenancy: Tenancy, commands: Commands) -> bool:
-        """End what runs, fetch what is missing, remove the rest. Returns whether something stays to be fetched."""
-        if tenancy.lease is None:  # the board was refused
+        """End the processes, fetch the missing output, remove the rest. Returns whether output stays to be fetched."""
+        if tenancy.lease is None:  # we were refused the board
             await tenancy.withdraw()
             return False
         spools = (await tenancy.occupancy()).spools
         ours = [tenancy.spool(spool.name) for spool in spools if spool.run == tenancy.lease.run]
         kept = not await commands.end_spooled(ours, fetch_rest=self.at_close is AtClose.FETCH_REST)
         if kept:
-            self.notice(
-                f"board '{self.name}' keeps what did not arrive of {tenancy.lease.run}; `rtassay run --attach` fetches it"
-            )
+            self.notice(f"board '{self.name}' keeps the rest of {tenancy.lease.run}; `rtassay run --attach` fetches it")
         await tenancy.leave(keep=kept, others=any(spool.run != tenancy.lease.run for spool in spools))
         return kept
 

@@ -19,7 +19,7 @@ from rtassay.model.errors import BoardError
 _CHUNK = 256 * 1024
 _STDERR_KEPT = 64 * 1024
 _SMALL_FILE = 4 * 1024 * 1024
-# A wide pipe lets the probe go on while this process is starved by the very load it measures.
+# A wide pipe lets the probe go on while the load keeps this process from running.
 _PIPE_SIZES = (1024 * 1024, 256 * 1024)
 _F_SETPIPE_SZ = 1031
 # How long a guard may take to end its command in order, and then to end it at once.
@@ -47,7 +47,7 @@ class LocalProcess:
         return self._kept
 
     async def write(self, data: bytes) -> None:
-        """To the command's stdin. What a command that has ended does not read any more is lost, as in a pipe."""
+        """Write to the command's stdin. Bytes are lost if the command has ended, as in a pipe."""
         stdin = self._process.stdin
         assert stdin is not None
         with contextlib.suppress(OSError):
@@ -81,7 +81,7 @@ class LocalProcess:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
             await self._process.wait()
-        # Without this a pipe still held by a stranger keeps the event loop's transport, and its warning, alive.
+        # Without this, another process that holds the pipe keeps the event loop's transport alive, and its warning.
         self._process._transport.close()  # type: ignore[attr-defined]
         self._errors.cancel()
         await asyncio.wait([self._errors])
@@ -169,7 +169,7 @@ class LocalBoard(AttachedBoard):
         super().__init__(transport or LocalTransport())
 
     async def open(self) -> None:
-        """The binary is looked for now, so that its absence shows before anything starts."""
+        """Look for the binary now, so that its absence shows before anything starts."""
         probe_path()
         await super().open()
 

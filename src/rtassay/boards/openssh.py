@@ -1,7 +1,7 @@
-"""The user's own OpenSSH: one connection that many commands share, and its errors in words.
+"""The user's own OpenSSH: one connection that many commands share, and plain words for its errors.
 
-The user's ssh_config, agent, jump hosts and host-key policy decide as they always do; only what a program without a terminal
-needs is set: no questions, a shared connection, and an end to waiting for a dead one.
+The user's ssh_config, agent, jump hosts and host-key policy apply as always. We set only the options that a program without a terminal
+needs: no questions, a shared connection, and a time limit for a dead one.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from rtassay.boards.base import ANSWER_S, LinkLost
 from rtassay.model.errors import BoardError, UsageError
 
 SSH_VARIABLE = "RTASSAY_SSH"
-# A jump host, a slow board and its key exchange under load: all of it within this time.
+# Time limit of a login, with a jump host and the key exchange of a slow board under load.
 CONNECT_S = 60.0
 _STDERR_KEPT = 64 * 1024
 _LINE_MAX = 4 * 1024 * 1024
 _OPTIONS = (
     ("BatchMode", "yes"),
     ("ConnectTimeout", "20"),
-    # 4 x 5 s of silence are a lost link. A loaded board answers late, so not less.
+    # 4 x 5 s of silence mean a lost link. A loaded board answers late, so the limit must not be shorter.
     ("ServerAliveInterval", "5"),
     ("ServerAliveCountMax", "4"),
     ("ControlPersist", "no"),
@@ -45,7 +45,7 @@ _counter = itertools.count()
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a board is: what one would type behind `ssh`, a port, and more words for ssh (`-F FILE`, `-o ...`)."""
+    """The address of a board: the target as typed after `ssh`, a port, and more words for ssh (`-F FILE`, `-o ...`)."""
 
     destination: str
     port: int | None = None
@@ -85,7 +85,7 @@ class Link:
         return self._master is not None and self._master.returncode is None
 
     async def connect(self, first: str = "true") -> bytes:
-        """Log in; what the script `first` answers. Raises BoardError that names the cause and the next step."""
+        """Log in and return the answer of the script `first`. Raises BoardError that names the cause and the next step."""
         await self.close()
         try:
             self._socket = _socket_path()
@@ -114,7 +114,7 @@ class Link:
             raise
 
     async def ask(self, script: str, timeout_s: float = ANSWER_S) -> bytes:
-        """What a small shell script writes to stdout, run by the shell that holds the connection; for short answers only.
+        """Run a small shell script in the shell that holds the connection and return its stdout; for short answers only.
 
         It must not read stdin. Raises BoardError when the connection is lost.
         """
@@ -132,7 +132,7 @@ class Link:
                     answer = await _until(master.stdout, f"{end}\n".encode())
             except TimeoutError as error:
                 with contextlib.suppress(ProcessLookupError):
-                    master.kill()  # a connection that does not answer is of no use
+                    master.kill()  # close a connection that does not answer
                 raise LinkLost(
                     f"board {self.target} does not answer",
                     f"no answer within {timeout_s:.0f} s",
@@ -140,7 +140,7 @@ class Link:
                 ) from error
             if answer is None:
                 raise await self._failure()
-            # What the board's start-up files print comes before our mark.
+            # Output of the board's start-up files comes before our mark.
             return answer.rpartition(f"{begin}\n".encode())[2].removesuffix(b"\n")
 
     def command(self, words: Sequence[str]) -> list[str]:
@@ -148,7 +148,7 @@ class Link:
         return [*self._ssh(master=False), "--", self.target.destination, f"exec {shlex.join(words)}"]
 
     async def close(self) -> None:
-        """Hang up. Everything still attached to the connection loses its pipes."""
+        """Close the connection. Every command attached to it loses its pipes."""
         master, self._master = self._master, None
         if master is not None:
             if master.stdin is not None:
@@ -218,13 +218,13 @@ def _remove_left(directory: Path) -> None:
                 shutil.rmtree(left, ignore_errors=True)
 
 
-# What ssh says -> what that means and what to do. {by_hand} is the line to try, {host} the board, {said} the words of ssh that matched.
+# Words of ssh -> their meaning and the remedy. {by_hand} is the line to try, {host} the board, {said} the words of ssh that matched.
 _CAUSES: tuple[tuple[str, str, str], ...] = (
     (
         r"[^\n]*(?:line \d+[:.] (?:Bad|Unsupported|Missing|keyword|garbage|[Ii]nvalid|no argument)|"
         r"[Bb]ad configuration option|Bad SSH2|Can't open user config file|Bad owner or permissions on)[^\n]*",
         "ssh does not take its options: {said}",
-        "mend that line of your ssh_config, or what `rtassay board add --ssh-option` or RTASSAY_SSH says; try by hand: {by_hand}",
+        "mend that line of your ssh_config, or the value of `rtassay board add --ssh-option` or RTASSAY_SSH; try by hand: {by_hand}",
     ),
     (
         r"[^\n]*contains invalid characters[^\n]*",
@@ -233,7 +233,7 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"REMOTE HOST IDENTIFICATION HAS CHANGED",
-        "its host key is another than the one in your known_hosts",
+        "its host key differs from the one in your known_hosts",
         "if the board was installed anew: ssh-keygen -R HOST, then connect once by hand; else find out who answers there",
     ),
     (
@@ -264,7 +264,7 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"UNKNOWN port 65535",
-        "what should lead there (ProxyJump, ProxyCommand) failed: {first}",
+        "the way there (ProxyJump, ProxyCommand) failed: {first}",
         "try by hand: {by_hand}",
     ),
     (
@@ -276,7 +276,7 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
 
 
 def explain(target: Target, said: str) -> LinkLost:
-    """One sentence and the next step out of what ssh wrote to stderr."""
+    """One sentence and the next step, made from ssh's stderr."""
     lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("@")]
     last = lines[-1] if lines else None
     for pattern, why, hint in _CAUSES:

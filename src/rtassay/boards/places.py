@@ -8,18 +8,18 @@ from dataclasses import dataclass
 
 from rtassay.model.errors import BoardError
 
-# Memory first, so that nothing is written to the card that boots the board, for root. For others first what survives the end of their
-# last session: systemd-logind then removes /run/user/UID and, with RemoveIPC, their files in /dev/shm.
+# For root, memory first, so that nothing is written to the card that boots the board. For others, first the places that survive their
+# last session: at its end systemd-logind removes /run/user/UID and, with RemoveIPC, their files in /dev/shm.
 _ROOT_PLACES = ("/run", "/dev/shm", "/tmp", "/var/tmp", "/var/volatile", "$HOME", "/mnt", "/data")
 _USER_PLACES = ("/tmp", "/var/tmp", "$HOME", "/dev/shm", "$XDG_RUNTIME_DIR", "/run/user/$(id -u)", "/data")
 DIRECTORY = "rtassay"
-# A probe and the first segments of a measurement.
+# Room for a probe and the first segments of a measurement.
 _LEAST_KIB = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """What a board tells about itself and about the user who logged in, before anything is put there."""
+    """Facts about a board and the user who logged in, before anything is copied there."""
 
     uid: int
     machine: str
@@ -43,7 +43,7 @@ if p=$(command -v rtprobe) && [ -x "$p" ]; then echo installed=$(sha256sum <"$p"
 
 
 def contact_of(answer: bytes, where: str) -> Contact:
-    """Raises BoardError for a board that is no Linux or has no userland to speak of."""
+    """Raises BoardError for a board that does not run Linux or lacks basic programs."""
     fields = _fields(answer)
     if fields.get("system") != "Linux" or not fields.get("uid", "").isdigit():
         raise BoardError(
@@ -66,9 +66,9 @@ def contact_of(answer: bytes, where: str) -> Contact:
 
 
 def place_script(uid: int, asked: str | None) -> str:
-    """Prints `place=DIR` for the first place that fits, one where rtassay was before first; `tried=DIR reason` for each that does not.
+    """Prints `place=DIR` for the first place that fits, and `tried=DIR reason` for each that does not. Places used before come first.
 
-    Goes on in that directory, or ends there.
+    The script continues in that directory, or ends if none fits.
     """
     places = (asked,) if asked else (_ROOT_PLACES if uid == 0 else _USER_PLACES)
     quoted = " ".join(shlex.quote(asked) if asked else f'"{place}"' for place in places)
@@ -95,7 +95,7 @@ done; done
 
 
 def all_places_script(uid: int, asked: str | None) -> str:
-    """Prints every directory of rtassay there is, one a line, whether it still fits or not."""
+    """Prints every directory of rtassay on the board, one a line, usable or not."""
     places = (
         *((shlex.quote(asked),) if asked else ()),
         *(f'"{p}"' for p in dict.fromkeys((*_ROOT_PLACES, *_USER_PLACES))),
@@ -114,7 +114,7 @@ def place_of(answer: bytes, where: str) -> tuple[str, int | None]:
     ]
     raise BoardError(
         f"there is no place for rtassay on {where}",
-        "; ".join(tried) or "no directory that is there can be written",
+        "; ".join(tried) or "no existing directory can be written",
         "name one that can be written and run from: rtassay board add NAME ... --directory DIR; "
         "or mount one: mount -t tmpfs -o size=64m rtassay /mnt",
     )

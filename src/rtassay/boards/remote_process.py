@@ -1,7 +1,7 @@
 """A command on a board, attached to a client of OpenSSH.
 
 The wrapper around it prints its pid before it starts and its exit code after it ended, with a random mark. So the output of start-up
-files is told from the output of the command, and a lost connection from a command that failed.
+files is kept apart from the output of the command, and a lost connection from a command that failed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WRAP = "; ".join(
     ]
 )
 
-# $1 pid of the outer shell, $2 of the command: both, and their process group if it is theirs alone.
+# $1 pid of the outer shell, $2 of the command: kills both, and their process group if it holds nothing else.
 _KILL = (
     "o=$1 p=$2; kill -9 $p 2>/dev/null; "
     'if read -r x x x x g x </proc/$o/stat 2>/dev/null && [ "$g" = $o ]; then kill -9 -$o; else kill -9 $o; fi 2>/dev/null; true'
@@ -101,7 +101,7 @@ class RemoteProcess:
         return self._words_and_code()[0][-_STDERR_KEPT:]
 
     async def write(self, data: bytes) -> None:
-        """To the command's stdin. What a command that has ended no longer reads is lost, as in a pipe."""
+        """Write to the command's stdin. Bytes are lost if the command has ended, as in a pipe."""
         stdin = self._client.stdin
         assert stdin is not None
         with contextlib.suppress(OSError):
@@ -136,7 +136,7 @@ class RemoteProcess:
         return code
 
     async def end(self) -> None:
-        """Close stdin, wait a little, then kill what is left."""
+        """Close stdin, wait a little, then kill the processes that remain."""
         await self.close_stdin()
         with contextlib.suppress(TimeoutError, BoardError):
             await self.wait(_ENDS_S)
@@ -155,7 +155,7 @@ class RemoteProcess:
         await asyncio.wait([self._reader])
 
     async def _read_header(self) -> None:
-        """Pass over what start-up files print, up to the mark with the pid."""
+        """Skip the output of start-up files, up to the mark with the pid."""
         stdout = self._client.stdout
         assert stdout is not None
         seen = b""
@@ -180,12 +180,12 @@ class RemoteProcess:
         text = self._words_and_code()[0] or self._errors_raw or seen
         lines = [line.strip() for line in text.decode(errors="replace").splitlines() if line.strip()]
         why = lines[-1] if lines else "the connection ended"
-        # If our wrapper printed nothing, the connection failed; else what stands between (sudo) did.
+        # If our wrapper printed nothing, the connection failed; otherwise sudo failed.
         kind = BoardError if self._outer else LinkLost
         return kind(f"cannot start {self._argv[0]} on {self._link.target}", why)
 
     def _words_and_code(self) -> tuple[bytes, int | None]:
-        """What the command itself wrote to stderr, and its exit code once it was told."""
+        """Read the command's own stderr, and its exit code from the wrapper."""
         words = (
             self._errors_raw.partition(self._mark + b"\n")[2] if self._mark in self._errors_raw else self._errors_raw
         )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-# Where programs of root live that a login without a terminal may not have on its PATH.
+# Finds root's programs too, since a login without a terminal may lack their directories on its PATH.
 WHICH = """p=$1; case $p in */*) [ -x "$p" ] && echo "$p"; exit;; esac
 a=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; IFS=:; for d in $a; do
 if [ -f "$d/$p" ] && [ -x "$d/$p" ]; then echo "$d/$p"; exit; fi; done"""
 # SIGTERM to a spooler ends its guard in order. The probe's spooler comes first and has 5 s, so that the probe ends under load. Then all have
-# 10 s. SIGTERM to a guard that is ending ($c) makes it kill at once: 5 s for that. A spooler that hangs even so is killed.
+# 10 s. SIGTERM to a guard that is ending ($c) makes it kill at once, within 5 s. A spooler that still hangs is killed.
 _END_SPOOLS = """tell() {{ read -r p x <$1/pid && [ ! -f $1/exit ] && kill -TERM $p; }}
 wait_for() {{ i=0; while [ $i -lt $1 ]; do left=; for s in $2; do [ -d $s ] && [ ! -f $s/exit ] && left="$left $s"; done
 [ -n "$left" ] || break; if sleep 0.1; then i=$((i + 1)); else sleep 1; i=$((i + 10)); fi; done; }}
@@ -26,17 +26,17 @@ END_SPOOLS_S = 60.0
 
 
 def end_spools(spools: Sequence[str]) -> str:
-    """Ends what is launched in these directories, within some 20 seconds."""
+    """Ends the commands launched in these directories, within some 20 seconds."""
     return _END_SPOOLS.format(spools=_words(spools))
 
 
 def end_fetchers(spools: Sequence[str]) -> str:
-    """Ends those that send from these directories."""
+    """Ends the processes that send from these directories."""
     return _END_FETCHERS.format(spools=_words(spools))
 
 
 def journal(directory: str, line: str, stamp: str = "") -> str:
-    """Notes what was done to the board, kept there as long as anything of it is. `stamp`: words the shell expands."""
+    """Notes a change to the board in its journal, which stays as long as the change. `stamp`: words the shell expands."""
     return f'echo "$(date -u +%FT%TZ){stamp}" {shlex.quote(line)} >>{shlex.quote(f"{directory}/journal")}'
 
 

@@ -1,4 +1,4 @@
-"""Commands that live on the board alone: their streams come by one `rtprobe fetch`, over as many connections as it takes."""
+"""Commands that live on the board alone: one `rtprobe fetch` sends their streams, over several connections if one is lost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rtassay.model.errors import BoardError, RunLost
 
 _ACK_EVERY_S = 2.0
 _ENDS_S = 30.0
-# What may wait here for one reader: then the others wait, too.
+# Limit of bytes that wait here for one reader; at the limit the other readers wait, too.
 _QUEUED_BYTES = 4 * 1024 * 1024
 # Records of `rtprobe fetch`: kind, 0, channel, length of what follows (wire/STREAM.md, "Spools").
 _HEAD = struct.Struct("<BBHI")
@@ -49,7 +49,7 @@ class SpooledProcess:
 
     @property
     def over(self) -> bool:
-        """Whether the reader has all that can be had: the stream to its end, or to where a part is lost."""
+        """Whether the reader has the stream up to its end, or up to a lost part."""
         ended = self._ended.done() and isinstance(self._ended.exception(), RunLost | None)
         return ended and self.consumed == self.offset
 
@@ -59,7 +59,7 @@ class SpooledProcess:
         return not self._ended.done() and not self._abandoned
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """Its stdout, to its end. Raises RunLost for a part that is lost, BoardError when the connection does not come back."""
+        """Its stdout up to the end. Raises RunLost for a lost part, BoardError when the connection does not come back."""
         try:
             while True:
                 while self._queue:
@@ -96,7 +96,7 @@ class SpooledProcess:
             return await asyncio.shield(self._ended)
 
     def requests(self) -> Iterator[str]:
-        """What to tell `fetch` on a new connection. Signals are numbered, so that the board sends none twice."""
+        """Lines for `fetch` on a new connection. Signals are numbered, so that the board sends none twice."""
         yield f"follow {self._channel} {self.offset} {self.directory}"
         for number, signal in enumerate(self._signals, self._first_signal):
             yield f"tell {self._channel} signal {number} {signal}"
@@ -128,14 +128,14 @@ class SpooledProcess:
         self._news.set()
 
     def acknowledgement(self) -> str:
-        """The line that lets the board forget what was taken here."""
+        """The line that lets the board delete the bytes taken here."""
         return f"ack {self._channel} {self.consumed}"
 
     def _end(self, payload: bytes) -> None:
         head, _, self._words = payload.partition(b"\n")
         numbers = [int(word) for word in head.split() if word.isdigit()]
         if len(numbers) != 3:
-            self.fail(BoardError("the board does not tell how the run ended", f"{self.directory}/exit cannot be read"))
+            self.fail(BoardError("the board does not say how the run ended", f"{self.directory}/exit cannot be read"))
         elif lost := numbers[2]:
             self.fail(
                 RunLost(f"the board had no room for {lost} bytes of {self.name}", "its budget or its disk was full")
@@ -145,7 +145,7 @@ class SpooledProcess:
         self._news.set()
 
     async def _abandon(self) -> None:
-        """Nobody reads it any more: what comes is left on the board."""
+        """Stop reading: further output stays on the board."""
         self._abandoned = True
         self._queue.clear()
         self._room.set()
@@ -159,7 +159,7 @@ class SpooledProcess:
 class Fetcher:
     """All spooled processes of one board, and the connection that serves them.
 
-    `synced` is awaited before the board may forget what has arrived. `rtprobe` is the path of the program on the board.
+    `synced` is awaited before the board may delete bytes that have arrived. `rtprobe` is the path of the program on the board.
     """
 
     def __init__(self, transport: RemoteTransport, synced: Callable[[], Awaitable[None]], rtprobe: str) -> None:
@@ -189,7 +189,7 @@ class Fetcher:
         return process
 
     async def close(self) -> None:
-        """Hang up. What has not arrived stays on the board."""
+        """Close the connection. Output that has not arrived stays on the board."""
         if self._pump is not None:
             if not self._hanging_up:
                 self._pump.cancel()
@@ -197,12 +197,12 @@ class Fetcher:
         self._fail_all(BoardError("the connection that fetched from the board was closed"))
 
     async def say(self, line: str) -> None:
-        """Tell the board's `fetch` something; without a connection nothing."""
+        """Send a line to the board's `fetch`; does nothing without a connection."""
         if self._link is not None:
             await self._link.write(f"{line}\n".encode())
 
     async def acknowledge(self) -> None:
-        """Every few seconds: make safe here what the readers have taken, and let the board forget it."""
+        """Every few seconds, save here the bytes that the readers have taken, and let the board delete them."""
         now = time.monotonic()
         if self._acknowledging or self._link is None or now - self._last_ack_s < _ACK_EVERY_S:
             return
@@ -218,7 +218,7 @@ class Fetcher:
             self._acknowledging = False
 
     async def _serve(self) -> None:
-        """Until nothing is wanted any more, over one connection after the other."""
+        """Fetch over one connection after the other, until all commands are fetched."""
         try:
             while any(process.wanted for process in self._processes):
                 with contextlib.suppress(LinkLost, TimeoutError):
@@ -231,7 +231,7 @@ class Fetcher:
             self._fail_all(BoardError("fetching from the board failed", repr(error)))
 
     async def _one_connection(self) -> None:
-        """Returns when nothing is wanted any more. Raises LinkLost when the connection is lost."""
+        """Fetch over this connection until all commands are fetched. Raises LinkLost when the connection is lost."""
         link = await self._transport.start([self._rtprobe, "fetch"])
         self._link, self._requested, self._hanging_up = link, set(), False
         try:
@@ -243,7 +243,8 @@ class Fetcher:
                     return
             code = await link.wait(_ENDS_S)
             raise RunLost(
-                "what sends the run's data on the board has ended", _last(await link.errors()) or f"exit code {code}"
+                "the program that sends the run's data on the board has ended",
+                _last(await link.errors()) or f"exit code {code}",
             )
         finally:
             self._link, self._hanging_up = None, True
@@ -251,7 +252,7 @@ class Fetcher:
             self._hanging_up = False
 
     async def _request(self, process: SpooledProcess) -> None:
-        """Once a connection: asked twice, the board would send it twice."""
+        """Ask only once per connection: a second request would send the data twice."""
         if self._link is not None and process.wanted and process not in self._requested:
             self._requested.add(process)
             for line in process.requests():

@@ -1,4 +1,4 @@
-"""A board at the other end of an SSH connection: nothing is installed there, and nothing of us stays."""
+"""A board at the other end of an SSH connection: nothing is installed there, and nothing of rtassay stays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rtassay.boards.remote_process import RemoteProcess
 from rtassay.model.errors import BoardError, UsageError
 
 _SMALL_FILE = 4 * 1024 * 1024
-# How long a lost link may stay lost before the host gives up. The board goes on all the same, and `run --attach` fetches the result.
+# The host gives up after the link was lost for this long. The board goes on, and `run --attach` fetches the result.
 PATIENCE_S = 900.0
 _BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 
@@ -28,7 +28,7 @@ _BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 class SshTransport:
     """One connection at a time by the OpenSSH of this machine, made again when it is lost, for up to `patience_s`.
 
-    `sudo`: `auto` runs commands with `sudo -n` where the user that logs in is not root and sudo asks for no password; `never` runs
+    `sudo`: `auto` runs commands with `sudo -n` if the user that logs in is not root and sudo asks for no password; `never` runs
     them as that user.
     """
 
@@ -157,7 +157,7 @@ class SshTransport:
         self.notice(f"the link to board '{self.name}' is back after {lost_s:.0f} s")
 
     def _words_for_root(self, contact: Contact) -> tuple[str, ...]:
-        """The words before a command that make it run as root; none where that is not needed or not possible."""
+        """The words before a command that make it run as root; none if that is not needed or not possible."""
         if contact.uid == 0 or self._sudo == "never":
             return ()
         if contact.sudo == "works":

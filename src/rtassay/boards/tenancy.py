@@ -19,7 +19,7 @@ from rtassay.model.errors import BoardError, RunLost
 class Tenancy:
     """One stay on a board, from `take` to `leave`. `resumed`: the data of a run whose host died, which this stay takes over."""
 
-    # Tokens of leases this process asked for without hearing whether it got them.
+    # Tokens of leases that this process requested without an answer.
     _unconfirmed: ClassVar[set[str]] = set()
 
     def __init__(
@@ -39,7 +39,7 @@ class Tenancy:
 
     @property
     def held(self) -> Lease:
-        """The lease, once taken."""
+        """The lease, after it was taken."""
         assert self.lease is not None
         return self.lease
 
@@ -48,18 +48,18 @@ class Tenancy:
         return {"directory": self.directory, "run": self.held.run, "token": self.held.token}
 
     def spool(self, name: str) -> str:
-        """The directory of what is launched as `name`."""
+        """The directory of the command launched as `name`."""
         return f"{self.directory}/{self.held.run}/{name}"
 
     async def take(self, notice: Callable[[str], None]) -> Occupancy:
-        """Find a directory, take the lease, remove what nobody needs. Returns what was there before.
+        """Find a directory, take the lease, remove old files. Returns what was there before.
 
-        Raises BoardError while somebody else uses the board, or where no directory fits.
+        Raises BoardError while somebody else uses the board, or if no directory fits.
         """
         if self._resumed is None:
             where = place_script(self._transport.uid, self._asked_directory)
         else:
-            # After a restart of the board it is gone with all that was in it, which `reattach` will say.
+            # A restart of the board may have removed it with all its files; `reattach` reports that.
             place = shlex.quote(str(self._resumed["directory"]))
             where = f"[ -d {place} ] || mkdir -m 711 {place}; cd {place} || exit; echo place={place}"
         answer = await self._transport.run(where + leases.OCCUPANCY_HERE + claims.LOOK_SCRIPT)
@@ -72,7 +72,7 @@ class Tenancy:
         return before
 
     async def occupancy(self) -> Occupancy:
-        """What is in our directory now."""
+        """The present contents of our directory."""
         return leases.occupancy_of(await self._transport.run(leases.occupancy_script(self.directory)))
 
     async def keep(self) -> None:
@@ -109,7 +109,7 @@ class Tenancy:
             await self._transport.run(f"rmdir {shlex.quote(self._directory)}")
 
     async def leave(self, *, keep: bool, others: bool) -> None:
-        """Remove what is ours: everything, except what must still be fetched of this run (`keep`) or of others."""
+        """Remove our files, except those still to be fetched of this run (`keep`) or of other runs."""
         place = shlex.quote(self.directory)
         gone = place
         if keep or others:
@@ -150,14 +150,14 @@ class Tenancy:
         return b"held" in await self._transport.run(f"grep -qs {claim.lease.token} {place} && echo held")
 
     async def _take(self, before: Occupancy, stale_claims: Sequence[str], notice: Callable[[str], None]) -> None:
-        """Take the lease, then look again: of two users who found nothing and took it at once, at least one sees the other."""
+        """Take the lease, then look again: if two users take it at the same time, at least one of them sees the other."""
         lease = leases.new_lease(self._transport.contact.boot_id)
         if self._resumed is not None:
             lease = leases.adopting(lease, str(self._resumed["run"]), str(self._resumed["token"]))
         stale = self._stale(before, lease)
         done = [f"{lease.holder} process {lease.pid} took the board for {lease.run}"]
         if stale:
-            done.append(f"removed what earlier contacts left: {', '.join(stale)}")
+            done.append(f"removed files of earlier contacts: {', '.join(stale)}")
         script = [
             f"{{ {leases.take_script(self.directory, lease, before.lease)}\n}} | grep -q taken || exit 0; echo taken",
             claims.renew_script(lease, self.directory),
@@ -180,7 +180,7 @@ class Tenancy:
         self._tell_what_is_kept(before, lease, notice)
 
     def _stale(self, before: Occupancy, lease: Lease) -> list[str]:
-        """Old probes and runs without a spool go; a measurement that nobody fetched stays until somebody removes it."""
+        """Remove old probes and runs without a spool. A measurement that was not fetched stays until somebody removes it."""
         wanted = {leases.LEASE, leases.HEARTBEAT, "journal", lease.run, *(spool.run for spool in before.spools)}
         if self._resumed is not None:
             wanted |= {name for name in before.files if name.startswith("rtprobe-")}
