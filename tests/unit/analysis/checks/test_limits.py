@@ -450,3 +450,47 @@ def test_values_outside_the_measurement_say_nothing() -> None:
         order = np.argsort(times)
         moved = replace(row, mono_ns=times[order], values=np.append(row.values, 90.0)[order])
         assert looked("TEMP-DRIFT", replace(made, telemetry=(moved,))).severity == severity
+
+
+def test_a_drift_of_the_number_of_samples_is_none_of_their_mean() -> None:
+    made = seconds([200 * US + i % 7 for i in range(120)])
+    n = 500 + 10 * np.arange(120)
+    steady = replace(made, n=n, sum_ns=n * (100 * US + np.arange(120) % 7))
+    assert looked("NON-STATIONARY", recording(replace(minute(length_s=120), seconds=steady))).severity == "pass"
+    scatter = np.random.default_rng(1).normal(0, US, 120).astype(np.int64)
+    drifting = replace(made, n=n, sum_ns=n * (100 * US + US * np.arange(120) // 2 + scatter))
+    found = looked("NON-STATIONARY", recording(replace(minute(length_s=120), seconds=drifting)))
+    assert found.severity == "warning" and "the mean" in found.message
+
+
+@pytest.mark.parametrize("unknown", [{"first_due_ns": None}, {"spilled": 1}])
+def test_outliers_without_moments_come_together_with_nothing(unknown: dict[str, Any]) -> None:
+    lanes = [minute(0, spilled=0), minute(1, **({"spilled": 0} | unknown))]
+    assert looked("SIMULTANEOUS", recording(*lanes)).severity == "unknown"
+    assert looked("SIMULTANEOUS", recording(minute(0, spilled=0), minute(1, spilled=0))).severity == "pass"
+
+
+def test_a_lane_without_an_interval_has_no_moments() -> None:
+    made = recording(minute(0, interval_ns=None), minute(1, interval_ns=None), plan=Plan())
+    assert looked("SIMULTANEOUS", made).severity == "unknown"
+    assert looked("ALIASING", made).severity == "unknown"
+
+
+def test_the_length_of_a_run_is_its_window_where_none_was_planned() -> None:
+    """Eleven seconds of an interval of 1 ms hold 11 000 activations, 200 of them for starting and stopping."""
+    for n, severity in ((10_800, "pass"), (10_799, "invalid")):
+        made = cyclictest(skip_lane({5: n}), started_ns=SECOND, ended_ns=12 * SECOND)
+        assert looked("CO-MISSED", made).severity == severity
+        assert (
+            looked("CO-MISSED", replace(made, manifest=replace(made.manifest, end_reason="duration"))).severity
+            == severity
+        )
+        assert (
+            looked("CO-MISSED", replace(made, manifest=replace(made.manifest, end_reason="signal"))).severity == "pass"
+        )
+
+
+def test_an_idle_state_whose_latency_is_not_told_takes_none() -> None:
+    state = {"name": "C1", "latency_us": None, "residency_us": 0, "disabled": False}
+    made = held(None, {"idle": {"driver": "x", "governor": "menu"}, "idle_states": {"cpu0": [state]}})
+    assert looked("CSTATES", made).severity == "pass" and looked("CSTATES", made).facts["idle_states"] == {"C1": 0}
