@@ -1,4 +1,4 @@
-"""What a person chooses at the command line instead of in the file: boards, kernels, the requirement."""
+"""Choices of the command line that replace those of the file: boards, kernels, the requirement."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Choices:
 
 
 def choose(source: Source, choices: Choices) -> ExperimentFile:
-    """The file of `source` with the choices laid over it. Raises UsageError for a name that is given twice or is none."""
+    """The file of `source` with the choices applied. Raises UsageError for a name that is not valid or is given twice."""
     import re
 
     file = source.file
@@ -42,7 +42,7 @@ def choose(source: Source, choices: Choices) -> ExperimentFile:
             if name in names[:index]:
                 raise UsageError(f"--{what[:-1]} {name} is given twice")
             if what == "kernels" and not re.match(NAME, name):
-                raise UsageError(f"--kernel '{name}' is no name of a boot entry")
+                raise UsageError(f"--kernel '{name}' is not the name of a boot entry")
         if names:
             changes[what] = names
     accept = {key: value for key, value in (("deadline", choices.deadline), ("p", choices.p)) if value is not None}
@@ -52,10 +52,10 @@ def choose(source: Source, choices: Choices) -> ExperimentFile:
 
 
 def kernel_note(file: ExperimentFile) -> str | None:
-    """What a reader must know where a preset compares kernels and none is named: only the one that runs is measured."""
+    """The note for a preset that compares kernels when none is named: only the running kernel is measured."""
     if file.kernels or file.preset is None or len(file.preset.kernels) < 2:
         return None
     return (
-        f"made to compare kernels ({', '.join(file.preset.kernels)}); none is named here, so only the kernel that runs is "
+        f"made to compare kernels ({', '.join(file.preset.kernels)}); none is named here, so only the running kernel is "
         "measured and kernels are not compared: --kernel A --kernel B names boot entries of the board"
     )

@@ -1,4 +1,4 @@
-"""Waiting until a board has cooled down, so that one cell does not measure the heat of the one before."""
+"""Waits until a board has cooled down, so that a cell does not measure the heat of the previous one."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rtassay.session.board_files import read_files
 
 _ZONES = "/sys/class/thermal/thermal_zone[0-9]*/temp"
 _EVERY_S = 5.0
-# What a broken zone shows lies outside of this.
+# Plausible temperatures; a broken zone shows values outside this range.
 _COLDEST_MC, _HOTTEST_MC = -50_000, 150_000
 
 
 @dataclass(frozen=True, slots=True)
 class Cooled:
-    """`to_c`: the hottest zone at the end, None where the board has none. `reached`: whether it is as cool as asked for."""
+    """`to_c`: the hottest zone at the end, None if the board has none. `reached`: whether it is as cool as asked for."""
 
     to_c: float | None
     waited_s: float
@@ -30,7 +30,7 @@ async def cool_down(
 ) -> Cooled:
     """Wait until the hottest zone is at `to_c`, or `at_most_s` have passed, or `stop`; without `to_c` simply that long.
 
-    A board without thermal zones is waited for as long as allowed: nobody can tell when it is cool.
+    For a board without thermal zones the wait takes all of `at_most_s`: its temperature is not known.
     """
     begun = time.monotonic()
     while True:
@@ -47,7 +47,7 @@ async def cool_down(
 
 
 async def hottest_c(board: Any) -> float | None:
-    """The hottest thermal zone in degrees Celsius; None where none can be read. Raises BoardError."""
+    """The hottest thermal zone in degrees Celsius; None if none can be read. Raises BoardError."""
     await board.open()
     try:
         files = await read_files(board, await board.probe(), [_ZONES])
@@ -62,5 +62,5 @@ def _words(now_c: float | None, to_c: float | None, left_s: float) -> str:
     if to_c is None:
         return f"{left_s:.0f} s more"
     if now_c is None:
-        return f"the board tells no temperature: {left_s:.0f} s more"
+        return f"the board reports no temperature: {left_s:.0f} s more"
     return f"{now_c:.1f} degC, to {to_c:g} degC, at most {left_s:.0f} s more"

@@ -26,22 +26,22 @@ _SCHEMA = "rtassay/experiment-plan/1"
 
 
 def default_directory(name: str) -> Path:
-    """Where an experiment goes without `-o`: `experiments/NAME-TIME` beside `recordings`."""
+    """Directory of an experiment without `-o`: `experiments/NAME-TIME` beside `recordings`."""
     base = home().parent / "experiments"
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
     return base / f"{name}-{stamp}"
 
 
 def create(path: Path, source: Source, plan: ExperimentPlan) -> Path:
-    """A new experiment at `path`. Raises UsageError if there is one, or something else, already."""
+    """A new experiment at `path`. Raises UsageError if `path` holds an experiment or other files."""
     if is_experiment(path):
         raise UsageError(f"there is an experiment in {path} already", hint=f"rtassay experiment resume {path}")
     if path.exists() and (not path.is_dir() or any(entry.name not in (FILE, "lock") for entry in path.iterdir())):
-        raise UsageError(f"{path} exists and is no experiment", hint="name a directory that is empty or not there")
+        raise UsageError(f"{path} exists and is not an experiment", hint="name a new or empty directory")
     make_directory(path)
     make_directory(path / RECORDINGS)
     write_replacing(path / FILE, source.text, "nothing was measured")
-    # The plan last: with it, it is an experiment.
+    # The plan comes last: it makes the directory an experiment.
     write_replacing(
         path / PLAN, msgspec.json.format(msgspec.json.encode(plan), indent=1) + b"\n", "nothing was measured"
     )
@@ -58,7 +58,7 @@ def load_plan(path: Path) -> ExperimentPlan:
     try:
         data = file.read_bytes()
     except OSError as error:
-        raise UsageError(f"{path} is no experiment", f"{PLAN}: {explain(error)}") from error
+        raise UsageError(f"{path} is not an experiment", f"{PLAN}: {explain(error)}") from error
     try:
         head = msgspec.json.decode(data)
         if isinstance(head, dict) and head.get("schema") != _SCHEMA:
@@ -71,9 +71,9 @@ def load_plan(path: Path) -> ExperimentPlan:
 
 
 def find(name: str, *, plan: ExperimentPlan | None = None) -> Path:
-    """The experiment a person means: its directory, or (with the plan of a file or preset) the newest one of that very plan.
+    """The experiment a person means: its directory, or (with the plan of a file or preset) the newest experiment of the same plan.
 
-    Raises UsageError that says where was looked.
+    Raises UsageError that lists the places searched.
     """
     path = Path(name).expanduser()
     if is_experiment(path):
@@ -95,7 +95,7 @@ def find(name: str, *, plan: ExperimentPlan | None = None) -> Path:
 
 
 class ExperimentLock:
-    """Held by the process that carries an experiment out; a second one is refused, a dead one holds nothing."""
+    """A lock held by the process that carries out an experiment. A second process is refused; a dead process holds no lock."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -110,12 +110,12 @@ class ExperimentLock:
 
 
 def is_carried_out(path: Path) -> bool:
-    """Whether a live process works on it."""
+    """Whether a live process carries out the experiment."""
     return is_running(path)
 
 
 def last_written_s(path: Path) -> float:
-    """When anything was last written in it (journal, recordings), in seconds of the epoch; 0 if nothing was."""
+    """Time of the last write to the experiment (journal, recordings), in seconds of the epoch; 0 if there was none."""
     newest = 0.0
     for file in [path / JOURNAL, *(path / RECORDINGS).glob("*.rta/*")]:
         try:

@@ -1,4 +1,4 @@
-"""An experiment carried out: cell after cell, each journaled before and after, until all are sealed or someone says stop."""
+"""Carries out an experiment: one cell after the other, each journaled before and after, until all are sealed or a stop is requested."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from rtassay.session.control import Interrupted, Progress, StopRequest
 from rtassay.session.run import run as run_session
 from rtassay.store import load_manifest
 
-# After a kill of the host, guards end probe and loads, and kill after 10 s what ignores SIGTERM; telemetry was written within 2 s of the kill.
+# After a kill of the host, guards end probe and loads, and after 10 s kill those that ignore SIGTERM. The last telemetry comes within 2 s.
 _LEFTOVERS_END_S = 13.0
 _RETRY_PAUSES_S = (2.0, 10.0, 30.0)
 
@@ -42,12 +42,12 @@ Attach = Callable[[Path, Callable[[Progress], None], StopRequest], Awaitable[obj
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the engine is given. `board`: a new contact with a board of that name. `finish`: seals a recording whose host died.
+    """Functions for the engine. `board`: a new contact with a board of that name. `finish`: seals a recording whose host died.
 
-    `settled`: hears of every recording that counts (to judge it); what it raises is passed on as a warning, the cell stands.
+    `settled`: called for every recording that counts (to judge it); its errors become warnings, and the cell still counts.
     `switch`: boots a board's kernel by the name of its entry and returns when it runs; None: kernels cannot be changed.
-    `kernel_names`: refuses names that a board does not know, before anything is measured. `attach`: goes on with a recording whose
-    board went on alone, and seals it.
+    `kernel_names`: refuses names that a board does not know, before anything is measured. `attach`: continues a recording whose
+    board went on without the host, and seals it.
     """
 
     board: Callable[[str], Board]
@@ -60,10 +60,10 @@ class Tools:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Where an experiment stands, for people. `phase`: waiting, fetching, booting, cooling, running, sealed, failed, adopted, superseded,
+    """Progress of an experiment, for people. `phase`: waiting, fetching, booting, cooling, running, sealed, failed, adopted, superseded,
     warning.
 
-    `done` of `total` cells are sealed; `left_ns` is what the rest should take. `progress` is the session's, while one runs.
+    `done` of `total` cells are sealed; `left_ns` is the expected time for the rest. `progress` is the session's, while one runs.
     """
 
     phase: str
@@ -77,7 +77,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How it ended. `failed`: (cell, why); `stopped`: on request. Complete when every cell is sealed."""
+    """The end of an experiment. `failed`: (cell, reason); `stopped`: on request. Complete when every cell is sealed."""
 
     sealed: int
     total: int
@@ -99,10 +99,10 @@ async def carry_out(
     stop: StopRequest | None = None,
     fail_fast: bool = False,
 ) -> Outcome:
-    """Do what is not done yet of the experiment in `path`.
+    """Carry out the cells of the experiment in `path` that are not done yet.
 
-    Sealed cells are never measured again; what an earlier go left behind is adopted or superseded first. A cell that fails costs
-    no other one (unless `fail_fast`). Raises UsageError if another process works on it or a kernel cannot be booted, BoardError
+    Sealed cells are never measured again. Recordings of an earlier attempt are adopted or superseded first. A failed cell does not stop
+    the others (unless `fail_fast`). Raises UsageError if another process works on it or a kernel cannot be booted, BoardError
     if the journal cannot be written, CorruptRecording if it is damaged.
     """
     lock = ExperimentLock(path)
@@ -163,16 +163,16 @@ class _Experiment:
         return outcome
 
     async def _wait_for_leftovers(self) -> None:
-        """After a crash in a cell, until nothing of it can run on the board any more."""
+        """Wait, after a crash in a cell, until none of its processes can still run on the board."""
         if not cut_off_while_measuring(self._path, self._states):
             return
         wait_s = min(_LEFTOVERS_END_S, last_written_s(self._path) + _LEFTOVERS_END_S - time.time())
         if wait_s > 0:
-            self._tell("waiting", text="for what the interrupted run left on the board to end")
+            self._tell("waiting", text="for processes of the interrupted run on the board to end")
             await self._sleep(wait_s)
 
     def _recover(self) -> Found:
-        """What lies in `recordings/` and is not settled yet."""
+        """Recordings in `recordings/` that are not settled yet."""
         found = recover(self._path, self._cells, self._hash, self._journal, self._tools.finish)
         self._states = states(self._journal.entries, self._cells)
         by_recording = {state.recording: cell for cell, state in self._states.items() if state.recording}
@@ -184,16 +184,16 @@ class _Experiment:
         return found
 
     def _plan_again(self, why: str) -> None:
-        """Cells that were under way and left nothing."""
+        """Plan again the cells that were interrupted without a recording."""
         for cell_id, state in self._states.items():
             if state.state == "running":
                 self._journal.add("superseded", cell=cell_id, why=why)
         self._states = states(self._journal.entries, self._cells)
 
     async def _fetch(self, board: str | None = None) -> bool:
-        """What boards (or one) went on measuring when the host or the link was lost; whether there was any.
+        """Fetch runs that boards (or one board) continued after the host or the link was lost. Returns whether there were any.
 
-        Raises BoardError while one cannot be asked.
+        Raises BoardError while a board cannot be reached.
         """
         if self._tools.attach is None:
             return False
@@ -202,7 +202,7 @@ class _Experiment:
             if board not in (None, cell.board):
                 continue
             found = True
-            self._tell("fetching", cell, text=f"what '{cell.board}' measured by itself")
+            self._tell("fetching", cell, text=f"the run that '{cell.board}' continued alone")
             try:
                 await self._tools.attach(recording, partial(self._progress, "fetching", cell), self._stop)
             except RunLost as error:
@@ -217,7 +217,7 @@ class _Experiment:
         return found
 
     async def _cell(self, cell: Cell, *, first: bool) -> None:
-        """One cell, tried again while that may help."""
+        """Measure one cell, with further attempts while they may help."""
         for attempt in range(self._plan.retries + 1):
             if attempt:
                 pause_s = _RETRY_PAUSES_S[min(attempt, len(_RETRY_PAUSES_S)) - 1]
@@ -238,7 +238,7 @@ class _Experiment:
             self._tell("warning", cell, text=f"board '{cell.board}' did not come back; its other cells wait for resume")
 
     async def _attempt(self, cell: Cell, *, cooled: bool) -> tuple[str | None, bool]:
-        """None, or why it failed and whether another attempt may help. A stopped cell has not failed."""
+        """None, or the reason of the failure and whether another attempt may help. A stopped cell has not failed."""
         begun = time.monotonic_ns()
         paused_ns = 0
         self._at_boot = False
@@ -267,7 +267,7 @@ class _Experiment:
             words = str(error) if error.hint is None else f"{error}; {error.hint}"
             return self._failure(cell, words, again=isinstance(error, BoardError))
         except Exception as bug:
-            # A bug that one cell brings out must not cost the night: it is journaled, and the others go on.
+            # A bug in one cell must not end the whole experiment: it is journaled, and the other cells go on.
             return self._failure(cell, f"a bug in rtassay: {type(bug).__name__}: {bug}", again=False)
         manifest = load_manifest(recording)
         why = unfinished(manifest)
@@ -284,7 +284,7 @@ class _Experiment:
         return None, False
 
     def _failure(self, cell: Cell, why: str, *, again: bool) -> tuple[str | None, bool]:
-        """What the attempt left is settled first: its recording may be complete."""
+        """Settle the recording of the attempt first: it may be complete."""
         self._recover()
         if self._states[cell.id].state == "sealed":
             return None, False
@@ -308,7 +308,7 @@ class _Experiment:
         return result.path
 
     def labels(self, cell: Cell, attempt: int) -> dict[str, str]:
-        """What tells the recordings of an experiment apart, and from those of any other."""
+        """Labels that identify a recording within its experiment, and the experiment itself."""
         numbers = {"order": cell.order, "block": cell.block, "repeat": cell.repeat, "attempt": attempt}
         levels = {"load": cell.load, "scenario": cell.scenario, "probe": cell.probe}
         if cell.kernel is not None:
@@ -317,7 +317,7 @@ class _Experiment:
         return own | {key: str(value) for key, value in numbers.items()} | levels
 
     async def _boot(self, cell: Cell) -> None:
-        """Bounded by the switch itself; a second Ctrl-C does not wait for the board."""
+        """Boot the kernel. The switch has its own time limit; a second Ctrl-C does not wait for the board."""
         self._at_boot = True
         work = asyncio.ensure_future(self._kernels.boot(cell, lambda text: self._tell("booting", cell, text=text)))
         abort = asyncio.ensure_future(self._stop.aborted.wait())

@@ -1,4 +1,4 @@
-"""An experiment file read and checked: every fault with its path, and what was probably meant."""
+"""Reads and checks an experiment file: names every fault with its path and a likely correction."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _CHOICES = (
     "board", "kernel", "load", "probe", "scenario", *(word for setting in OF_EXPERIMENT for word in setting.words),
 )  # fmt: skip
 _IDLE = ("idle", "none")
-# The levels of a matrix; more is a slip of the pen.
+# Limit of cells in a matrix; a larger number is a typing error.
 _CELLS_MOST = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An experiment file as read: `text` byte for byte, `given` as written, `file` with the correction laid over it if asked for."""
+    """An experiment file as read: `text` byte for byte, `given` as written, `file` with the correction applied if asked for."""
 
     path: Path
     text: bytes
@@ -46,7 +46,7 @@ class Source:
 
 @dataclass(slots=True)
 class _Faults:
-    """Everything wrong with a file, each with its path; all of it is told at once."""
+    """Collects all faults of a file, each with its path, and reports them together."""
 
     found: list[str] = field(default_factory=list)
 
@@ -126,7 +126,7 @@ def _meant(word: str, known: list[str]) -> str:
 
 
 def _correct(given: ExperimentFile, correction: Correction) -> ExperimentFile:
-    """The file with its correction laid over it."""
+    """The file with its correction applied."""
     changes: dict[str, Any] = {}
     for name in Correction.__struct_fields__:
         value = getattr(correction, name)
@@ -148,7 +148,7 @@ def overlay(base: Settings, over: Settings) -> Settings:
 
 
 def _check(file: ExperimentFile, at: str, faults: _Faults) -> None:
-    """What the shape cannot say: names that exist, times and CPU lists that can be read, nothing stated twice."""
+    """Checks beyond the shape: names exist, times and CPU lists can be read, nothing is stated twice."""
     for key, names in (
         ("boards", file.boards),
         ("kernels", file.kernels),
@@ -160,10 +160,10 @@ def _check(file: ExperimentFile, at: str, faults: _Faults) -> None:
             if name in names[:index]:
                 faults.add(f"{at}.{key}[{index}]", f"'{name}' is there twice")
     for index, load in enumerate(file.loads):
-        # The level becomes the label `load`: any other word there would count as a load that someone else runs.
+        # The level becomes the label `load`: any other word there would count as a load started by someone else.
         if not load.run and load.name not in _IDLE:
             faults.add(
-                f"{at}.loads[{index}].name", f"'{load.name}' runs nothing", 'name it "idle", or say what it runs'
+                f"{at}.loads[{index}].name", f"'{load.name}' runs nothing", 'name it "idle", or state its loads in run'
             )
         for position, spec in enumerate(load.run):
             _check_load(spec, f"{at}.loads[{index}].run[{position}]", faults)

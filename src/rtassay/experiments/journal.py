@@ -1,7 +1,7 @@
-"""What has happened in an experiment: one line of JSON for each event, appended, synced, each with the CRC of the rest of its line.
+"""The events of an experiment: one line of JSON for each, appended and synced, with the CRC of the rest of its line.
 
-A crash can only tear the end: a reader passes over torn lines at the end, a writer cuts them off before it appends. A bad line with
-good ones behind it is damage, and said.
+A crash can only damage the end: a reader skips torn lines at the end, a writer cuts them off before it appends. A bad line with
+good lines after it is damage, and an error.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Journal:
 
 
 def read_journal(path: Path) -> list[Entry]:
-    """Every whole line of the experiment at `path`, while it runs too; empty if nothing was journaled yet."""
+    """Every whole line of the experiment at `path`, also while it runs; empty if nothing was journaled yet."""
     try:
         return _read(path / JOURNAL)[0]
     except FileNotFoundError:
@@ -140,7 +140,7 @@ def _entry(line: bytes) -> Entry | None:
 
 @dataclass(slots=True)
 class CellState:
-    """What the journal says of one cell. `state`: planned, running, sealed, failed. `superseded`: recordings that do not count."""
+    """State of one cell by the journal. `state`: planned, running, sealed, failed. `superseded`: recordings that do not count."""
 
     state: str = "planned"
     recording: str | None = None
@@ -152,7 +152,7 @@ class CellState:
 
 
 def states(entries: Iterable[Entry], cells: Iterable[str]) -> dict[str, CellState]:
-    """Where every cell stands after these entries. `running` of a journal nobody writes any more means interrupted."""
+    """The state of every cell after these entries. `running` means interrupted if no process writes the journal any more."""
     found = {cell: CellState() for cell in cells}
     for entry in entries:
         state = found.get(entry.cell or "")

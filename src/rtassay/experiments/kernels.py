@@ -1,4 +1,4 @@
-"""The kernels of the boards of an experiment: booted when a cell asks for another one, checked before every run."""
+"""The kernels of the boards of an experiment. A kernel is booted when a cell needs it, and checked before every run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Board = Any
 
 
 class Running(Protocol):
-    """What a board says it runs: `uname -r` and `uname -v`."""
+    """The kernel that a board reports: `uname -r` and `uname -v`."""
 
     @property
     def release(self) -> str: ...
@@ -44,7 +44,7 @@ class _Booted:
 
 
 class Kernels:
-    """What runs where. `board`: a new contact with a board of that name; without `switch` kernels cannot be changed."""
+    """The running kernel of each board. `board`: a new contact with a board of that name; without `switch` kernels cannot be changed."""
 
     def __init__(self, board: Callable[[str], Board], switch: Switch | None, check_names: CheckNames | None) -> None:
         self._board = board
@@ -53,7 +53,7 @@ class Kernels:
         self._booted: dict[str, _Booted] = {}
 
     async def check(self, cells: Sequence[Cell]) -> None:
-        """Before anything is measured: every kernel can be had, by the switch, or because the only one asked for runs already."""
+        """Check, before anything is measured, that every kernel can be booted, or that the only one asked for runs already."""
         for name in dict.fromkeys(cell.board for cell in cells if cell.kernel is not None):
             wanted = list(dict.fromkeys(cell.kernel for cell in cells if cell.board == name and cell.kernel))
             if self._can_switch(name):
@@ -71,7 +71,7 @@ class Kernels:
             self._booted[name] = _Booted(release, release, None)
 
     async def boot(self, cell: Cell, tell: Callable[[str], None]) -> None:
-        """The kernel of `cell` runs when this returns. `tell` hears its name if it is booted."""
+        """Make the kernel of `cell` run. `tell` is called with its name if it is booted."""
         known = self._booted.get(cell.board)
         if cell.kernel is None or (
             known is not None and known.kernel == cell.kernel and await self._still(cell, known)
@@ -85,7 +85,7 @@ class Kernels:
         self._booted[cell.board] = _Booted(cell.kernel, running.release, running.version)
 
     def accept(self, cell: Cell) -> Callable[[Mapping[str, Any]], None]:
-        """For the session: raises BoardError, before anything is started, if the inventory is not that of the cell's kernel."""
+        """A check for the session: raises BoardError, before anything is started, if the inventory shows another kernel than the cell's."""
 
         def accepted(inventory: Mapping[str, Any]) -> None:
             known = self._booted.get(cell.board)
@@ -104,7 +104,7 @@ class Kernels:
         return accepted
 
     def doubt(self, board: str) -> None:
-        """Something failed there: it may have been restarted, so look before the next run."""
+        """Mark the board's kernel as doubtful after a failure: the board may have restarted, so look before the next run."""
         known = self._booted.get(board)
         if known is not None:
             self._booted[board] = _Booted(known.kernel, known.release, known.version, doubtful=True)
@@ -130,7 +130,7 @@ class Kernels:
         return True
 
     def _can_switch(self, board: str) -> bool:
-        """This machine cannot be rebooted under our feet."""
+        """Whether another kernel can be booted there. This machine cannot be rebooted while rtassay runs on it."""
         return self._switch is not None and board != "local"
 
     async def _now(self, name: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What a plan cannot tell, before a night is spent on it: the faults that show in the plan alone.
+"""The questions that a plan cannot answer: faults that show in the plan alone, found before any run.
 
 Each doubt has the id of the check that would find it afterwards (`rtassay checks`, or a check of comparisons).
 """
@@ -22,7 +22,7 @@ _TICKS_NS = (1 * NS_PER_MS, 4 * NS_PER_MS, 10 * NS_PER_MS)
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """One thing the plan cannot tell, in words; `where` names the levels, empty for the whole."""
+    """One question that the plan cannot answer, in words; `where` names the levels, empty for the whole plan."""
 
     id: str
     message: str
@@ -30,7 +30,7 @@ class Doubt:
 
 
 def lint(plan: ExperimentPlan) -> tuple[Doubt, ...]:
-    """Every doubt once, those of single combinations with the first combination that has it."""
+    """Every doubt once; a doubt about single combinations names the first of them."""
     found: dict[tuple[str, str], Doubt] = {}
     for doubt in (*_of_design(plan), *(d for cell in _combinations(plan) for d in _of_cell(plan, cell))):
         found.setdefault((doubt.id, doubt.message), doubt)
@@ -73,7 +73,8 @@ def _of_cell(plan: ExperimentPlan, cell: Cell) -> Iterator[Doubt]:
     interval = asked.interval_ns
     if interval and any(tick % interval == 0 or interval % tick == 0 for tick in _TICKS_NS):
         yield Doubt(
-            "ALIASING", f"{format_time(interval)} is a part or a multiple of the tick: what is periodic may be missed"
+            "ALIASING",
+            f"{format_time(interval)} is a part or a multiple of the tick: periodic disturbances may be missed",
         )
     if cell.probe == "cyclictest":
         yield Doubt("CO-MISSED", "cyclictest does not count activations that a late wake-up costs", cell.scenario)
@@ -99,7 +100,7 @@ def _of_length(plan: ExperimentPlan, cell: Cell) -> Iterator[Doubt]:
 
 
 def _of_line(cell: Cell) -> list[tuple[str, str]]:
-    """What the probe says of a line of its own tool."""
+    """The probe's own doubts about a line of its tool."""
     if cell.plan.cyclictest_line is None:
         return []
     return list(find(cell.probe).doubts(cell.plan))

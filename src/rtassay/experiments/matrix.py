@@ -23,7 +23,7 @@ from rtassay.probes.base import find
 from rtassay.session.prepare import SPIN_UP_NS, planned_ns
 
 FACTORS = ("board", "kernel", "load", "probe", "scenario")
-# Inventory, starting, collecting, sealing: what a cell takes beside its measurement, until it has been seen.
+# Time of a cell beside its measurement (inventory, start, collecting, sealing), until real cells have shown it.
 OVERHEAD_NS = 4 * NS_PER_S
 BOOT_NS = 60 * NS_PER_S
 _SHORTEST_NS = NS_PER_S
@@ -32,7 +32,7 @@ _FEWEST = 100
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One run to be. `id`: hash of the levels and the repeat; `order`: its place, from 1; `block`: from 1; `kernel` None: the one that runs.
+    """One planned run. `id`: hash of the levels and the repeat; `order`: its place, from 1; `block`: from 1; `kernel` None: the running one.
 
     `fresh_boot`: the kernel is booted before this cell even if it runs already.
     """
@@ -70,9 +70,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentPlan:
-    """All cells in their order. `notes` are what a reader of the plan must know (an option dropped).
+    """All cells in their order. `notes`: facts that a reader of the plan must know (an option dropped).
 
-    `correction`: what the corrected form changes, in the words of the file. `options`: words of the command line that chose boards, kernels or the requirement instead of the file; `order`, `seed`: how the
+    `correction`: the changes of the corrected form, in the words of the file. `options`: words of the command line that chose boards, kernels or the requirement instead of the file; `order`, `seed`: how the
     cells came into their order.
     """
 
@@ -100,12 +100,12 @@ class ExperimentPlan:
 
     @property
     def hash(self) -> str:
-        """Tells this plan from any other: of everything in it."""
+        """Hash over the whole plan, which identifies it."""
         return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:16]
 
     @property
     def boots(self) -> int:
-        """How often a kernel is booted, the first time included."""
+        """Number of kernel boots, the first included."""
         count, running = 0, None
         for cell in self.cells:
             if cell.kernel is not None and (cell.fresh_boot or (cell.board, cell.kernel) != running):
@@ -165,7 +165,7 @@ def make_plan(
 
 
 def estimate_ns(cells: Sequence[Cell], overhead_ns: int = OVERHEAD_NS) -> int:
-    """How long these cells should take, cooling down and booting not counted."""
+    """Expected time for these cells, without cooling down and booting."""
     return sum(cell.length_ns + overhead_ns + (SPIN_UP_NS if cell.plan.loads else 0) for cell in cells)
 
 
@@ -197,7 +197,7 @@ def _groups(file: ExperimentFile) -> list[list[Levels]]:
 
 
 def _block(file: ExperimentFile, block: int) -> list[list[Levels]]:
-    """One block: forwards, backwards after a forward one, or shuffled; kernels stay whole so that each is booted once a block."""
+    """One block: forwards, backwards after a forward one, or shuffled. Cells of a kernel stay together, so it is booted once a block."""
     groups = _groups(file)
     if file.order == "abba":
         return groups if block % 2 else [group[::-1] for group in groups[::-1]]
@@ -292,7 +292,7 @@ def _plan(
 
 
 def _values(settings: Settings) -> dict[str, Any]:
-    """Fields of `Plan` from the keys of [settings]; what the file does not state has its default, or is left to the session."""
+    """Fields of `Plan` from the keys of [settings]; a key that the file does not state keeps its default, or the session sets it."""
     values: dict[str, Any] = {}
     for setting in OF_EXPERIMENT:
         value = getattr(settings, setting.key)
@@ -310,7 +310,7 @@ def _typed(value: bool | int | float | str) -> str:
 
 
 def _shortened(ns: int, scale: Fraction) -> int:
-    """To whole milliseconds where it is shortened."""
+    """The scaled time, rounded to whole milliseconds if shortened."""
     return ns if scale >= 1 else int(ns * scale) // NS_PER_MS * NS_PER_MS
 
 
@@ -328,7 +328,7 @@ def _lengths(plan: Plan, scale: Fraction) -> Plan:
 
 
 def run_command(board: str, plan: Plan, scenario: Scenario) -> list[str]:
-    """The `rtassay run` that does the same as a cell."""
+    """The `rtassay run` command line that measures the same as a cell."""
     argv = ["rtassay", "run", board]
     for spec in plan.loads or ("none",):
         argv += ["--load", spec]
@@ -340,7 +340,7 @@ def run_command(board: str, plan: Plan, scenario: Scenario) -> list[str]:
         argv += ["--cpus", scenario.cpus]
     if scenario.lanes is not None:
         argv += ["--lanes", str(scenario.lanes)]
-    # A line of cyclictest states itself how it measures.
+    # A line of cyclictest states its own settings.
     left_out = {"cpus"} if plan.cyclictest_line is None else {"cpus", *(s.name for s in OF_EXPERIMENT)} - {"warm-up"}
     argv += [word for setting in SETTINGS if setting.name not in left_out for word in _option(plan, setting)]
     for name, value in plan.settings.items():
@@ -360,7 +360,7 @@ def _option(plan: Plan, setting: Setting) -> list[str]:
 
 
 def probe_command(cell: Cell) -> str:
-    """What will run on the board, as far as it is known before the board is asked for its CPUs."""
+    """The probe's command line on the board, as far as it is known without the board's CPUs."""
     member: Any = find(cell.probe)
     cpus = cell.plan.cpus
     program = member.program or "rtprobe"

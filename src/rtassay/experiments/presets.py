@@ -1,4 +1,4 @@
-"""Experiment files that come along with rtassay: data in `presets/`, nothing more."""
+"""Experiment files that come with rtassay: only data in `presets/`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def names() -> tuple[str, ...]:
 
 
 def path_of(name: str) -> Path:
-    """The file of a preset. Raises UsageError with what was probably meant."""
+    """The file of a preset. Raises UsageError with the nearest name."""
     path = _directory() / f"{name}.toml"
     if not name or "/" in name or not path.is_file():
         close = difflib.get_close_matches(name, names(), n=1)

@@ -1,4 +1,4 @@
-"""What a killed experiment left behind: each recording is adopted if its measurement came to its planned end, else superseded."""
+"""Recordings of a killed experiment: each is adopted if its measurement reached its planned end, else superseded."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from rtassay.session.attach import attachable
 from rtassay.store import is_running, load_manifest
 from rtassay.store.paths import MANIFEST, recordings
 
-# Why a probe ends by itself, as planned; None: a tool that does not say why, whose output was whole.
+# End reasons of a probe that ended as planned; None: a tool that gives no reason but whose output was whole.
 PLANNED_ENDS = ("duration", "count", "break", None)
 Finish = Callable[[Path], Manifest]
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What recovery did, for people: recording ids."""
+    """The result of recovery, for people: recording ids."""
 
     adopted: tuple[str, ...]
     superseded: tuple[str, ...]
@@ -33,7 +33,7 @@ class Found:
 def recover(path: Path, cells: dict[str, Cell], plan_hash: str, journal: Journal, finish: Finish) -> Found:
     """Go through the recordings that the journal has not settled. `finish` seals one whose measurement was whole.
 
-    Those of which a board still holds the rest are left for `left_on_boards`.
+    A recording whose rest is still on a board is left for `left_on_boards`.
     """
     elsewhere = {recording for recording, _ in left_on_boards(path, cells, plan_hash)}
     known = states(journal.entries, cells)
@@ -45,7 +45,7 @@ def recover(path: Path, cells: dict[str, Cell], plan_hash: str, journal: Journal
         if recording_id in settled or recording in elsewhere or is_running(recording):
             continue
         if not (recording / MANIFEST).exists():
-            # Killed before its first byte: nobody's.
+            # Killed before its first byte: it belongs to no cell.
             with contextlib.suppress(OSError):
                 shutil.rmtree(recording)
             continue
@@ -67,7 +67,7 @@ def recover(path: Path, cells: dict[str, Cell], plan_hash: str, journal: Journal
 
 
 def left_on_boards(path: Path, cells: dict[str, Cell], plan_hash: str) -> list[tuple[Path, Cell]]:
-    """Recordings of this plan that a board went on with alone, oldest first: to be fetched before they are judged."""
+    """Recordings of this plan that a board continued alone, oldest first. They must be fetched before they are judged."""
     found = []
     for recording in attachable(path / RECORDINGS):
         with contextlib.suppress(RtassayError):
@@ -94,9 +94,9 @@ def cut_off_while_measuring(path: Path, known: Mapping[str, CellState]) -> bool:
 
 
 def _completed(recording: Path, manifest: Manifest, finish: Finish) -> tuple[str | None, Manifest]:
-    """Why it does not count, or None and its sealed manifest."""
+    """The reason why it does not count, or None and its sealed manifest."""
     if not manifest.sealed:
-        # Written when the probe had come to its end and everything was collected: only the sealing is missing.
+        # Written after the probe ended and all data were collected: only the sealing is missing.
         if manifest.wall_end is None:
             return "partial: it was cut off while it was measured", manifest
         try:
@@ -109,7 +109,7 @@ def _completed(recording: Path, manifest: Manifest, finish: Finish) -> tuple[str
 
 
 def unfinished(manifest: Manifest) -> str | None:
-    """Why a sealed recording is not the whole cell; None if it is."""
+    """The reason why a sealed recording is not the whole cell; None if it is whole."""
     if manifest.end_reason not in PLANNED_ENDS:
         return f"partial: stopped before its planned end ({manifest.end_reason})"
     if manifest.damage.cut:
@@ -120,7 +120,7 @@ def unfinished(manifest: Manifest) -> str | None:
 
 
 def ends_of(manifest: Manifest) -> dict[str, int | str | None]:
-    """For the journal: the measured interval on the board's clock, and of which boot."""
+    """For the journal: the measured interval on the board's clock, and the boot."""
     boot = manifest.inventory.get("boot_id")
     return {
         "started_ns": manifest.started_ns,

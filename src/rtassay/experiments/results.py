@@ -1,4 +1,4 @@
-"""What came of an experiment, as the object `experiment.json` holds (schema rtassay/experiment/1).
+"""The results of an experiment, as the object in `experiment.json` (schema rtassay/experiment/1).
 
 Numbers come from findings (rtassay/show/1) of the sealed recordings; superseded ones are listed and never counted.
 """
@@ -20,7 +20,7 @@ from rtassay.experiments.status import Status
 from rtassay.store.disk import write_replacing
 
 SCHEMA = "rtassay/experiment/1"
-# A violation that was measured well is not taken back by a cell that was measured badly.
+# A valid violation stands, even if another cell is an invalid measurement.
 _WORST_FIRST = ("VIOLATED", "INVALID MEASUREMENT", "NOT DEMONSTRATED", "HOLDS")
 _FIRED = ("invalid", "warning", "unknown")
 _SHOWN = {0.5: "p50_ns", 0.999: "p99_9_ns", 0.9999: "p99_99_ns", 0.99999: "p99_999_ns"}
@@ -28,7 +28,7 @@ _SHOWN = {0.5: "p50_ns", 0.999: "p99_9_ns", 0.9999: "p99_99_ns", 0.99999: "p99_9
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """The analysis as this package is given it. Paths are those of sealed recordings.
+    """The analysis functions that this package gets. Paths are those of sealed recordings.
 
     `findings`: the object of `rtassay show --json`. `repeats`: (recordings, plan) -> an object with at least `demonstrated_ns` and
     `state` for them taken together. `compare`: (A, B, factor) -> the object of `rtassay compare --json`.
@@ -40,7 +40,7 @@ class Analysis:
 
 
 def build(status: Status, analysis: Analysis) -> dict[str, Any]:
-    """The whole object. Works on an experiment that is not finished: what is not there is not counted, and said."""
+    """The whole object. Works on an unfinished experiment too: it states which cells are missing."""
     plan, base = status.plan, status.path / RECORDINGS
     paths = {cell.id: base / f"{state.recording}.rta" for cell, state in status.cells if state.state == "sealed"}
     rows = [_cell(cell, state, paths.get(cell.id), analysis) for cell, state in status.cells]
@@ -79,7 +79,7 @@ def build(status: Status, analysis: Analysis) -> dict[str, Any]:
 
 
 def answered(plan: ExperimentPlan) -> tuple[str, ...]:
-    """Checks of one combination that another answers: that a board was idle, where it is judged under load as well."""
+    """Checks of one combination that another one settles: an idle board is no doubt if the board is judged under load as well."""
     return ("NO-LOAD",) if any(cell.plan.loads for cell in plan.cells) else ()
 
 
@@ -130,7 +130,7 @@ def _numbers(findings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _spoils(check: dict[str, Any], strict: bool) -> bool:
-    """Whether a check makes its run no measurement (a run that is too short for its p stays one)."""
+    """Whether a check makes its run invalid (a run that is too short for its p stays valid)."""
     if check.get("waived") is not None or check["id"] == "N-TOO-SMALL":
         return False
     if strict:
@@ -180,7 +180,7 @@ def _combination(
 
 
 def _range(values: Sequence[int | None]) -> dict[str, int | None]:
-    """Lower median, least and largest of runs; None where a run has none."""
+    """Lower median, least and largest of runs; None if a run has no value."""
     known = sorted(value for value in values if value is not None)
     if len(known) != len(values) or not known:
         return {"median": None, "low": None, "high": None}
@@ -221,7 +221,7 @@ def _place(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _worst(factor: str, combinations: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The level of a factor with the largest D*; one without any D* is worse than all that have one. None if none has."""
+    """The level of a factor with the largest D*; a level without D* is worse than all with one. None if no level has a D*."""
     known = [row for row in combinations if row["runs"]]
     if all(row["demonstrated_ns"] is None for row in known):
         return None

@@ -1,6 +1,6 @@
-"""An experiment file as it is written (TOML): the strict shape, published as JSON Schema. What the words mean is in `Meta`.
+"""The strict shape of an experiment file (TOML), published as JSON Schema. `Meta` explains the words.
 
-Times are texts such as `60s` or `997us`; `files` turns them into nanoseconds and finds what the shape cannot say.
+Times are texts such as `60s` or `997us`; `files` turns them into nanoseconds and makes the checks that the shape cannot express.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Positive = Annotated[int, Meta(ge=1, le=10_000)]
 
 
 class Load(Struct, frozen=True, forbid_unknown_fields=True):
-    """A level of the factor `load`: what runs together on the board. Nothing in `run` means an idle board."""
+    """A level of the factor `load`: loads that run together on the board. An empty `run` means an idle board."""
 
     name: Name
     run: Annotated[
@@ -73,13 +73,13 @@ else:
         forbid_unknown_fields=True,
         module=__name__,
         namespace={
-            "__doc__": "How every cell is measured. A scenario may set its own; what is left out has the defaults of `rtassay run`."
+            "__doc__": "How every cell is measured. A scenario may set its own; a missing setting has the default of `rtassay run`."
         },
     )
 
 
 class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
-    """A level of the factor `scenario`: where is measured and where the load may run."""
+    """A level of the factor `scenario`: the CPUs to measure and the CPUs for the load."""
 
     name: Name
     what: str = ""
@@ -118,12 +118,12 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Preset(Struct, frozen=True, forbid_unknown_fields=True):
-    """For people: what an experiment that comes along with rtassay is, found and left open. Changes nothing in a run."""
+    """For people: the purpose, results and open questions of an experiment that comes with rtassay. Changes nothing in a run."""
 
     source: str = ""
     board: str = ""
     kernels: Annotated[
-        tuple[str, ...], Meta(description="kernels it was made for; which are booted here says --kernel")
+        tuple[str, ...], Meta(description="kernels it was made for; --kernel chooses the kernels to boot here")
     ] = ()
     does: str = ""
     found: str = ""
@@ -133,7 +133,7 @@ class Preset(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Correction(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What `--corrected` changes: a value or list replaces, a table is laid over the one above, key by key."""
+    """The changes of `--corrected`: a value or list replaces the original, a table replaces single keys of the original."""
 
     what: str = ""
     boards: tuple[str, ...] | None = None
@@ -159,7 +159,7 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
     what: str = ""
     schema: Literal["rtassay/experiment-file/1"] = "rtassay/experiment-file/1"
     boards: Annotated[tuple[str, ...], Meta(min_length=1)] = ("local",)
-    kernels: Annotated[tuple[Name, ...], Meta(description="names of boot entries; none: the kernel that runs")] = ()
+    kernels: Annotated[tuple[Name, ...], Meta(description="names of boot entries; none: the running kernel")] = ()
     reboot: Annotated[
         Literal["on-change", "each-block"],
         Meta(description="boot when the kernel changes, or afresh for every kernel of every block"),

@@ -1,4 +1,4 @@
-"""Where an experiment stands, from its plan and its journal alone: cheap, and harmless while it runs."""
+"""The state of an experiment, from its plan and its journal alone: cheap, and safe while it runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rtassay.model.units import NS_PER_S
 class Status:
     """`state`: planned, running, interrupted (resumable), incomplete (cells failed; resumable), complete.
 
-    `left_ns`: what the rest should take; `running`: the cell under way; `superseded`: recordings that do not count.
+    `left_ns`: the expected time for the rest; `running`: the current cell; `superseded`: recordings that do not count.
     """
 
     plan: ExperimentPlan
@@ -31,7 +31,7 @@ class Status:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Cells by state; `running` only if a process is at it."""
+        """Cells by state; `running` only if a process carries out the experiment."""
         names = ("sealed", "running", "failed", "planned")
         found = dict.fromkeys(names, 0)
         for cell, state in self.cells:
@@ -69,7 +69,7 @@ def _state(live: bool, left: Sequence[Cell], entries: Sequence[Entry]) -> str:
 
 
 def _overhead_ns(cells: Sequence[tuple[Cell, CellState]]) -> int:
-    """What cells took beside their planned length so far, on the average."""
+    """The mean time that cells so far took beside their planned length."""
     seen = []
     for cell, state in cells:
         if state.state == "sealed" and state.started and state.ended:

@@ -93,7 +93,7 @@ def test_the_ways_in() -> None:
         key = (server.home / "stranger.pub").read_text().split()[:2]
         changed.write_text(f"[127.0.0.1]:{server.port} {' '.join(key)}\n")
         other = refused(board(server, f"-oUserKnownHostsFile={changed}"))
-        assert "another than the one" in str(other) and "ssh-keygen -R" in (other.hint or "")
+        assert "differs from the one" in str(other) and "ssh-keygen -R" in (other.hint or "")
         assert use(board(server)).startswith("rtprobe ")
         port = server.port
     gone = refused(SshBoard("far", Target("root@127.0.0.1", port, ("-F", "/dev/null"))))

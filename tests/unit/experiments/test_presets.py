@@ -108,7 +108,7 @@ def test_kernels_that_are_not_named_are_said_plainly() -> None:
             continue
         source = presets.find(name)
         note = kernel_note(source.file)
-        assert note is not None and "only the kernel that runs is measured" in note
+        assert note is not None and "only the running kernel is measured" in note
         assert kernel_note(choose(source, Choices(kernels=("a", "b")))) is None
     assert kernel_note(presets.find("smoke").file) is None
 
@@ -140,5 +140,5 @@ def test_choices_stand_in_place_of_what_the_file_says() -> None:
     assert choose(source, Choices()) is source.file
     with pytest.raises(UsageError, match="given twice"):
         choose(source, Choices(kernels=("a", "a")))
-    with pytest.raises(UsageError, match="no name of a boot entry"):
+    with pytest.raises(UsageError, match="not the name of a boot entry"):
         choose(source, Choices(kernels=("a b",)))
