@@ -160,7 +160,7 @@ def _measured_cpus(
             f"{lanes} lanes need {lanes} CPUs, there are {len(cpus)}: {format_cpu_list(cpus)}",
             "two lanes on one CPU would measure each other",
         )
-    return cpus if lanes is None else cpus[:lanes]
+    return cpus[:lanes]
 
 
 def _subset(option: str, wanted: tuple[int, ...] | None, allowed: tuple[int, ...]) -> tuple[int, ...]:

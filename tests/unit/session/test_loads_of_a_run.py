@@ -186,8 +186,20 @@ def test_a_load_that_is_gone_is_noticed_as_soon_as_its_guard_says_so() -> None:
     assert running.then(after) == 1000 + 1 + 10  # it waits for the last words
 
 
+def test_a_load_whose_guard_is_gone_is_gone() -> None:
+    running = Running((planned(), Part(pieces(FACTS, note("child_started", 1)))))
+
+    async def after(loads: Loads) -> None:
+        await asyncio.sleep(1.0)
+        with pytest.raises(BoardError, match="the load ended at once: work"):
+            await loads.check_alive()
+
+    running.then(after)
+
+
 def test_loads_that_live_are_alive() -> None:
-    running = Running((planned(), load_part()), (planned(), load_part()))
+    use = note("usage", 2, processes=1, cpu_ns=1)
+    running = Running((planned(), load_part(use)), (planned(), load_part(use, note("cgroup", 3))))
 
     async def after(loads: Loads) -> tuple[LoadEntry, ...]:
         await loads.check_alive()

@@ -143,6 +143,7 @@ def test_a_request_to_stop_reaches_the_probe_once(tmp_path: Path) -> None:
             stop.request()
 
     assert fetch(made, path, once).stopped
+    assert made.at_s("signal 2 probe") == 1  # at once, not a second later
     assert made.words.count("signal 2 probe") == 1 and store.load_manifest(path).sealed
 
 
