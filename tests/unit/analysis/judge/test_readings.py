@@ -11,7 +11,7 @@ from rtassay.analysis.lane.distribution import ints
 from rtassay.model.recording import Series
 
 from ..build import US, recording
-from .test_coincidence import LENGTH, ORIGIN, S, a_minute, every_second
+from .test_coincidence import LENGTH, ORIGIN, S, a_minute, every_second, thread
 
 TIMES = ints([10, 20, 30, 40, 50])
 
@@ -96,3 +96,17 @@ def test_what_went_down_is_told_of_few_monitors_only() -> None:
             recording(a_minute({2120: 600 * US}), telemetry=(every_second("x", values, monitor),))
         ).outliers
         assert bool(outlier.coincidences) is told, monitor
+
+
+def test_lanes_that_were_late_with_it_are_told_in_order() -> None:
+    lanes = [a_minute({2120 + i: (400 + 100 * i) * US}, index=i) for i in range(3)]
+    (outlier,) = judge(recording(*lanes)).outliers
+    assert (outlier.lane, outlier.also) == ("2", ("0", "1"))
+
+
+def test_a_thread_of_which_no_cpu_is_known_may_have_run_on_that_of_the_lane() -> None:
+    always = thread("irq/39[85]", dict(enumerate([0.02] * LENGTH)))
+    for cpus in ((), (thread("storm[7]", {}, "cpu", "1"),)):
+        seen = (always, thread("storm[7]", {21: 95.0}, "priority", "1"), *cpus)
+        (outlier,) = judge(recording(a_minute({2120: 6000 * US}), telemetry=seen)).outliers
+        assert [hit.name for hit in outlier.coincidences] == ["storm[7].priority"]

@@ -248,3 +248,12 @@ def test_runs_together_show_what_none_of_them_does() -> None:
 )
 def test_what_spoils_one_run_spoils_the_sum(check: CheckResult, more: dict[str, Any], state: str) -> None:
     assert repeated({100: 3000}, {100: 3000}, checks=(check,), **more).state == state
+
+
+def test_a_refused_comparison_shows_the_values_of_single_runs_alone() -> None:
+    fine, coarse = run("a", {10_000: 5000}), cyclictest(skip_lane({20: 5000}), id="b")
+    one = compare([fine], [coarse])
+    assert one.conclusion == "refused"
+    assert [(row.a_ns, row.b_ns, row.ratio) for row in one.quantiles[:2]] == [(10_000, 20 * US, None)] * 2
+    two = compare([fine, run("c", {10_000: 5000})], [coarse])
+    assert [(row.a_ns, row.b_ns, row.bound) for row in two.quantiles[:2]] == [(None, 20 * US, "at_least")] * 2

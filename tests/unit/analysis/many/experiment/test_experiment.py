@@ -202,3 +202,15 @@ def test_the_object_is_plain_json() -> None:
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     assert "histogram" not in data["combinations"][0]
     assert data["grade"]["letter"] == "B"
+
+
+@pytest.mark.parametrize(
+    ("check", "expected"),
+    [
+        (CheckResult("A", "invalid", "integrity", "so", {}), "X"),
+        (CheckResult("A", "invalid", "optimism", "so", {}), "C"),
+        (CheckResult("A", "invalid", "integrity", "so", {}, "it does not matter"), "C"),
+    ],
+)
+def test_only_an_integrity_check_that_nobody_waived_makes_it_no_measurement(check: CheckResult, expected: str) -> None:
+    assert make(repeats=1, extra=(check,)).scorecard.grade.letter == expected
