@@ -18,6 +18,7 @@ from scripted_board import WATCH, Part, S, ScriptedBoard, Step, load_part, measu
 from rtassay.boards.base import LinkLost
 from rtassay.loads.base import LoadCommand
 from rtassay.loads.command import CommandLoad
+from rtassay.loads.stress import StressLoad
 from rtassay.model.errors import BoardError
 from rtassay.model.events import End, Event, Facts, FileContent, Output, Second
 from rtassay.model.manifest import LoadEntry, Manifest, Source
@@ -247,6 +248,19 @@ def test_rows_of_every_load_have_its_number() -> None:
         ("1.command.cpus", S, 0.5, "CPUs"),
     ]
     assert {(row[1], row[3]) for row in rows} >= {("0.command.threads", 2.0), ("1.command.processes", 1.0)}
+
+
+@pytest.mark.parametrize(("after_stop", "error"), [(True, None), (False, "worker 8 died")])
+def test_trouble_after_the_request_to_end_is_none_though_the_guard_heard_no_request(
+    after_stop: bool, error: str | None
+) -> None:
+    """As of a server whose client is ended first."""
+    trouble = Output(5, 2, b"stress: FAIL: [7] (425) worker 8 died\n")
+    made = pieces(FACTS, note("child_started", 1), trouble, note("child_exited", 9, exit_code=1, signal=None))
+    steps = [*made[:2], Step.TOLD, *made[2:]] if after_stop else [*made[:3], Step.TOLD, made[3]]
+    running = Running((replace(planned(), load=StressLoad()), Part(steps)))
+    running.then(stopped)
+    assert running.loads.entries()[0].error == error
 
 
 def test_asked_twice_to_end_is_asked_once_more() -> None:
