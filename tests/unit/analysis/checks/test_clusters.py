@@ -149,3 +149,11 @@ def test_holm_divides_by_the_lanes() -> None:
     calm = [lane for lane in others if (t := dependence(lane.spills.k, 600_000)) and t.p > 0.05]
     assert len(calm) >= 5
     assert clustered(recording(one.lanes[0], *calm)).severity == "pass"
+
+
+def test_the_extremal_index_by_hand() -> None:
+    """Gaps of 1 and 2 have the first form of the estimator (at most 1), a gap of 3 the second: 2 (0+0+0+0+2)^2 / (5 * 2)."""
+    assert extremal_index(np.array([1, 1, 1, 1, 3])) == pytest.approx(0.8)
+    assert extremal_index(np.array([1, 1, 1, 2])) == 1.0
+    assert extremal_index(np.array([1] * 9 + [12])) == pytest.approx(2 * 11**2 / (10 * 11 * 10))
+    assert extremal_index(np.array([], dtype=np.int64)) == 1.0

@@ -14,7 +14,7 @@ from rtassay.analysis.checks.context import Context
 from rtassay.analysis.lane.account import accounts
 from rtassay.analysis.lane.summary import lane_findings
 from rtassay.model.findings import CheckResult
-from rtassay.model.manifest import Damage, LoadEntry, Obtained, Plan
+from rtassay.model.manifest import Damage, LoadEntry, Obtained, Plan, WorkPart
 from rtassay.model.recording import Recording
 
 from ..build import (  # fmt: skip
@@ -494,3 +494,11 @@ def test_an_idle_state_whose_latency_is_not_told_takes_none() -> None:
     state = {"name": "C1", "latency_us": None, "residency_us": 0, "disabled": False}
     made = held(None, {"idle": {"driver": "x", "governor": "menu"}, "idle_states": {"cpu0": [state]}})
     assert looked("CSTATES", made).severity == "pass" and looked("CSTATES", made).facts["idle_states"] == {"C1": 0}
+
+
+@pytest.mark.parametrize(("dead", "more"), [(4, ""), (5, " and 1 more")])
+def test_four_parts_that_did_no_work_are_named(dead: int, more: str) -> None:
+    parts = [WorkPart(f"p{i}", 0.0 if i < dead else 9.0, "operations", 1.0) for i in range(6)]
+    found = looked("LOAD-UNKNOWN", under(load(*parts)))
+    assert found.severity == "warning" and found.kind == "integrity"
+    assert found.message.endswith(f"p3 did no work{more}")
