@@ -111,7 +111,7 @@ def _ccdf(axes: Any, shot: Shot, index: int, of: int) -> Any:
 
 
 def _overflow(axes: Any, histogram: Histogram, share: float, top: tuple[int | None, float], colour: str) -> None:
-    """An arrow head where the histogram ends, dotted on to the maximum: in between the source tells nothing."""
+    """An arrow head at the histogram's end, and a dotted line on to the maximum: the source has no data in between."""
     if histogram.limit_ns is None:
         return
     edge = histogram.limit_ns / NS_PER_US

@@ -1,4 +1,4 @@
-"""What figures are drawn from, and the few reductions they need. Counts are added up, extremes are kept; nothing is estimated."""
+"""The data of figures, and the reductions they need. Counts are added, extremes are kept; nothing is estimated."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Envelope:
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """One recording to draw. `name`: as legends call it; `group`: what shares a colour and a bar; `panel`: what shares axes.
+    """One recording to draw. `name`: its name in legends; `group`: shots of one group share a colour and a bar; `panel`: those of one panel share axes.
 
     `alike`: indices of the lanes that may be pooled (of rtla's three quantities the thread's). `when`: ISO date of the run;
     `when_known` False where it is only the date of the import.
@@ -79,12 +79,12 @@ def words(text: str) -> str:
 
 
 def lane_name(found: LaneFindings) -> str:
-    """A lane as legends call it."""
+    """The name of a lane in legends."""
     return words(lane_words(found.name, found.cpu))
 
 
 def us(ns: float | None) -> str:
-    """Microseconds with the decimals that matter, and the unit; `unknown` where the data do not tell."""
+    """Microseconds with the useful decimals, and the unit; `unknown` if the data do not tell."""
     if ns is None:
         return "unknown"
     value = ns / NS_PER_US
@@ -113,7 +113,7 @@ def superscript(exponent: int) -> str:
 
 
 def pool(histograms: Sequence[Histogram]) -> Histogram:
-    """Counts of equal bins added. The limit is the lowest one: beyond it not everything is known."""
+    """Counts of equal bins added. The limit is the lowest of all limits: beyond it some counts are not known."""
     lower = np.concatenate([np.asarray(h.lower_ns, np.int64) for h in histograms] or [np.zeros(0, np.int64)])
     width = np.concatenate([np.asarray(h.width_ns, np.int64) for h in histograms] or [np.zeros(0, np.int64)])
     counts = np.concatenate([np.asarray(h.counts, np.int64) for h in histograms] or [np.zeros(0, np.int64)])
@@ -134,13 +134,13 @@ def pool(histograms: Sequence[Histogram]) -> Histogram:
 
 
 def lowest_ns(histograms: Sequence[Histogram]) -> float:
-    """Where a logarithmic axis begins: the lowest bin, or half the width of a bin that begins at 0."""
+    """The start of a logarithmic axis: the lowest bin, or half the width of a bin that begins at 0."""
     lows = [max(float(h.lower_ns[0]), float(h.width_ns[0]) / 2) for h in histograms if len(h.lower_ns)]
     return min(lows, default=1000.0)
 
 
 def highest_ns(shots: Sequence[Shot], histograms: Sequence[Histogram]) -> float:
-    """Where the axis ends: the largest maximum, or the limit of a histogram that samples lie beyond."""
+    """The end of the axis: the largest maximum, or the limit of a histogram with samples beyond it."""
     tops = [
         max(shot.findings.pooled.max_ns or 0, histogram.limit_ns or 0 if histogram.over else 0)
         for shot, histogram in zip(shots, histograms, strict=True)
@@ -149,7 +149,7 @@ def highest_ns(shots: Sequence[Shot], histograms: Sequence[Histogram]) -> float:
 
 
 def is_log(shots: Sequence[Shot], options: Options) -> bool:
-    """Whether the latency axis is logarithmic: as asked; else where the data reach beyond 500 us and 20 times the highest median."""
+    """Whether the latency axis is logarithmic: as asked; else if the data reach beyond 500 us and 20 times the highest median."""
     if options.scale != "auto":
         return options.scale == "log"
     top = max((s.findings.pooled.max_ns or 0 for s in shots), default=0)
@@ -187,7 +187,7 @@ def rebin(histogram: Histogram, edges: Any) -> Any:
 
 
 def unit_ns(shots: Sequence[Shot]) -> int:
-    """The bin of histograms: 1 us as everybody knows it; a tenth where all medians lie below 20 us and the sources are that fine."""
+    """The bin of histograms: the usual 1 us; 0.1 us if all medians lie below 20 us and the sources are that fine."""
     medians = [q.value_ns for s in shots for q in s.findings.pooled.quantiles if q.q == 0.5]
     coarsest = max((s.findings.bin_width_ns for s in shots), default=1)
     step = max(s.findings.clock_step_ns or 1 for s in shots)
@@ -280,7 +280,7 @@ def _numbered(blocks: Iterable[tuple[Any, Any, Any]]) -> Iterator[tuple[Any, Any
 
 
 def missing_words(shots: Sequence[Shot]) -> list[str]:
-    """What a reader must know of the data and cannot see: an emulated board, overflow, missed activations, files without a trailer."""
+    """Notes on facts that the figure does not show: an emulated board, overflow, missed activations, files without a trailer."""
     told: dict[str, list[str]] = {}
     for shot in shots:
         for note in _missing(shot):

@@ -98,7 +98,7 @@ def _filled(counts: Any) -> tuple[int, int]:
 
 
 def _extremes(axes: Any, lane: Lane, found: LaneFindings, index: int, colour: str) -> None:
-    """A marker on the axis at the maximum; where samples are beyond the histogram, an arrow head at its edge, as high as they are many."""
+    """A marker on the axis at the maximum. For samples beyond the histogram, an arrow head at its edge; its height is their count."""
     if found.max_ns is not None:
         axes.plot(
             [found.max_ns / NS_PER_US], [_BOTTOM * 1.35], paper.marker(index), color=colour, markersize=4.8, clip_on=False,
@@ -118,7 +118,7 @@ def _name(found: LaneFindings) -> str:
 
 
 def _title(shot: Shot, small: bool, columns: int) -> str:
-    """Name and samples; where panels have no legend of their own, the maximum too."""
+    """Name and samples; also the maximum, if panels have no legend of their own."""
     pooled = shot.findings.pooled
     letters = {1: 60, 2: 44, 3: 30}[columns]
     name = shot.name if len(shot.name) <= letters else shot.name[: letters - 1] + "…"

@@ -1,4 +1,4 @@
-"""What recordings are called in a figure: by what tells them apart."""
+"""Names of recordings in a figure, made from the facts in which they differ."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from rtassay.figures.data import words
 from rtassay.model.findings import Findings
 
 UNKNOWN = "unknown"
-# Labels of experiments that tell runs apart without saying anything to a reader.
+# Labels of experiments that differ between runs but mean nothing to a reader.
 _NUMBERS = ("cell", "plan", "order")
 
 
 def value(findings: Findings, key: str) -> str | None:
-    """A label, or one of kernel, load, board, tool, id; None where the recording does not tell."""
+    """A label, or one of kernel, load, board, tool, id; None if the recording does not have it."""
     if key in findings.labels:
         return findings.labels[key]
     board = findings.board if findings.board != "imported" else None
@@ -30,7 +30,7 @@ def value(findings: Findings, key: str) -> str | None:
 
 
 def keys(findings: Sequence[Findings]) -> list[str]:
-    """What recordings can be grouped by: kernel, load, board, tool, id and every label."""
+    """Keys to group recordings by: kernel, load, board, tool, id and every label."""
     labels = dict.fromkeys(key for one in findings for key in one.labels)
     return list(dict.fromkeys(("kernel", "load", "board", "tool", *labels, "id")))
 

@@ -19,7 +19,7 @@ _UNITS = (("s", 1.0, 600.0), ("min", 60.0, 7200.0), ("h", 3600.0, float("inf")))
 def draw(shots: list[Shot], options: Options) -> paper.PaperFigure:
     """One recording: a panel per lane. Several: a panel per recording, all lanes in one band.
 
-    Raises UsageError where a recording keeps no order (a histogram), naming it.
+    Raises UsageError that names a recording without order (a histogram).
     """
     for shot in shots:
         if not shot.envelopes:
@@ -68,7 +68,7 @@ def _panels(shots: list[Shot]) -> list[tuple[str, Shot, list[Envelope]]]:
 
 
 def _maximum(shot: Shot, envelopes: list[Envelope]) -> int | None:
-    """The lanes' maximum as judged: larger than the envelope's where samples were not kept."""
+    """The lanes' maximum as judged. It is larger than the envelope's if samples were not kept."""
     tops = [shot.findings.lanes[e.lane].max_ns for e in envelopes]
     known = [top for top in tops if top is not None]
     return max(known) if known and len(known) == len(tops) else None

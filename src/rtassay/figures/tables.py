@@ -126,7 +126,7 @@ def _tail(shots: list[Shot], raw: bool) -> Table:
 
 
 def _notes(shots: Sequence[Shot]) -> tuple[str, ...]:
-    """What the numbers cannot say themselves: recordings that are no measurement, unknown overflow, coarse bins."""
+    """Notes on facts that the numbers do not show: invalid recordings, unknown overflow, coarse bins."""
     notes = []
     for shot in shots:
         if shot.findings.virtual_board:

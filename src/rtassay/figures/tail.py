@@ -17,7 +17,7 @@ NAMES = ("avg", *(f"{100 * q:.9g} %" for q in _STEPS), "max")
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: its height, its whisker, what each run has. `at_least`: the data do not reach this quantile, it is higher than shown."""
+    """One bar: its height, its whisker, the value of each run. `at_least`: the data do not reach this quantile; it is higher than shown."""
 
     value_ns: float | None
     lo_ns: float | None = None

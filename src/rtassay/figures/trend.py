@@ -13,9 +13,9 @@ from rtassay.model.units import NS_PER_US
 
 
 def draw(shots: list[Shot], options: Options) -> paper.PaperFigure:
-    """A point per run, a colour, marker and line per `Shot.group`; hollow where only the date of the import is known.
+    """A point per run, a colour, marker and line per `Shot.group`; hollow if only the date of the import is known.
 
-    Raises UsageError where no run has both a date and a maximum.
+    Raises UsageError if no run has both a date and a maximum.
     """
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 

@@ -1,4 +1,4 @@
-"""Loads: what keeps the board busy while it is measured."""
+"""Loads keep the board busy while it is measured."""
 
 from typing import Final
 

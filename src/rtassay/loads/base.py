@@ -1,4 +1,4 @@
-"""A load: what keeps the board busy. To add one: a file here, a line in `__init__.py`, a page in docs/extend."""
+"""A load keeps the board busy. To add one: a file here, a line in `__init__.py`, a page in docs/extend."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def parse_asked(text: str) -> Asked:
 
 @dataclass(frozen=True, slots=True)
 class LoadSpec:
-    """What the session knows when it asks a load for its command lines. `index`: the number of the load in the run, from 0."""
+    """The facts that the session gives to a load that makes its command lines. `index`: the number of the load in the run, from 0."""
 
     argument: str | None
     cpus: tuple[int, ...]
@@ -76,7 +76,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """Work done, as the load's own output tells: None where it does not. `error`: what went wrong, in its own words."""
+    """Work done, by the load's own output: None if it does not tell. `error`: the load's own words about a failure."""
 
     operations: float | None
     unit: str | None
@@ -85,18 +85,18 @@ class LoadResult:
 
 
 class Meter(Protocol):
-    """Reads what one command writes, while it writes it and in constant memory."""
+    """Reads the output of one command while it runs, in constant memory."""
 
     def take(self, output: Output) -> list[Rate]:
-        """What this piece of stdout (fd 1) or stderr (fd 2) says of work per second; [] where it says nothing."""
+        """Rates of work in this piece of stdout (fd 1) or stderr (fd 2); [] if it has none."""
         ...
 
     def stopping(self) -> None:
-        """The command is being ended now. Complaints that it writes after this are not errors."""
+        """Called when the command is being ended. Its complaints after this are not errors."""
         ...
 
     def result(self) -> LoadResult:
-        """What the command has done, once it has ended or was cut."""
+        """The work of the command, after it has ended or was cut."""
         ...
 
 
@@ -107,11 +107,11 @@ class Load(Protocol):
     summary: str
 
     def needs(self, argument: str | None) -> str | None:
-        """The program that must be on the board; None where rtprobe is enough. Raises UsageError for an argument it cannot read."""
+        """The program that must be on the board; None if rtprobe is enough. Raises UsageError for an argument it cannot read."""
         ...
 
     def commands(self, spec: LoadSpec) -> list[LoadCommand]:
-        """What to start, in this order. Every command also ends by itself after `spec.duration_s`. Raises UsageError."""
+        """The commands to start, in this order. Every command also ends by itself after `spec.duration_s`. Raises UsageError."""
         ...
 
     def meter(self, argv: Sequence[str]) -> Meter:

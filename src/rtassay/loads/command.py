@@ -12,8 +12,8 @@ from rtassay.model.errors import UsageError
 class CommandLoad:
     """`command:CMD ARGS`, split as a shell would but given to no shell, run on the load's CPUs by `rtprobe repeat`.
 
-    A command that ends with exit code 0 is started again, and its rounds are the work done. One that never ends by itself does
-    work of which nobody knows more than its CPU time. Any other end is the end of the load, and LOAD-WINDOW names the gap.
+    A command that ends with exit code 0 is started again, and its rounds are the work done. For a command that never ends by itself,
+    only the CPU time is known. Any other exit code ends the load, and LOAD-WINDOW names the gap.
     """
 
     name = "command"

@@ -1,4 +1,4 @@
-"""hackbench of rt-tests: many tasks that send each other small messages, the scheduler's hardest everyday work."""
+"""hackbench of rt-tests: many tasks send each other small messages, which is hard work for the scheduler."""
 
 from __future__ import annotations
 

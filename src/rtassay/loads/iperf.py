@@ -21,8 +21,8 @@ _LISTENS = "Server listening"
 
 
 class IperfLoad:
-    """Alone: a server and a client on the board's loopback, data both ways. Its arguments are those of the load `iperf3`. Work is what
-    went through, in bytes; iperf does not tell the direction if data goes both ways.
+    """Alone: a server and a client on the board's loopback, data both ways. Its arguments are those of the load `iperf3`. Work is the data
+    transferred, in bytes; iperf does not tell the direction if data goes both ways.
     """
 
     name = "iperf"

@@ -21,7 +21,7 @@ _LISTENS = "Server listening"
 class Iperf3Load:
     """Alone: a server and a client on the board's loopback, data both ways. `iperf3:client=HOST` sends to a server elsewhere,
     `iperf3:server` waits for clients; with `port=N`, `streams=N`, `rate=10M`, `both`, `reverse`, `udp`, `bind=ADDRESS` beside. `iperf3:'-c HOST
-    -w 64K -P 100'` gives it other arguments. Work is what went through, in bytes, by direction (sent, received) and by second.
+    -w 64K -P 100'` gives it other arguments. Work is the data transferred, in bytes, by direction (sent, received) and by second.
     """
 
     name = "iperf3"

@@ -1,4 +1,4 @@
-"""What iperf3 and iperf share: how a connection is asked for, and rows of intervals to work per second."""
+"""Shared parts of iperf3 and iperf: options of a connection, and work per second from rows of intervals."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Connection:
 
     @property
     def interval_s(self) -> int:
-        """Seconds between rows; fewer rows where each is a hundred lines."""
+        """Seconds between rows; longer with many streams, because each row then has many lines."""
         return 1 if self.streams <= 8 else 10
 
 
@@ -162,7 +162,7 @@ class IntervalMeter(RepeatMeter):
         return LoadResult(done, "bytes", self.trouble() or self.failure(), parts)
 
     def trouble(self) -> str | None:
-        """What the tool called an error, if it did."""
+        """The tool's error message, if it wrote one."""
         return None
 
 

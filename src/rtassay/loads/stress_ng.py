@@ -28,7 +28,7 @@ STRESSORS: dict[str, tuple[str, ...]] = {
     "network": ("sock", "udp"),
     "scheduler": ("sem", "msg", "yield"),
 }
-# What other stressors of people's own command lines stress; `--all` and `--class` name more than anyone lists.
+# Classes of other stressors in users' own command lines; `--all` and `--class` name too many to list.
 _ALSO = {
     **dict.fromkeys(
         ("matrix-3d", "branch", "fp", "crypt", "prime", "trig", "vecmath", "vecwide", "zlib", "atomic"), "cpu"
@@ -130,7 +130,7 @@ def _instances(stressors: Sequence[str], spec: LoadSpec) -> list[str]:
 
 
 def _classes_named(argument: str | None) -> tuple[str, ...]:
-    """The classes an argument names, () where it holds arguments of stress-ng. Raises UsageError for a class that is none."""
+    """The classes an argument names, () where it holds arguments of stress-ng. Raises UsageError for an unknown class."""
     if argument is None or argument.lstrip().startswith(("-", "'", '"')) or not argument.strip():
         return ()
     names = tuple(part.strip() for part in argument.split(","))
@@ -144,7 +144,7 @@ def _classes_named(argument: str | None) -> tuple[str, ...]:
 
 
 def _classes_of(arguments: Sequence[str]) -> tuple[str, ...]:
-    """What a command line stresses, as far as that is known; `--all` stresses everything but what it skips."""
+    """The classes that a command line stresses, as far as known; `--all` stresses all classes but the excluded ones."""
     words = [word.partition("=")[0] for word in arguments]
     if any(word in ("--all", "-a") for word in words):
         return CLASSES

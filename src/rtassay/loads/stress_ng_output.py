@@ -1,4 +1,4 @@
-"""What stress-ng says it did: its YAML on stdout, its tables and lines on stderr. Versions from 0.13 on."""
+"""Reads the results of stress-ng: its YAML on stdout, its tables and lines on stderr. Versions from 0.13 on."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Row:
 
 
 class StressNgMeter:
-    """stress-ng tells at its end: there are no rates, only parts. What it was never able to tell (killed) is an error."""
+    """stress-ng reports only at its end: there are no rates, only parts. A missing report (it was killed) is an error."""
 
     def __init__(self) -> None:
         self._yaml = bytearray()

@@ -1,4 +1,4 @@
-"""What the loads share: arguments without a shell, the wrapper of programs that do not bound themselves, output by lines."""
+"""Shared parts of loads: arguments without a shell, the wrapper for programs without a time limit, output by lines."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def repeated(spec: LoadSpec, argv: Sequence[str], *, once: bool = False, more_s:
 
 
 def inside(argv: Sequence[str]) -> list[str]:
-    """The command that `rtprobe repeat` runs; the command itself where it is not wrapped."""
+    """The command that `rtprobe repeat` runs; the command itself if it is not wrapped."""
     words = list(argv)
     return words[words.index("--") + 1 :] if words[1:2] == ["repeat"] and "--" in words else words
 
@@ -88,9 +88,9 @@ class WorkStream:
 
 
 class RepeatMeter:
-    """Of a command under `rtprobe repeat`: its words come on stderr, the stream of rounds on stdout.
+    """Reads a command under `rtprobe repeat`: the command's output comes on stderr, the stream of rounds on stdout.
 
-    To be extended: `line` sees every line. By itself it counts rounds.
+    It counts rounds. Subclasses extend `line`, which gets every line.
     """
 
     def __init__(self) -> None:
@@ -127,7 +127,7 @@ class RepeatMeter:
         return LoadResult(rounds or None, "rounds" if rounds else None, self.failure())
 
     def failure(self) -> str | None:
-        """Why it ended too early, if it did; in the command's own last words where it had any."""
+        """The reason if it ended too early: the command's own last words, if there are any."""
         if self.asked_to_end:
             return None
         if self.stream.reason is None and self.stream.operations is None:

@@ -1,4 +1,4 @@
-"""Monitors: what is watched on the board while the probe runs."""
+"""Monitors watch the board while the probe runs."""
 
 from typing import Final
 

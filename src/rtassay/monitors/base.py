@@ -25,13 +25,13 @@ class Message:
 
 
 class Monitor(Protocol):
-    """Files of the board and what they say. Members inherit from this class, which gives `describing` and `may_be_silent` a default.
+    """Files of the board and the parser of their content. Members inherit from this class, which gives `describing` and `may_be_silent` a default.
 
     `paths`: in the order in which one `rtprobe watch` reads them. They may hold shell globs, expanded on the board when the watch
     starts, and `@sources` (STREAM.md, FILE): the kernel's log, real-time threads, a model-specific register, a program's output.
-    `10s:PATH` is read every 10 s instead of every second: for what costs much or hardly changes.
+    `10s:PATH` is read every 10 s instead of every second: for files that are costly to read or hardly change.
     `describing`: paths that only explain the others (the name of a sensor). A board without the others has nothing to watch.
-    `may_be_silent`: a monitor that told nothing still has watched; any other then has the state `no readings`.
+    `may_be_silent`: a monitor without readings counts as having watched; any other then has the state `no readings`.
     """
 
     name: str
@@ -51,6 +51,6 @@ _PERIOD = re.compile(r"\d+(?:\.\d+)?(?:ns|us|ms|s|m|min|h|d):(.+)", re.DOTALL)
 
 
 def plain(path: str) -> str:
-    """A path or source without how often it is to be read."""
+    """A path or source without its period."""
     slower = _PERIOD.fullmatch(path)
     return path if slower is None else slower[1]

@@ -12,8 +12,8 @@ _READING_NS = 100_000
 
 
 class ClockMonitor(Monitor):
-    """`realtime.offset`: how far CLOCK_REALTIME has gone from CLOCK_MONOTONIC since the first reading, and `realtime.step`, only
-    where that changed by more between two readings than slewing at 500 ppm explains; `boottime.offset`: how long the board has
+    """`realtime.offset`: how far CLOCK_REALTIME has moved from CLOCK_MONOTONIC since the first reading, and `realtime.step`, only
+    if that changed between two readings by more than slewing at 500 ppm explains; `boottime.offset`: how long the board has
     slept since the first reading. All in ns. CLOCK_MONOTONIC itself never steps, but is slewed together with CLOCK_REALTIME."""
 
     name = "clock"

@@ -1,4 +1,4 @@
-"""What the kernel does against heat: the state of every cooling device."""
+"""The state of every cooling device: how the kernel acts against heat."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DEVICE = re.compile(r"/cooling_device(\d{1,6})/(type|cur_state)$")
 
 
 class CoolingMonitor(Monitor):
-    """`<type>.<n>`, e.g. `cpufreq-cpu0.0` or `pwm-fan.1`: 0 is off. What a state costs is told by its type: a fan makes noise, a
+    """`<type>.<n>`, e.g. `cpufreq-cpu0.0` or `pwm-fan.1`: 0 is off. The effect of a state depends on the type: a fan makes noise, a
     processor runs slower."""
 
     name = "cooling"

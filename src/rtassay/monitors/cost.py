@@ -1,4 +1,4 @@
-"""What watching itself costs."""
+"""The CPU time that watching costs."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ class CpuMonitor(Monitor):
     """`cpu<N>.busy`, `cpu<N>.steal` and `all.busy`, `all.steal`: share of the time since the last reading, 0 to 1.
 
     The first reading has nothing to compare with and gives no value. Busy is everything but idle and waiting for I/O; it
-    includes steal. A counter that ran backwards (it may, across a CPU going off and on) makes that CPU start anew.
+    includes steal. A counter can run backwards when a CPU goes off and on: then that CPU starts anew.
     """
 
     name = "cpu"
@@ -42,7 +42,7 @@ class CpuMonitor(Monitor):
         if last is None or len(last) != len(ticks):
             return []
         spent = [now - before for now, before in zip(ticks, last, strict=True)]
-        # iowait alone may run backwards on any kernel; everything else means another counter.
+        # Only iowait may run backwards on any kernel; if another column does, the counter was reset.
         spent[_IOWAIT] = max(0, spent[_IOWAIT])
         total = sum(spent)
         if min(spent) < 0 or total == 0:

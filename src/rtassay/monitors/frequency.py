@@ -1,4 +1,4 @@
-"""At which frequency every CPU runs and may run, where the board tells."""
+"""The present and the allowed frequency of every CPU, if the board reports them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAMES = {"scaling_cur_freq": "frequency", "scaling_max_freq": "limit", "cpuinfo
 
 
 class FrequencyMonitor(Monitor):
-    """`cpu<N>.frequency`, `cpu<N>.limit` (what the kernel allows now) and `cpu<N>.rated` (what the CPU is made for) in Hz.
+    """`cpu<N>.frequency`, `cpu<N>.limit` (allowed by the kernel now) and `cpu<N>.rated` (the CPU's rating) in Hz.
 
     A limit below the rated frequency is a cap: set by a person, by a governor of heat, or by both. All three are what the kernel
     believes: a firmware that throttles behind its back is not seen here.

@@ -1,4 +1,4 @@
-"""Which interrupts every CPU takes, by name."""
+"""The rate of each interrupt on every CPU, by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rtassay.monitors.parsing import Counters, whole_lines, wholes
 
 _HEAD = re.compile(r"\s*CPU\d{1,6}(\s+CPU\d{1,6})*\s*")
 _ROW = re.compile(r"\s*(\w{1,16}):\s+(.*)")
-# What stands last where no driver has asked for the interrupt: its number at its chip.
+# The last word of a line if no driver uses the interrupt: its number at its chip.
 _NO_DEVICE = re.compile(r"\d+(-\w+)?( (Level|Edge))?")
 
 

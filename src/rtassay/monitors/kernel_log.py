@@ -12,7 +12,7 @@ _NS_PER_US = 1000
 _WARNING = 4
 _LEVELS = 8
 _ONE_READING_NS = 200_000_000
-# What matters whatever level the kernel gives it.
+# Lines that matter at any log level.
 _MATTERS = re.compile(
     r"""
     RT\ throttling | replenish\ lagged                                  # the scheduler's limits
@@ -40,9 +40,9 @@ class _Record:
 
 
 class KernelLogMonitor(Monitor):
-    """Warnings and worse, and what speaks of throttling, memory, voltage, heat, lock-ups, clocks, disks or CPUs coming and going.
+    """Warnings and worse, and lines about throttling, memory, voltage, heat, lock-ups, clocks, disks or CPUs going off and on.
 
-    What the log held at the first reading keeps its time before the run. The kernel stamps its log by a clock of its own that may
+    Lines in the log at the first reading keep their time before the run. The kernel stamps its log by a clock of its own that may
     drift from CLOCK_MONOTONIC by seconds over days: a line that came between two readings is given a time between them. At most
     100 lines of the past, 50 of one reading and 1000 in all are kept; `left_out` counts the rest, when there is any.
     """
@@ -77,7 +77,7 @@ class KernelLogMonitor(Monitor):
 
     def _new(self, content: bytes) -> list[_Record]:
         records = []
-        # What begins with a space belongs to the record before it, for machines to read.
+        # A line that begins with a space belongs to the record before it and is meant for programs.
         for line in content.decode(errors="replace").split("\n"):
             record = _RECORD.fullmatch(line)
             if record is None or int(record[2]) <= self._seq:

@@ -1,4 +1,4 @@
-"""Whether memory is short: what is left, swapping, major faults, and processes killed for it."""
+"""Whether memory is short: available memory, swapping, major faults, and processes killed for lack of memory."""
 
 from __future__ import annotations
 

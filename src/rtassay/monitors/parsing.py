@@ -1,14 +1,14 @@
-"""What parsers of monitors share: numbers out of text that may be anything, and counters turned into rates."""
+"""Shared parts of the parsers: numbers from any text, and rates from counters."""
 
 from __future__ import annotations
 
 import re
 
 NS_PER_S = 10**9
-# Anything a kernel counts fits 64 bits; a longer row of digits is no number but damage, and would not fit a float.
+# A kernel counter fits 64 bits; a longer row of digits is damage, and would not fit a float.
 _WHOLE = re.compile(r"-?[0-9]{1,20}")
 _WRAP = 2**32
-# No counter of events rises faster: what would have to, did not wrap but was set back.
+# No counter of events rises faster: if a wrap would need a higher rate, the counter was reset.
 _FASTEST_PER_S = 10**7
 
 
@@ -25,20 +25,20 @@ def wholes(words: list[str]) -> list[int] | None:
 
 
 def whole_lines(content: bytes) -> list[str]:
-    """Lines that came to their end: what is behind the last newline was cut off somewhere."""
+    """The complete lines: text after the last newline was cut off."""
     return content.decode(errors="replace").split("\n")[:-1]
 
 
 class Counters:
-    """Counts that only rise, as what they rose by since the last reading. One that ran backwards starts anew, unless it went past the
-    end of 32 bits: interrupts and softirqs do on every kernel, and on a 32-bit one what /proc/vmstat counts does as well."""
+    """The increase of counters since the last reading. A counter that ran backwards starts anew, unless it went past the
+    end of 32 bits: interrupts and softirqs do on every kernel, and the counters of /proc/vmstat on a 32-bit one."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[int, int]] = {}
         self._moved: set[str] = set()
 
     def risen(self, key: str, mono_ns: int, count: int) -> tuple[int, int] | None:
-        """(by how much, in how many ns); None where there is nothing to compare with."""
+        """(increase, time in ns); None if there is no earlier reading."""
         last = self._last.get(key)
         self._last[key] = (mono_ns, count)
         if last is None or mono_ns <= last[0]:
@@ -53,7 +53,7 @@ class Counters:
         return None if found is None else found[0] * NS_PER_S / found[1]
 
     def lively(self, key: str, mono_ns: int, count: int) -> float | None:
-        """As `per_second`, but nothing until the count has moved for the first time: most of hundreds of counters never do."""
+        """As `per_second`, but None until the count has changed for the first time: most of hundreds of counters never do."""
         rate = self.per_second(key, mono_ns, count)
         if rate:
             self._moved.add(key)

@@ -1,4 +1,4 @@
-"""What the firmware of a Raspberry Pi says: throttling, under-voltage, and the clock it really gives."""
+"""Reports of a Raspberry Pi's firmware: throttling, under-voltage, and the real clock."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RaspberryMonitor(Monitor):
 
     name = "raspberry"
     paths: tuple[str, ...] = (
-        # Each of these starts a program. The bits since boot keep what comes and goes between two readings.
+        # Each of these starts a program. The bits since boot keep events that end between two readings.
         "5s:@run:vcgencmd get_throttled",
         "5s:@run:vcgencmd measure_temp",
         "5s:@run:vcgencmd measure_clock arm",

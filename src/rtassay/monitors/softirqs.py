@@ -1,4 +1,4 @@
-"""Which softirqs every CPU runs."""
+"""The rate of each softirq on every CPU."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SoftirqsMonitor(Monitor):
         lines = whole_lines(content)
         if not lines or not _HEAD.fullmatch(lines[0]):
             return []
-        # The kernel heads this table with every CPU it could have; those that are not there count 0.
+        # The head of this table names every possible CPU; absent CPUs count 0.
         cpus = [word[3:].lstrip("0") or "0" for word in lines[0].split()]
         readings: list[Reading | Message] = []
         for line in lines[1:]:

@@ -1,4 +1,4 @@
-"""What real-time threads do: the share of a CPU each uses, its priority, where it runs, its page faults."""
+"""The real-time threads: the share of a CPU that each uses, its priority, its CPU, its page faults."""
 
 from __future__ import annotations
 
