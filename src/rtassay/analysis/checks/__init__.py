@@ -97,13 +97,13 @@ Every check runs on every recording, imported ones too, and is always listed wit
 
 | severity | meaning |
 | --- | --- |
-| `pass` | looked at, and fine |
+| `pass` | the check looked and found nothing wrong |
 | `note` | worth knowing; never changes the verdict |
 | `warning` | integrity: qualifies the verdict, named in its reasons; optimism: caps it at NOT DEMONSTRATED |
 | `invalid` | integrity: INVALID MEASUREMENT; optimism: caps at NOT DEMONSTRATED, and never hides VIOLATED |
-| `unknown` | could not be looked at, which is never a pass; caps at NOT DEMONSTRATED where the check is required |
+| `unknown` | the check could not look, which is never a pass; caps at NOT DEMONSTRATED where the check is required |
 
-The severity below is the one a check fires with as a rule; its text says where it differs. With `--strict` every warning makes the
+A check usually fires with the severity below; its text says where it differs. With `--strict` every warning makes the
 measurement invalid (an optimism check still never hides VIOLATED, and N-TOO-SMALL keeps its own answer, NOT DEMONSTRATED).
 `--waive ID --because "..."` keeps one check from deciding: it is listed with its reason in every report, and in the verdict's sentence.
 

@@ -31,7 +31,7 @@ C = TypeVar("C")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a check found. `kind` only where it differs from the row's. The message is one line of plain English."""
+    """The result of one check. `kind` is set only where it differs from the row's. The message is one line of plain English."""
 
     severity: str
     message: str
@@ -43,9 +43,9 @@ class Outcome:
 class Check(Generic[C]):
     """A row and its function.
 
-    `C` is what the function may look at: `checks.context.Context` of a recording, `many.compare.checks.pair.Pair` of a comparison.
+    `C` is the type the function reads: `checks.context.Context` of a recording, `many.compare.checks.pair.Pair` of a comparison.
 
-    `severity` is the one it fires with by default. `required`: unknown caps a verdict at NOT DEMONSTRATED. `proof`: see PROOFS.
+    `severity`: the check fires with it by default. `required`: unknown caps a verdict at NOT DEMONSTRATED. `proof`: see PROOFS.
     `unwaivable`: why `--waive` is refused for this check; empty where it may be waived.
     """
 
@@ -61,7 +61,7 @@ class Check(Generic[C]):
     function: Callable[[C], Outcome]
 
     def run(self, context: C) -> CheckResult:
-        """Look at the context. There is always a result: what could not be looked at is unknown, never a pass."""
+        """Look at the context. There is always a result; where the check could not look, it is unknown, never a pass."""
         found = self.function(context)
         message = " ".join(found.message.split())
         return CheckResult(self.id, found.severity, found.kind or self.kind, message, found.facts)
@@ -79,7 +79,7 @@ def check(
     required: bool = False,
     unwaivable: str = "",
 ) -> Callable[[Callable[[C], Outcome]], Check[C]]:
-    """Decorator that makes a Check of a function: the row stands on top of what it describes. The fields are those of Check."""
+    """Decorator that makes a Check of a function, so that the row stands directly above it. The fields are those of Check."""
 
     def of(function: Callable[[C], Outcome]) -> Check[C]:
         return Check(id, condition, kind, severity, explanation, remedy, proof, required, unwaivable, function)
@@ -93,12 +93,12 @@ def run_checks(checks: Iterable[Check[C]], context: C) -> tuple[CheckResult, ...
 
 
 def passed(message: str, **facts: Any) -> Outcome:
-    """Looked at, and fine."""
+    """The check looked and found nothing wrong."""
     return Outcome(PASS, message, facts)
 
 
 def unknown(message: str, **facts: Any) -> Outcome:
-    """Could not be looked at."""
+    """The check could not look."""
     return Outcome(UNKNOWN, message, facts)
 
 

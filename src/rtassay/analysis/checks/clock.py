@@ -1,4 +1,4 @@
-"""The clock that measured, what it costs to read, and whether clocks were stepped meanwhile."""
+"""The clock that measured, the cost of reading it, and whether clocks were stepped during the run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ BAD_CLOCKS = re.compile(r"hpet|acpi_pm|refined-jiffies|jiffies|pit", re.I)
     proof=LIVE,
 )
 def clock_res(context: Context) -> Outcome:
-    """The clock that measured, whether it stayed the same, and whether the wall clock was stepped meanwhile."""
+    """The clock that measured, whether it stayed the same, and whether the wall clock was stepped during the run."""
     outcome, jump, slept = _measuring_clock(context), wall_jump_ns(context), _suspended_ns(context)
     if slept is not None:
         text = f"the board was suspended for {format_time(slept)} during the run: its clocks stood still meanwhile"
@@ -58,7 +58,7 @@ def clock_res(context: Context) -> Outcome:
 
 
 def _worse(outcome: Outcome, severity: str, text: str, facts: dict[str, Any]) -> Outcome:
-    """`outcome` with something more found; the graver severity counts, and both are told unless the first was fine."""
+    """`outcome` joined with a second finding: the graver severity counts; the message states both, unless the first was a pass."""
     ranks = (NOTE, WARNING, INVALID)
     both = {**outcome.facts, **facts}
     if outcome.severity not in (WARNING, INVALID):
@@ -68,7 +68,7 @@ def _worse(outcome: Outcome, severity: str, text: str, facts: dict[str, Any]) ->
 
 
 def _suspended_ns(context: Context) -> int | None:
-    """How much further CLOCK_BOOTTIME went than CLOCK_MONOTONIC while measuring; None below 10 ms or where nobody looked."""
+    """How much further CLOCK_BOOTTIME went than CLOCK_MONOTONIC while measuring, in ns; None below 10 ms or if not recorded."""
     found = series.named(context, "clock", "boottime.offset")
     return int(found.since) if found is not None and found.since > 10 * NS_PER_MS else None
 
@@ -78,12 +78,12 @@ def _suspended_ns(context: Context) -> int | None:
     condition="one reading of the clock takes more than a tenth of a lane's median latency",
     kind=INTEGRITY,
     severity=WARNING,
-    explanation="Every latency holds the time it takes to read the clock. Where that is a good part of the median, the median says more of the clock than of the board.",
-    remedy="Use the CPU's own counter as clock source (tsc, arch_sys_counter); take the cost as the floor of what can be told.",
+    explanation="Every latency contains the time it takes to read the clock. If that is a large part of the median, the median says more about the clock than about the board.",
+    remedy="Use the CPU's own counter as clock source (tsc, arch_sys_counter); take the cost as the smallest latency that can be measured.",
     proof=SYNTHETIC,
 )
 def clock_read_cost(context: Context) -> Outcome:
-    """Reading the clock takes a good part of what is measured."""
+    """Reading the clock takes a large part of the measured latency."""
     cost = context.manifest.probe_facts.clock.read_cost_ns
     medians = [(lane, q.value_ns) for lane in context.lanes for q in lane.quantiles if q.q == 0.5]
     if cost is None or not medians:
@@ -105,7 +105,7 @@ def _measuring_clock(context: Context) -> Outcome:
     if name and name_end and name != name_end:
         return Outcome(INVALID, f"the kernel changed its clock source from {name} to {name_end} during the run", facts)
     if getres is not None and getres > NS_PER_US:
-        # A fine clock beside coarse timers is a kernel without high-resolution timers: late, but truly measured.
+        # A fine clock with coarse timers: the kernel has no high-resolution timers. Wake-ups are late, but measured correctly.
         coarse = step is None or 2 * step > getres
         text = f"the clock's resolution is {format_time(getres)}"
         if coarse:
@@ -143,6 +143,6 @@ def wall_jump_ns(context: Context) -> int | None:
 
 
 def _wall_offset(told: ProbeFacts | ProbeEnd) -> list[int]:
-    """Wall minus monotonic clock as FACTS or END tell it, if they do."""
+    """Wall minus monotonic clock in ns from FACTS or END; None if they do not state it."""
     wall, mono = told.wall_ns, told.mono_ns
     return [wall - mono] if wall is not None and mono is not None and wall > 0 else []

@@ -29,12 +29,12 @@ TOO_NARROW = 1.1
     condition="late wake-ups whose moments are known (50 or more in a lane) come in bursts: the extremal index is below 0.8, and beyond chance; or being late is autocorrelated: Ljung and Box's test over 10 lags (p < 0.01, Holm over the lanes), and by as much as makes an interval 10 % too narrow",
     kind=INTEGRITY,
     severity=WARNING,
-    explanation="Ten late wake-ups of one stall are one event. Bounds that count samples are then too narrow; the verdict holds only where the bound on events does, too. The test looks at activations one by one, or at so many in a row that 10 pairs a lag are expected by chance: with fewer a single coincidence would pass for dependence.",
+    explanation="Ten late wake-ups of one stall are one event. Bounds that count samples are then too narrow; the verdict is HOLDS only if the bound on events holds too. The test looks at single activations, or at groups of neighbours so large that 10 pairs a lag are expected by chance: with fewer, a single coincidence would look like dependence.",
     remedy="Read events per hour; look for what causes the bursts.",
     proof=SYNTHETIC,
 )
 def clustered(context: Context) -> Outcome:
-    """Late wake-ups that are not independent of each other: by the extremal index, or by Ljung and Box's test."""
+    """Late wake-ups depend on each other, by the extremal index or by Ljung and Box's test."""
     rows = [(lane, found) for lane in context.accounts if (found := outliers(lane)) is not None]
     enough = [(lane, found) for lane, found in rows if found.k.size >= FEW_OUTLIERS]
     if not enough:
@@ -95,8 +95,8 @@ def extremal_index(gaps: Ints) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """Ljung and Box's test of a lane's indicators. `width`: activations of one indicator; `p`: of independence;
-    `inflation`: how many times the variance of independent ones the number of late activations has."""
+    """Ljung and Box's test of a lane's indicators. `width`: activations of one indicator; `p`: p value of independence;
+    `inflation`: variance of the number of late activations, divided by its variance if they were independent."""
 
     width: int
     statistic: float
@@ -105,12 +105,12 @@ class Dependence:
 
 
 def dependence(k: Ints, n: int) -> Dependence | None:
-    """Is an activation late the more likely the closer it follows a late one? `k`: positions of late ones, rising; of `n` activations.
+    """Is an activation more likely to be late soon after a late one? `k`: rising positions of the late ones among `n` activations.
 
     The indicator is "one of `width` activations in a row was late". The chi-squared distribution of the statistic needs several
-    pairs at every lag; one activation each would have n p^2 of them, a fraction of one where late ones are rare, and a single
-    coincidence would then pass for dependence. So `width` is the least that lets PAIRS of them be expected by chance. None where
-    even that leaves fewer than five times LAGS indicators.
+    pairs at every lag. With one activation each, n p^2 pairs are expected: a fraction of one if late ones are rare, and a single
+    coincidence would then look like dependence. So `width` is the smallest with PAIRS of them expected by chance. None if that
+    leaves fewer than five times LAGS indicators.
     """
     width = max(1, math.ceil(PAIRS * n / k.size**2))
     blocks = n // width
@@ -127,7 +127,7 @@ def dependence(k: Ints, n: int) -> Dependence | None:
 
 def inflation(k: Ints, n: int, reach: int) -> float:
     """Variance of the number of late activations over that of independent ones: 1 + 2 (sum of autocorrelations to lag `reach`),
-    from the pairs that lie so close together and those that chance would lay there."""
+    from the pairs at most `reach` apart and the number of such pairs expected by chance."""
     mean = k.size / n
     close = (np.searchsorted(k, k + reach, side="right") - np.arange(1, k.size + 1)).sum()
     by_chance = mean * mean * (n * reach - reach * (reach + 1) / 2)
@@ -160,7 +160,7 @@ def ljung_box(rho: Floats, n: int) -> tuple[float, float]:
 
 
 def _surely(tests: list[tuple[Dependence, Account, Outliers]]) -> list[tuple[Dependence, Account, Outliers]]:
-    """Those that are sure (Holm over the lanes) and matter: an interval for independent ones would be 10 % too narrow or worse."""
+    """The significant ones (Holm over the lanes) that matter: an interval for independent ones would be 10 % too narrow or worse."""
     found, still = [], True
     ordered = sorted(tests, key=lambda row: row[0].p)
     for i, row in enumerate(ordered):

@@ -1,4 +1,4 @@
-"""What a check of a recording may look at."""
+"""The context that a check of a recording reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rtassay.model.units import NS_PER_S
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The recording, its lanes and what was computed of them, and the requirement (deadline None: there is none)."""
+    """The recording, its lanes and the numbers computed from them, and the requirement (deadline None: there is none)."""
 
     recording: Recording
     accounts: tuple[Account, ...]
@@ -30,7 +30,7 @@ class Context:
 
     @property
     def window_ns(self) -> tuple[int, int] | None:
-        """Begin and end of the measurement on the probe's clock: the run's, else from first due time to last closing."""
+        """Begin and end of the measurement in ns on the probe's clock: the run's, else from first due time to last closing."""
         manifest = self.manifest
         if manifest.started_ns is not None and manifest.ended_ns is not None:
             return manifest.started_ns, manifest.ended_ns
@@ -40,7 +40,7 @@ class Context:
 
     @property
     def duration_s(self) -> float | None:
-        """Length of the measurement; None where the source cannot tell."""
+        """Length of the measurement in ns; None if the source does not state it."""
         window = self.window_ns
         return (window[1] - window[0]) / NS_PER_S if window is not None and window[1] >= window[0] else None
 

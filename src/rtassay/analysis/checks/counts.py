@@ -1,4 +1,4 @@
-"""Is every activation accounted for, and is what measured them to be trusted?"""
+"""Is every activation accounted for, and do all counts agree?"""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ START_AND_STOP_NS = 200 * NS_PER_MS
     kind=OPTIMISM,
     severity=INVALID,
     required=True,
-    explanation="A thread that oversleeps several periods takes one sample of it. Percentiles per wake-up then understate how "
+    explanation="A thread that oversleeps several periods takes one sample for all of them. Percentiles per wake-up then understate how "
     "often the work was late. rtprobe counts every missed activation, so its recordings are corrected exactly (warning, "
     "integrity). Tools that skip without a count can only be corrected by estimate.",
     remedy="Read quantiles_due; measure with rtprobe, or with an interval above the longest stall.",
@@ -118,7 +118,7 @@ def _late(lane: Account) -> bool:
 
 
 def _absent(context: Context, lane: Account) -> int:
-    """Activations the clock says were due and no sample shows; 0 where the difference is start and end of the run."""
+    """Activations that were due by the clock and have no sample; 0 if start and end of the run explain the difference."""
     n = lane.entry.n
     if lane.entry.due is not None:
         lost = lane.entry.due - n - lane.dropped - lane.truncated
@@ -129,14 +129,14 @@ def _absent(context: Context, lane: Account) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """floor(T / I), and by how much starting and stopping may change it."""
+    """floor(T / I), and the difference that start and stop of the run may make."""
 
     count: int
     slack: float
 
 
 def expected_count(context: Context, lane: Account) -> Expected | None:
-    """For a source without a clock of its own. None where T or I is not known, or something else than T ended the run."""
+    """For a source without its own clock. None if T or I is not known, or if the run did not end after T."""
     plan = context.manifest.plan
     if not lane.interval_ns or plan.count is not None or context.manifest.end_reason not in (None, "duration"):
         return None
@@ -161,7 +161,7 @@ def expected_count(context: Context, lane: Account) -> Expected | None:
     unwaivable="no reason makes samples that were lost or invented come back; a stream that was cut is no answer",
 )
 def count_mismatch(context: Context) -> Outcome:
-    """due = n + missed + dropped + truncated per lane, and every other place that counts agrees."""
+    """due = n + missed + dropped + truncated per lane, and all other counts agree."""
     if not context.accounts:
         return unknown("no lane")
     broken = [text for lane in context.accounts for text in _broken(lane, context)]
@@ -217,7 +217,7 @@ def _broken(lane: Account, context: Context) -> list[str]:
 
 
 def _clock(lane: Account, name: str) -> list[str]:
-    """`due` against the times it is made from."""
+    """Check `due` against the first due time, the last due time and the closing time."""
     entry, interval = lane.entry, lane.interval_ns
     if entry.due is None or entry.first_due_ns is None or not interval:
         return []

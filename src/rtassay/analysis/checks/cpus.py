@@ -1,4 +1,4 @@
-"""What else ran on the measured CPUs: other real-time threads, device interrupts, ticks, and whether isolation kept its word."""
+"""Other work on the measured CPUs: real-time threads, device interrupts and ticks, and whether isolation worked."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from rtassay.model.own import is_guard
 from rtassay.model.units import NS_PER_S, format_cpu_list
 
 REAL_TIME = ("fifo", "rr", "deadline")
-# The kernel's stop class in disguise (shown as FIFO 99): they move threads and stop machines, and run when asked to only.
+# These belong to the kernel's stop class (shown as FIFO 99): they move threads and stop machines, and run only on request.
 _STOPPERS = re.compile(r"(migration|stopper)/\d+")
 _THREAD = re.compile(r"(?P<comm>.*)\[(?P<tid>\d+)\]\.(?P<what>\w+)", re.DOTALL)
-# Timers of the CPU itself are numbered like devices on Arm and RISC-V.
+# On Arm and RISC-V the CPU's own timers have numbers like devices.
 _CPU_TIMER = re.compile(r"arch_timer|arm_global_timer|twd|riscv-timer|vtimer|local.?timer|arm-pmu|clint", re.IGNORECASE)
 OFTEN_PER_S = 1.0
 TICKS_PER_S = 50.0
@@ -58,7 +58,7 @@ def _own_threads(context: Context) -> set[int]:
 
 
 def _others(context: Context) -> dict[int, _Thread] | None:
-    """Real-time threads by tid, from the inventory before and the monitor meanwhile; None where nobody looked."""
+    """Real-time threads by tid, from the inventory before the run and the monitor during it; None if neither was recorded."""
     tasks = context.manifest.board_start.rt_tasks
     found: dict[int, _Thread] = {}
     for task in tasks or ():
@@ -78,7 +78,7 @@ def _others(context: Context) -> dict[int, _Thread] | None:
         for tid, thread in found.items():
             thread.busy = busy.get(tid, 0.0)
     own = _own_threads(context)
-    # The guards of probe and loads sleep above everything else, by design.
+    # The guards of probe and loads have the highest priority by design, and sleep.
     others = {
         t: x for t, x in found.items() if t not in own and not _STOPPERS.fullmatch(x.comm) and not is_guard(x.comm)
     }
@@ -86,7 +86,7 @@ def _others(context: Context) -> dict[int, _Thread] | None:
 
 
 def _watched_threads(context: Context) -> dict[int, tuple[str, dict[str, series.Floats]]]:
-    """By tid, the name of every thread that was there during the measurement, with what it was at."""
+    """By tid: the name of every thread that existed during the measurement, and its readings (priority, CPU ...)."""
     found: dict[int, tuple[str, dict[str, series.Floats]]] = {}
     for name, values in series.held(context, "threads"):
         if (match := _THREAD.fullmatch(name)) is not None:
@@ -95,7 +95,7 @@ def _watched_threads(context: Context) -> dict[int, tuple[str, dict[str, series.
 
 
 def _busy(context: Context) -> dict[int, float]:
-    """By tid, the mean share of a CPU over the measurement."""
+    """By tid: the mean share of a CPU over the measurement."""
     rows = [(row, _THREAD.fullmatch(row.name)) for row in series.of(context, "threads")]
     return {int(match["tid"]): row.per_s for row, match in rows if match is not None and match["what"] == "busy"}
 
@@ -105,7 +105,7 @@ def _busy(context: Context) -> dict[int, float]:
     condition="another thread of the lanes' real-time priority or above runs, or may run, on a measured CPU (the kernel's migration threads and our guards apart)",
     kind=INTEGRITY,
     severity=WARNING,
-    explanation="A lane does not preempt a thread of its own priority: the latency then holds the time that thread ran. All such threads are listed, those that slept all along, too: they may wake up in the next run.",
+    explanation="A lane does not preempt a thread of its own priority: the latency then contains the time that thread ran. All such threads are listed, also those that slept during the whole run: they may wake up in the next run.",
     remedy="Measure at a priority above them (--priority), as the application will run; or move or lower them.",
     proof=LIVE,
 )
@@ -148,7 +148,7 @@ def _use(busy: float | None) -> str:
     condition="devices interrupted a measured CPU that is isolated; a note below one interrupt a second",
     kind=INTEGRITY,
     severity=WARNING,
-    explanation="Isolation does not move interrupts: a device that interrupts an isolated CPU delays what runs there.",
+    explanation="Isolation does not move interrupts: a device that interrupts an isolated CPU delays the threads there.",
     remedy="Move them (irqaffinity=, /proc/irq/N/smp_affinity, irqbalance off).",
     proof=SYNTHETIC,
 )
@@ -180,15 +180,15 @@ def irq_on_measured(context: Context) -> Outcome:
 
 @check(
     id="ISOL-NOT-EFFECTIVE",
-    condition="a measured CPU is isolated (isolcpus, nohz_full), and it ticked all the same, or something else than the lanes and the load used more than 5 % of it",
+    condition="a measured CPU is isolated (isolcpus, nohz_full), but it still ticked, or something other than the lanes and the load used more than 5 % of it",
     kind=INTEGRITY,
     severity=WARNING,
-    explanation="A CPU that is isolated in name only is measured as the exception it is not.",
+    explanation="This CPU is isolated in name only: its latency is not that of an isolated CPU.",
     remedy="Look at what runs there (kworkers, RCU callbacks: rcu_nocbs=, workqueue cpumask); a busy FIFO thread keeps the tick alive.",
     proof=SYNTHETIC,
 )
 def isol_not_effective(context: Context) -> Outcome:
-    """isolcpus or nohz_full are set, and something ran there all the same."""
+    """isolcpus or nohz_full is set, but something else still ran there."""
     isolated = series.isolated_cpus(context)
     if isolated is None:
         return unknown("whether measured CPUs are isolated is not known")
@@ -226,7 +226,7 @@ def _own_wakeups_per_s(context: Context, cpu: int) -> float:
 
 
 def _foreign_shares(context: Context, cpus: tuple[int, ...]) -> dict[int, float]:
-    """Busy share of those CPUs that their lanes do not explain, where both are known."""
+    """Busy share of those CPUs without the share of their lanes, where both are known."""
     shares = {}
     for cpu, what, found in series.of_cpus(context, "cpu"):
         own = series.own_share(context, cpu)
@@ -247,12 +247,12 @@ def _load_cpus(context: Context) -> set[int]:
     condition="nothing but the probe ran on isolated CPUs that were measured, and no load of shared caches or memory ran elsewhere",
     kind=OPTIMISM,
     severity=WARNING,
-    explanation="Isolation moves the load away: an improvement may be the absence of load. CPUs share caches, memory and interconnect, which must be loaded to show what isolation is worth.",
+    explanation="Isolation moves the load away: an improvement may be the absence of load. CPUs share caches, memory and interconnect, which must be loaded to show the effect of isolation.",
     remedy="Add a load of caches and memory (stress-ng's cache, vm or memory classes), or load the isolated CPU itself (--load-cpus).",
     proof=SYNTHETIC,
 )
 def isolated_not_stressed(context: Context) -> Outcome:
-    """Isolated CPUs that nothing loaded, and no load of what all CPUs share: the gain may be the absence of load."""
+    """Nothing loaded the isolated CPUs or the memory and caches that all CPUs share: the gain may be the absence of load."""
     isolated = series.isolated_cpus(context)
     if isolated is None:
         return unknown("whether measured CPUs are isolated is not known")

@@ -1,4 +1,4 @@
-"""Heat, power, memory and disk while the measurement went on."""
+"""Heat, power, memory and disk during the measurement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rtassay.analysis.checks.base import INTEGRITY, INVALID, SYNTHETIC, WARNING,
 from rtassay.analysis.checks.context import Context
 from rtassay.model.units import NS_PER_S
 
-# Bits of the Raspberry Pi firmware's `get_throttled`: now, and 16 higher the same since power-on.
+# Bits of the Raspberry Pi firmware's `get_throttled`: now; the same bits shifted left by 16 mean "since power-on".
 UNDER_VOLTAGE, CAPPED, THROTTLED, SOFT_LIMIT = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 STICKY = 16
 _BIT_WORDS = {CAPPED: "frequency capped", THROTTLED: "throttled"}
@@ -85,7 +85,7 @@ def thermal_throttle(context: Context) -> Outcome:
 
 
 def _firmware(bits: series.Floats) -> tuple[list[str], list[str]]:
-    """What the firmware says of throttling during the run, and besides: the soft limit, and what was before."""
+    """What the firmware reports: throttling during the run, and separately the soft limit and events before the run."""
     seen, fresh = _or_of(bits), _fresh(bits)
     now = [word for bit, word in _BIT_WORDS.items() if seen & bit or fresh & bit << STICKY]
     before = [word for bit, word in _BIT_WORDS.items() if seen & bit << STICKY and word not in now]
@@ -102,7 +102,7 @@ def _firmware(bits: series.Floats) -> tuple[list[str], list[str]]:
     condition="the firmware or the kernel reported under-voltage during the run or, by the firmware's sticky bits, at any time since power-on",
     kind=INTEGRITY,
     severity=INVALID,
-    explanation="A weak supply makes the firmware slow the processor down without a word to the kernel.",
+    explanation="With a weak supply the firmware slows the processor down and does not tell the kernel.",
     remedy="Use the supply and the cable the board is meant for; power-cycle it to clear the sticky bits.",
     proof=SYNTHETIC,
 )
@@ -136,7 +136,7 @@ def _or_of(bits: series.Floats) -> int:
 
 
 def _fresh(bits: series.Floats) -> int:
-    """Bits that the first reading did not have."""
+    """Bits that are set in a later reading but not in the first one."""
     return _or_of(bits) & ~int(bits[0])
 
 
@@ -145,8 +145,8 @@ def _fresh(bits: series.Floats) -> int:
     condition="the processor's temperature ranged over more than 5 degC, or rose or fell by more than 0.2 degC a minute over a run of a minute or more",
     kind=INTEGRITY,
     severity=WARNING,
-    explanation="Latency depends on temperature, by frequency and by throttling: a run that warms up mixes conditions, and two runs at different temperatures do not compare.",
-    remedy="Warm the board up under the load first (--warm-up), until its temperature keeps still.",
+    explanation="Latency depends on temperature, through frequency and throttling: a run that warms up mixes conditions, and two runs at different temperatures cannot be compared.",
+    remedy="Warm the board up under the load first (--warm-up), until its temperature is steady.",
     proof=SYNTHETIC,
 )
 def temp_drift(context: Context) -> Outcome:
@@ -171,7 +171,7 @@ def temp_drift(context: Context) -> Outcome:
 
 
 def processor_zones(context: Context) -> list[series.Inside]:
-    """Temperatures inside the measurement, with two values at least: the processor's where they can be told, else all."""
+    """Temperatures inside the measurement with at least two values: the processor's if they are known, else all."""
     zones = [found for found in series.of(context, "temperature") if found.values.size > 1]
     zones += [found for found in series.of(context, "raspberry") if found.unit == "degC" and found.values.size > 1]
     return [found for found in zones if _OF_CPU.search(found.name)] or zones

@@ -1,4 +1,4 @@
-"""Does the histogram hold every sample, as far as its tool tells?"""
+"""Does the histogram hold every sample, as far as its tool reports?"""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rtassay.model.units import format_time
     kind=OPTIMISM,
     severity=WARNING,
     required=True,
-    explanation="What lies in overflow has no size: quantiles that reach there are lower bounds. With a deadline at or above the "
+    explanation="The size of samples in overflow is not known: quantiles that reach there are lower bounds. With a deadline at or above the "
     "last bin exceedances cannot be counted, and the check is invalid.",
     remedy="Measure with a higher histogram limit (cyclictest -h), or with rtprobe, which has none.",
     proof=RECORDED,
@@ -70,7 +70,7 @@ def _beyond(lane: Account) -> bool:
     condition="an imported histogram has no Total, Max and Overflow lines",
     kind=INTEGRITY,
     severity=WARNING,
-    explanation="Without them nobody can tell whether samples lay above the last bin; HIST-TRUNCATED stays unknown.",
+    explanation="Without them it is not known whether samples lay above the last bin; HIST-TRUNCATED stays unknown.",
     remedy="Import the original output of the tool.",
     proof=RECORDED,
 )

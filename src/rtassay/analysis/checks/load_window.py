@@ -26,14 +26,14 @@ from rtassay.model.units import NS_PER_S, format_time
 IDLE_BELOW = 0.2
 SLACK_NS = NS_PER_S
 LULL_NS = 3 * NS_PER_S
-# A load that uses less than this share of what it does while it is busy stands still; one that is hardly ever busy cannot tell.
+# A load stands still if it uses less than this share of its usual CPU time. A load that is rarely busy cannot be judged so.
 STILL = 0.05
 LEAST_CPUS = 0.1
 _LEAST_BUSY = 2
 _LEAST_READINGS = 5
-# So many times the usual time between two words on work: then none is done.
+# The load stands still if it reports no work for so many times its usual interval.
 _FAR_LONGER = 6
-# A person's own command may take as long as it likes for a round: only its CPU time tells.
+# A round of a person's own command may take any time: only its CPU time shows whether it works.
 _UNEVEN = ("command",)
 
 
@@ -73,7 +73,7 @@ def _busy(context: Context) -> tuple[Any, Any] | None:
     proof=SYNTHETIC,
 )
 def no_load(context: Context) -> Outcome:
-    """An idle board says nothing about a loaded one."""
+    """No load ran: an idle board says nothing about a loaded one."""
     busy = busy_share(context)
     facts: dict[str, Any] = {"load": context.manifest.plan.load, "busy": busy}
     if planned(context):
@@ -97,7 +97,7 @@ def no_load(context: Context) -> Outcome:
     kind=OPTIMISM,
     severity=INVALID,
     required=True,
-    explanation="The time without load dilutes the outliers of the time with it. A warning where the load lived but it, or all CPUs, did nothing for 3 s or more: it was stopped, starved, or waits for a worker that died.",
+    explanation="The time without load dilutes the outliers of the time under load. A warning where the load was alive, but it or all CPUs did nothing for 3 s or more: it was stopped, starved, or waits for a worker that died.",
     remedy="See the load's log in the recording, mend it and run again.",
     proof=LIVE,
 )
@@ -147,7 +147,7 @@ def _gaps(load: LoadEntry, window: tuple[int, int]) -> list[str]:
 
 
 def _lull(context: Context) -> list[tuple[str, int]]:
-    """A stretch in which the CPUs went idle although the load otherwise kept them busy, and when it began."""
+    """A time in which the CPUs were idle although the load usually kept them busy, and its begin."""
     found, window = _busy(context), context.window_ns
     if found is None or window is None or found[0].size < 5:
         return []
@@ -163,8 +163,8 @@ def _lull(context: Context) -> list[tuple[str, int]]:
 
 
 def _stopped(context: Context, window: tuple[int, int]) -> list[tuple[str, int]]:
-    """Loads that were alive and, for a while, used none of the CPU time or did none of the work they otherwise do (stopped, blocked,
-    starved, waiting for a worker that died), and when that began."""
+    """Loads that were alive but for some time used no CPU or did no work, unlike before (stopped, blocked, starved, waiting for
+    a worker that died), and the begin of that time."""
     of = {row.name: row for row in series.of(context, "load")}
     found = []
     for index, load in enumerate(context.manifest.loads):
@@ -182,7 +182,7 @@ def _stopped(context: Context, window: tuple[int, int]) -> list[tuple[str, int]]
 
 
 def _still(row: series.Inside) -> tuple[int, int] | None:
-    """(begin, length) in ns of a stretch in which it stood still although it is otherwise busy."""
+    """(begin, length) in ns of a time in which the load stood still although it is usually busy."""
     # Not the median of all: a load may hang for most of the run.
     busy = row.values[row.values >= LEAST_CPUS]
     if row.values.size < _LEAST_READINGS or busy.size < _LEAST_BUSY:
@@ -191,8 +191,8 @@ def _still(row: series.Inside) -> tuple[int, int] | None:
 
 
 def _silent(work: series.Inside, window: tuple[int, int]) -> tuple[int, int] | None:
-    """(begin, length) in ns of the longest time without a word on work, where that is far longer than it usually takes: loads that
-    work in rounds tell it at the end of each."""
+    """(begin, length) in ns of the longest time without a report of work, if it is far longer than usual. Loads that work in rounds
+    report at the end of each round."""
     if work.times.size < _LEAST_READINGS:
         return None
     silences = np.diff(np.append(work.times, window[1]))
@@ -204,8 +204,8 @@ def _silent(work: series.Inside, window: tuple[int, int]) -> tuple[int, int] | N
 
 
 def _stretch(times: Any, values: Any, below: float) -> tuple[int, int] | None:
-    """(begin, length) in ns of the first stretch of LULL_NS or more in which all values lie below. A reading speaks of the time since
-    the one before it."""
+    """(begin, length) in ns of the first stretch of LULL_NS or more in which all values lie below `below`. A reading covers the
+    time since the reading before it."""
     since: int | None = None
     before: int | None = None
     longest: tuple[int, int] | None = None

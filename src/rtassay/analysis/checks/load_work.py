@@ -1,4 +1,4 @@
-"""What the loads did while the measurement went on: their work, what of the board they reached, and how evenly."""
+"""The work of the loads during the measurement: how much, on which parts of the board, and how evenly."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from rtassay.analysis.checks.load_window import declared, planned
 from rtassay.model.manifest import LoadEntry
 from rtassay.model.units import NS_PER_S
 
-# The guard counts threads of a real-time class without naming it.
+# The guard counts threads of real-time classes, but does not name the class.
 REAL_TIME = ("fifo", "rr", "deadline", "real-time")
 _NAME = re.compile(r"(?P<index>\d+)\.(?P<load>.*)\.(?P<what>cpus|processes|work)", re.DOTALL)
-# What a load may stress, and the classes without which a board was only half asked.
+# The classes a load may stress, and the classes that a complete test needs.
 CPU, MEMORY, DISK, NETWORK = ("cpu",), ("memory", "vm", "cache"), ("io", "hdd"), ("network",)
 COVERAGE = {"cpu": CPU, "memory": MEMORY, "disk": DISK, "network": NETWORK}
 DRIFT = 0.1
@@ -50,7 +50,7 @@ def telemetry_of(context: Context, what: str) -> dict[int, series.Inside]:
 
 
 def _not_ours(context: Context) -> Outcome | None:
-    """The answer where rtassay started no load."""
+    """The outcome if rtassay started no load."""
     if planned(context):
         return None
     if (text := declared(context)) is not None:
@@ -65,7 +65,7 @@ def _not_ours(context: Context) -> Outcome | None:
     condition="a load did no work, or part of it was skipped or did none; it ended by itself with an error; or neither its work nor its CPU time is known",
     kind=OPTIMISM,
     severity=WARNING,
-    explanation="A stressor that the machine skips loads nothing. Parts that failed qualify (integrity); a load without any work caps. A load that counts no work and used CPU time is a note.",
+    explanation="A stressor that was skipped loads nothing. Failed parts qualify the verdict (integrity); a load without any work caps it. A load that counts no work but used CPU time is a note.",
     remedy="See the load's log in the recording; leave out what this board cannot run.",
     proof=LIVE,
 )
@@ -108,14 +108,14 @@ def load_unknown(context: Context) -> Outcome:
 
 
 def _tells_no_work(load: LoadEntry) -> bool:
-    """CPU time is what a load used, not what it did."""
+    """CPU time shows that a load ran, not that it did work."""
     return load.operations_unit == CPU_TIME or (
         load.operations is None and not any(part.operations for part in load.parts)
     )
 
 
 def _bad_exit(load: LoadEntry) -> str | None:
-    """An exit code of its own: what a load says when it is asked to end is its way of ending."""
+    """An error with which the load ended by itself; its exit code after we asked it to end does not count."""
     asked = load.stop_asked_ns
     by_itself = load.ended_ns is not None and (asked is None or load.ended_ns < asked)
     if not by_itself:
@@ -137,12 +137,12 @@ def _cpu_used(load: LoadEntry) -> float | None:
     condition="CPUs without a load, or no load of memory, disk or network",
     kind=INTEGRITY,
     severity=NOTE,
-    explanation="What was not loaded may be what delays most: storage and network drivers as a rule. The facts hold the matrix of what was covered.",
+    explanation="The part that was not loaded may delay most: usually storage and network drivers. The facts hold the matrix of covered CPUs and classes.",
     remedy="Add loads (--load several times) until they cover what the product does.",
     proof=LIVE,
 )
 def load_partial(context: Context) -> Outcome:
-    """What of the board the loads did not reach: CPUs without a stressor, disk, network or memory left alone."""
+    """Parts of the board that no load reached: CPUs without a stressor, or no load of disk, network or memory."""
     if (answer := _not_ours(context)) is not None:
         return answer
     loads = context.manifest.loads
@@ -176,15 +176,15 @@ def load_partial(context: Context) -> Outcome:
 
 @check(
     id="LOAD-DRIFT",
-    condition="the load's work per second in the last third of the run is not that of the first, by more than 10 % and by more than its scatter",
+    condition="the load's work per second in the last third of the run differs from the first third by more than 10 % and by more than its scatter",
     kind=INTEGRITY,
     severity=WARNING,
-    explanation="A load that slows down (heat, a full disk, other tenants) or speeds up is not one condition but several.",
+    explanation="If the load slows down (heat, a full disk, other tenants) or speeds up, the run mixes several conditions.",
     remedy="Look at temperature, frequency and the load's log at that time; declare a warm-up.",
     proof=SYNTHETIC,
 )
 def load_drift(context: Context) -> Outcome:
-    """The work per second at the end is not what it was at the begin."""
+    """The load did more or less work per second at the end than at the begin."""
     if (answer := _not_ours(context)) is not None:
         return answer
     work, use = telemetry_of(context, "work"), telemetry_of(context, "cpus")
@@ -224,12 +224,12 @@ def _drift(row: series.Inside) -> tuple[float, bool] | None:
     condition="a thread of a load runs under a real-time policy",
     kind=INTEGRITY,
     severity=WARNING,
-    explanation="Such a load does not yield to the lanes at its priority and below: what is measured is the competition, not the kernel.",
+    explanation="Such a load does not yield to lanes at its priority or below: the latency then shows this competition, not the kernel.",
     remedy="Run loads as ordinary threads, unless the product has such threads.",
     proof=LIVE,
 )
 def load_rt(context: Context) -> Outcome:
-    """A load of a real-time class, which competes with the lanes instead of yielding to them."""
+    """A load in a real-time class, which competes with the lanes."""
     if (answer := _not_ours(context)) is not None:
         return answer
     loads = context.manifest.loads

@@ -43,7 +43,7 @@ _APART = (TIMER_IRQ, TIMER_THREAD, TIMER_USER)
     unwaivable="numbers of another quantity cannot show a deadline on wake-up latency",
 )
 def mixed_measures(context: Context) -> Outcome:
-    """A histogram that adds up several quantities, or one that is not wake-up latency."""
+    """A histogram that mixes several quantities, or that holds another quantity than wake-up latency."""
     measures = [lane.entry.measure for lane in context.accounts]
     if not measures:
         return unknown("no lane")

@@ -1,4 +1,4 @@
-"""The order of things: do late wake-ups come in bursts, in step with something, or ever later?"""
+"""The order of latencies in time: warm-up, drift, periods, steps with the tick, and a maximum far from the others."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Outliers:
 
 
 def outliers(lane: Account) -> Outliers | None:
-    """The largest set of kept samples that is complete: as many as the histogram holds above their smallest. None without order."""
+    """The largest complete set of kept samples: as many as the histogram holds above their smallest. None without order."""
     spills = lane.spills
     if not spills.k.size or lane.entry.first_due_ns is None:
         return None
@@ -90,12 +90,12 @@ def _per_second(context: Context) -> list[_PerSecond]:
     condition="in a run of 3 minutes or more the per-second means of the first minute differ from the rest (KS distance above 0.1 and beyond chance, 10 % of the median)",
     kind=INTEGRITY,
     severity=NOTE,
-    explanation="Caches, governors and temperature need their time. Only a declared warm-up is left out; nothing is cut afterwards, where one could choose what to cut.",
+    explanation="Caches, governors and temperature need time to settle. Only a declared warm-up is left out; nothing is cut after the run, since one could then choose what to cut.",
     remedy="Measure with --warm-up.",
     proof=SYNTHETIC,
 )
 def warm_up(context: Context) -> Outcome:
-    """The first minute is not like the rest."""
+    """The first minute differs from the rest."""
     rows = [row for row in _per_second(context) if row.mean.size >= WARM_UP_FROM_S - 2]
     if not rows:
         return unknown(
@@ -131,12 +131,12 @@ def ks_distance(a: Floats, b: Floats) -> float:
     condition="mean or maximum per second drifts by more than 10 % of its level over a run of a minute or more (Theil-Sen, Mann-Kendall with Holm's correction, p < 0.01)",
     kind=INTEGRITY,
     severity=WARNING,
-    explanation="What drifts has no one distribution: a percentile of the run is one of no moment of it. Extrapolation is refused.",
+    explanation="A drifting latency has no single distribution: a percentile of the whole run is true for no part of it. Extrapolation is refused.",
     remedy="Find what drifts (temperature, load, memory); warm up; measure longer.",
     proof=SYNTHETIC,
 )
 def non_stationary(context: Context) -> Outcome:
-    """The latency drifts over the run: by effect (10 % of its level) and surely (p < 0.01, Holm over all lanes)."""
+    """The latency drifts over the run: the drift is large (10 % of its level) and significant (p < 0.01, Holm over all lanes)."""
     rows = [row for row in _per_second(context) if row.mean.size >= STATIONARY_FROM_S - 2]
     if not rows:
         return unknown(f"only a run of {STATIONARY_FROM_S} s or more with its seconds can show a drift")
@@ -192,12 +192,12 @@ def mann_kendall_p(values: Floats) -> float:
     condition="late wake-ups of a lane (20 events or more) follow a period",
     kind=INTEGRITY,
     severity=NOTE,
-    explanation="Something with a clock of its own delays the lane: a timer, a daemon, a refresh. That is a cause to be found, and random-sampling arithmetic does not fit it.",
+    explanation="Something periodic delays the lane: a timer, a daemon, a refresh. Find this cause; bounds for random samples do not fit it.",
     remedy="Look for a timer of that period (systemd timers, cron, polling drivers).",
     proof=SYNTHETIC,
 )
 def periodic_outliers(context: Context) -> Outcome:
-    """Late wake-ups in step with a clock of their own."""
+    """Late wake-ups that follow a period."""
     facts: dict[str, Any] = {}
     looked, found = 0, []
     for lane in context.accounts:
@@ -228,7 +228,7 @@ def decluster(k: Ints) -> Ints:
 
 
 def strongest_period(k: Ints, length: int) -> tuple[float, float] | None:
-    """(period in activations, coherence 0..1) of a point process on 0 .. length-1; None where nothing stands out of chance.
+    """(period in activations, coherence 0..1) of a point process on 0 .. length-1; None if no period is beyond chance.
 
     Under chance the power |sum exp(2 pi i f k)|^2 / n is exponential. A strict period has it at all harmonics: the lowest counts.
     """
@@ -255,12 +255,12 @@ def strongest_period(k: Ints, length: int) -> tuple[float, float] | None:
     condition="the interval divides the kernel's tick, or is a multiple of it",
     kind=INTEGRITY,
     severity=WARNING,
-    explanation="A lane in step with the tick always wakes up at the same phase of it: it always meets what happens there, or never does. 1 ms, 200 us and 100 us all do with 100, 250 or 1000 Hz.",
+    explanation="A lane in step with the tick always wakes up at the same phase of it: it then always meets the work of the tick, or never. Intervals of 1 ms, 200 us and 100 us are in step with ticks of 100, 250 and 1000 Hz.",
     remedy="Use an interval that shares no factor with it, such as the default of 997 us.",
     proof=SYNTHETIC,
 )
 def aliasing(context: Context) -> Outcome:
-    """The measuring period and the kernel's tick keep step, so that they always meet, or never do."""
+    """The measuring interval is in step with the kernel's tick, so that the two always meet, or never."""
     hz = context.manifest.board_start.kernel.config_hz
     intervals = sorted({lane.interval_ns for lane in context.accounts if lane.interval_ns})
     if not intervals:
@@ -280,12 +280,12 @@ def aliasing(context: Context) -> Outcome:
     condition="a lane's maximum has a chance below 1 % (divided by the lanes) under the tail fitted to its other 99 largest values",
     kind=INTEGRITY,
     severity=WARNING,
-    explanation="A maximum far from all others has another cause than they: rare, and perhaps the one that matters. It is never removed.",
+    explanation="A maximum far from all others has another cause: a rare one, and perhaps the most important one. It is never removed.",
     remedy="Look at the moment it happened (kernel's log, monitors, --break-above); measure longer to see it again.",
     proof=SYNTHETIC,
 )
 def lone_extreme(context: Context) -> Outcome:
-    """A maximum that the tail below it does not lead one to expect."""
+    """A maximum far beyond the tail of the other values."""
     facts: dict[str, Any] = {}
     looked, found = 0, []
     for lane in context.accounts:

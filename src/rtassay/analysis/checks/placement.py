@@ -46,7 +46,7 @@ def self_interference(context: Context) -> Outcome:
     """More measuring threads than CPUs to run them."""
     cpus = [lane.entry.cpu for lane in context.accounts]
     known = [cpu for cpu in cpus if cpu is not None]
-    # Several readings of one thread (rtla's irq, thread, user) are no threads that queue.
+    # rtla's irq, thread and user are readings of one thread, not threads that queue.
     places = [(lane.entry.cpu, lane.entry.measure) for lane in context.accounts if lane.entry.cpu is not None]
     twice = sorted({cpu for cpu, measure in places if cpu is not None and places.count((cpu, measure)) > 1})
     if twice:
@@ -92,7 +92,7 @@ def main_on_measured(context: Context) -> Outcome:
     condition="a lane is allowed on several CPUs, or migrated",
     kind=INTEGRITY,
     severity=WARNING,
-    explanation="Wake-up latency then holds the cost of moving, and belongs to no CPU.",
+    explanation="Wake-up latency then contains the cost of migration, and belongs to no single CPU.",
     remedy="Measure with one pinned lane per CPU (cyclictest -a -t).",
     proof=LIVE,
 )
@@ -177,7 +177,7 @@ def rt_throttle_on(context: Context) -> Outcome:
     facts: dict[str, Any] = {"rt_runtime_us": runtime, "rt_period_us": period, "throttled_before": list(before or ())}
     if fresh:
         return Outcome(WARNING, f"the kernel throttled real-time threads during the run: {fresh[0][:120]}", facts)
-    # The kernel says it once in a boot: an old line cannot be told from a new one, but for what the threads used.
+    # The kernel reports it once in a boot. After that only the threads' CPU time can show throttling in this run.
     if before and not series.watched(context, "threads"):
         return Outcome(WARNING, f"the kernel reported real-time throttling in this boot: {before[0][:120]}", facts)
     if runtime is None:
@@ -199,7 +199,7 @@ def rt_throttle_on(context: Context) -> Outcome:
 
 
 def _busy_others(context: Context) -> dict[str, float]:
-    """Largest share of a CPU in any second, by real-time thread that was watched (the lanes are among them)."""
+    """Largest share of a CPU in any second, by watched real-time thread (lanes included)."""
     found = {
         row.name.removesuffix(".busy"): float(row.values.max())
         for row in series.of(context, "threads")
@@ -223,7 +223,7 @@ def _busiest(context: Context) -> float | None:
     condition="the probe's memory was not locked",
     kind=INTEGRITY,
     severity=WARNING,
-    explanation="Memory that is not locked can be paged out, and a page fault enters the tail.",
+    explanation="Memory that is not locked can be paged out; the page fault then adds to a latency.",
     remedy="Run as root or raise RLIMIT_MEMLOCK (ulimit -l).",
     proof=LIVE,
 )

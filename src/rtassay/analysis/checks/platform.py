@@ -1,4 +1,4 @@
-"""Kernel, clock frequency and hypervisor underneath the measurement."""
+"""The kernel, CPU frequency, idle states, hypervisor and firmware of the measured board."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _EMULATED = ("qemu", "tcg")
 _BARE = ("none", "", "bare", "bare-metal", "metal")
 _CONTAINERS = ("docker", "podman", "lxc", "lxc-libvirt", "systemd-nspawn", "container-other", "wsl")
 STEADY = 0.1
-# Built into kernels of distributions, and without effect until the command line asks for it.
+# Distributions build these in; they have no effect until the command line asks for them.
 _FREE_UNLESS_ASKED = ("PAGE_POISONING", "DEBUG_KMEMLEAK", "FAULT_INJECTION")
 
 
@@ -44,7 +44,7 @@ _FREE_UNLESS_ASKED = ("PAGE_POISONING", "DEBUG_KMEMLEAK", "FAULT_INJECTION")
     condition="a label or the kernel's name says real-time, and neither its version, configuration nor /sys/kernel/realtime does",
     kind=INTEGRITY,
     severity=INVALID,
-    explanation="Kernels called -rt have been built without PREEMPT_RT; a comparison would then compare nothing.",
+    explanation="Some kernels called -rt were built without PREEMPT_RT; a comparison would then compare two ordinary kernels.",
     remedy="Check uname -v for PREEMPT_RT; boot the right kernel or mend the label.",
     proof=SYNTHETIC,
 )
@@ -89,7 +89,7 @@ def claims_rt(text: str) -> bool:
     kind=INTEGRITY,
     severity=WARNING,
     explanation="A CPU that is slowed down when idle wakes up later. A frequency that moves under performance is a note.",
-    remedy="Set the governor to performance, or deploy with the one measured.",
+    remedy="Set the governor to performance, or deploy with the measured governor.",
     proof=SYNTHETIC,
 )
 def governor(context: Context) -> Outcome:
@@ -221,7 +221,7 @@ def debug_kernel(context: Context) -> Outcome:
 
 
 def _tracer(tracing: Tracing | None) -> str | None:
-    """What ftrace does, if it does something: a tracer, or events."""
+    """The active tracer or number of events of ftrace; None if it is off."""
     if tracing is None or tracing.tracing_on is False:
         return None
     if tracing.current_tracer and tracing.current_tracer != "nop":
@@ -258,11 +258,11 @@ def cstates(context: Context) -> Outcome:
 
 
 def _idle_states(context: Context) -> dict[str, int] | None:
-    """Idle states of measured CPUs that may be entered, by name with the us it takes to leave them; {}: none; None: not known."""
+    """Enabled idle states of measured CPUs: name -> exit latency in us; {}: none; None: not known."""
     board = context.manifest.board_start
     by_cpu, idle = board.idle_states, board.idle
     if by_cpu is None:
-        # A board that lists its CPUs in sysfs and no driver of idle states has none.
+        # The board lists its CPUs in sysfs but no cpuidle driver: it has no idle states.
         known = idle is not None and not idle.driver and board.cpus.online
         return {} if known else None
     wanted = {f"cpu{cpu}" for cpu in context.measured_cpus} & set(by_cpu) or set(by_cpu)
@@ -312,7 +312,7 @@ def dma_latency_side_effect(context: Context) -> Outcome:
     condition="system management interrupts were counted during the run; or, on bare metal without such a counter, all measured CPUs were late within 1 ms of each other",
     kind=INTEGRITY,
     severity=WARNING,
-    explanation="Firmware takes all CPUs from the kernel for as long as it likes, and no priority helps against it. On Arm the secure world can do the same, without a counter.",
+    explanation="Firmware can stop all CPUs for any time, and no priority helps against it. On Arm the secure world can do the same, and nothing counts it.",
     remedy="Look in the firmware's settings (USB legacy support, power management, error reporting); count with the kernel's hwlat tracer.",
     proof=SYNTHETIC,
 )
@@ -339,7 +339,7 @@ def smi_firmware(context: Context) -> Outcome:
 
 
 def _all_cpu_stalls(context: Context) -> int:
-    """Moments at which a kept outlier of every lane lay within a millisecond of the others'; 0 with one lane."""
+    """Number of moments at which every lane has a kept outlier within one millisecond; 0 with one lane."""
     times = [outlier_times(lane) for lane in context.accounts]
     if len(times) < 2 or any(found is None or not found.size for found in times):
         return 0

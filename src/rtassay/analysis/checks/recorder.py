@@ -1,4 +1,4 @@
-"""What the recorder, the part of the probe that writes, took of the measured CPUs."""
+"""How much CPU time of the measured CPUs the recorder used (the part of the probe that writes)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rtassay.model.units import NS_PER_S
     proof=SYNTHETIC,
 )
 def observer_load(context: Context) -> Outcome:
-    """What recording cost the CPUs that were measured."""
+    """The CPU time that recording used on the measured CPUs."""
     writer = context.manifest.probe_end.writer
     by_cpu = writer.cpu_ns_by_cpu if writer is not None else None
     duration_s = context.duration_s

@@ -1,4 +1,4 @@
-"""What the checks read of monitors: values inside the measurement, whether a monitor watched at all, lines of the kernel's log."""
+"""Monitor data for the checks: values inside the measurement, whether a monitor ran at all, lines of the kernel's log."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def inside(context: Context, series: Series) -> Inside | None:
 
 
 def of(context: Context, monitor: str) -> Iterator[Inside]:
-    """Every series of one monitor, as far as it lies inside the measurement."""
+    """Every series of one monitor, cut to the measurement."""
     for series in context.recording.telemetry:
         if series.monitor == monitor and (found := inside(context, series)) is not None:
             yield found
 
 
 def held(context: Context, monitor: str) -> Iterator[tuple[str, Floats]]:
-    """(name, values) of states that hold until they are read anew: the last one before the measurement, then those inside it."""
+    """(name, values) of states that hold until the next reading: the last one before the measurement, then those inside it."""
     window = context.window_ns
     for series in context.recording.telemetry:
         if series.monitor != monitor:
@@ -95,7 +95,7 @@ def held_of_cpus(context: Context, monitor: str) -> Iterator[tuple[int, str, Flo
 
 
 def watched(context: Context, monitor: str) -> bool:
-    """Whether that monitor read anything while the run went on; what it then does not show did not happen."""
+    """Whether the monitor read anything during the run. If it did, an event that it does not show did not happen."""
     entry = context.manifest.monitors.get(monitor)
     if entry is not None:
         return entry.state == WATCHED
@@ -115,7 +115,7 @@ def named(context: Context, monitor: str, name: str) -> Inside | None:
 
 
 def log_watched(context: Context) -> bool:
-    """Whether the kernel's log was read while the run went on."""
+    """Whether the kernel's log was read during the run."""
     return watched(context, KERNEL_LOG)
 
 
@@ -149,7 +149,7 @@ def isolated_cpus(context: Context) -> tuple[int, ...] | None:
 
 
 def own_share(context: Context, cpu: int) -> float | None:
-    """Share of that CPU which its lanes used themselves; None where that is not known."""
+    """Share of the CPU's time that its lanes used; None if not known."""
     duration_s = context.duration_s
     used = [lane.entry.cpu_ns for lane in context.accounts if lane.entry.cpu == cpu]
     known = [ns for ns in used if ns is not None]

@@ -1,4 +1,4 @@
-"""Do the data carry what is said of them?"""
+"""Are there enough data, and enough order in them, for the numbers that are reported?"""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def single_run(context: Context) -> Outcome:
     condition="the shortest lane has fewer activations than ln(1 - confidence) / ln(1 - p)",
     kind=OPTIMISM,
     severity=WARNING,
-    explanation="Even without a single exceedance that few activations cannot show the required probability. A note without a deadline.",
+    explanation="So few activations cannot show the required probability, even without a single exceedance. A note without a deadline.",
     remedy="Measure as long as `needed` says, or require a larger p.",
     proof=LIVE,
 )
@@ -107,7 +107,7 @@ def percentile_unsupported(context: Context) -> Outcome:
     proof=SYNTHETIC,
 )
 def record_late(context: Context) -> Outcome:
-    """The run's maximum came in its last fifth, or a lane's was broken again and again towards the end.
+    """The run's maximum came in its last fifth, or a lane had too many new maxima towards the end.
 
     docs/decisions/2026-11-22-late-records.md: asked of every lane, either condition would fire on most runs of several lanes.
     """
@@ -144,7 +144,7 @@ def record_late(context: Context) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class LateRecords:
-    """New maxima in the last half-decade of a lane's samples: how many, how many chance has, and its probability of so many."""
+    """New maxima in the last half-decade of a lane's samples: their number, the number expected by chance, and its p value."""
 
     seen: int
     expected: float
@@ -176,7 +176,7 @@ def late_records(n: Ints, top: Ints) -> LateRecords:
     condition="a lane's maximum came in the first or last second of a run of 10 s or more",
     kind=INTEGRITY,
     severity=WARNING,
-    explanation="Starting and stopping disturb: the maximum may be theirs. It is not removed.",
+    explanation="Start and stop of the run disturb it and may cause the maximum. It is not removed.",
     remedy="Use a declared warm-up (--warm-up).",
     proof=SYNTHETIC,
 )
@@ -197,7 +197,7 @@ def startup_max(context: Context) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Seconds:
-    """Seconds of a lane that have samples, in order: how many each, and their maximum. `length`: of the run, in seconds;
+    """Seconds of a lane that have samples, in order: number of samples and maximum of each. `length`: of the run, in seconds;
     `of_maximum`: the second of the first maximum, from the begin."""
 
     n: Ints
@@ -230,7 +230,7 @@ def _seconds(lane: Account) -> _Seconds | None:
     proof=SYNTHETIC,
 )
 def simultaneous(context: Context) -> Outcome:
-    """Outliers of several CPUs at the same moment, more often than chance brings them together."""
+    """Outliers of several CPUs at the same moment, more often than by chance."""
     if len(context.accounts) < 2:
         return passed("one lane")
     found = [(lane, times) for lane in context.accounts if (times := outlier_times(lane)) is not None]

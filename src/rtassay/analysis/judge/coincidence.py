@@ -1,9 +1,9 @@
-"""What stood out while the worst wake-ups happened: readings of monitors that were unusual at that moment, and the kernel's words.
+"""Events that coincide with the worst wake-ups: unusual readings of monitors at that moment, and lines of the kernel's log.
 
 A coincidence is no proof of a cause. It is judged by rank alone: how many of the other readings lie as far from the usual one on
 the same side. A reading is a mean over the time since the one before it, so the readings that count for a stall are those from the
-first at or after its begin to the first at or after its end. What is told first is what can have held up that lane: real-time
-threads, then all else of its CPU, then of the board, and of other CPUs last.
+first at or after its begin to the first at or after its end. The order is by how directly it can delay the lane: real-time
+threads first, then other readings of its CPU, then of the board, then of other CPUs.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _LEAST_STEP = {
     "bytes": 16e6,
     "B": 16e6,
 }
-# A real-time thread is suspect from half of the stall's length on, however little that is of a second.
+# A real-time thread is suspect if it ran for half of the stall's length, even if that is a small share of a second.
 _LEAST_OF_THREADS = 0.002
 _THREADS = "threads"
-# Their series begin with the first event, and a thread's end with it: what is missing was 0.
+# These series begin with the first event, and a thread's series ends with the thread: a missing reading was 0.
 _ABSENT_IS_ZERO = ("interrupts", "softirqs", _THREADS)
-# Less than usual tells something of these only; of all others it is what a stall does, not what makes one.
+# A low reading can be a cause only for these monitors; for all others a low reading is an effect of the stall.
 _LOW_TELLS = ("load", "frequency", "raspberry", "cpu", "memory")
-# Stocks drift through a run: what a stall may have to do with is by how much they changed since the reading before.
+# Stocks drift during a run: compare their change since the reading before, not their level.
 _STOCKS = ("B", "bytes")
 _OF_CPU = re.compile(r"cpu(\d+)\.")
 _MESSAGES_BEFORE_NS = NS_PER_S // 2
@@ -56,9 +56,9 @@ _MESSAGES = 3
 def outliers(
     recording: Recording, accounts: Sequence[Account], lanes: Sequence[LaneFindings], deadline_ns: int | None
 ) -> tuple[Outlier, ...]:
-    """The worst wake-ups, at most 8 and one a second, in order of latency, each with what coincided with it.
+    """The worst wake-ups, at most 8 and one a second, in order of latency, each with its coincidences.
 
-    `accounts` and `lanes` are those of the recording, in its order. Empty where the source keeps no moments, or where nothing stands
+    `accounts` and `lanes` are those of the recording, in its order. Empty if the source keeps no moments, or if no wake-up stands
     out of its lane's tail.
     """
     stalls = late_wakeups(accounts, lanes, deadline_ns)
@@ -76,13 +76,13 @@ def outliers(
 
 
 def _moments(stalls: Stalls, chosen: list[tuple[int, Ints]]) -> Ints:
-    """Rows whose readings are not usual ones: the worst stalls, and those near them that are alike."""
+    """Rows whose readings do not count as usual: the worst stalls, and stalls near them of similar length."""
     return np.concatenate([near[_alike(stalls.latency_ns[near], int(stalls.latency_ns[row]))] for row, near in chosen])
 
 
 def _alike(latency_ns: Ints, of_worst_ns: int) -> Any:
-    """Mask of stalls whose readings are no usual ones for a worse one: they took a quarter as long or more. What a far shorter one did
-    may be usual."""
+    """Mask of stalls at least a quarter as long as the worst. Their readings do not count as usual for it; those of far shorter stalls
+    do."""
     return 4 * latency_ns >= of_worst_ns
 
 
@@ -97,7 +97,7 @@ def _readings(recording: Recording, window: tuple[int, int], moments: Stalls, th
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What a stall is explained with; `origin_ns` is what its moment is told from."""
+    """The data that explain a stall; `origin_ns` is the zero of its reported moment."""
 
     recording: Recording
     lanes: Sequence[LaneFindings]
@@ -106,7 +106,7 @@ class _Told:
     origin_ns: int
 
     def outlier(self, stalls: Stalls, row: int, near: Ints) -> Outlier:
-        """One of the worst, with what coincided with it and the lanes that were late near it."""
+        """One of the worst wake-ups, with its coincidences and the lanes that were late near it."""
         worst = stalls.one(row, self.lanes)
         others = {(self.lanes[i].name, self.lanes[i].cpu) for i in np.unique(stalls.lane[near]).tolist()}
         others.discard((worst.lane.name, worst.lane.cpu))
@@ -134,7 +134,7 @@ class _Told:
 
 
 def _order(hit: tuple[float, Coincidence], cpu: int | None, threads: _Threads) -> tuple[int, bool, float, float]:
-    """Nearest first, then the rarest, then what is farthest from usual."""
+    """Sort key: the nearest first, then the rarest, then the farthest from usual."""
     score, what = hit
     where = threads.cpu_of(what.name) if what.monitor == _THREADS else _cpu_of(what.name)
     elsewhere = where is not None and cpu is not None and where != cpu
@@ -143,7 +143,7 @@ def _order(hit: tuple[float, Coincidence], cpu: int | None, threads: _Threads) -
 
 
 def _first_few(found: list[Coincidence]) -> Iterator[Coincidence]:
-    """The first few, and not all from one monitor: a storm of interrupts shows in a dozen counters."""
+    """The first few, with a limit for each monitor: a storm of interrupts shows in a dozen counters."""
     of_monitor: dict[str, int] = {}
     left = COINCIDENCES
     for hit in found:
@@ -169,7 +169,7 @@ class _Threads:
 
     def __init__(self, recording: Recording) -> None:
         ours = {lane.entry.tid for lane in recording.lanes}
-        # The lanes. Guards sleep above everything by design, and what writes our samples has a check of its own: see _is_ours.
+        # The lanes. Our guards have the highest priority by design, and our writer has its own check: see _is_ours.
         self._ours = tuple(f"[{tid}]" for tid in ours if tid is not None)
         self._facts = {s.name: s for s in recording.telemetry if self._is_fact(s)}
         self._readings = _grid(recording, _THREADS)
@@ -179,7 +179,7 @@ class _Threads:
         return series.monitor == _THREADS and series.name.endswith((".priority", ".cpu"))
 
     def tells_of(self, series: Series) -> bool:
-        """Whether it is no quantity that could be high or low: a fact of a thread, or the lanes' own CPU time."""
+        """Whether the series cannot be high or low: a property of a thread, or the lanes' own CPU time."""
         return series.monitor == _THREADS and (self._is_fact(series) or self._is_ours(series.name.rpartition(".")[0]))
 
     def _is_ours(self, thread: str) -> bool:
@@ -210,10 +210,10 @@ class _Threads:
 
 
 class _Readings:
-    """One series inside the window, with what is usual for it away from the stalls.
+    """One series inside the window, with its usual readings away from the stalls.
 
-    `grid`: all moments at which its monitor read, where a series that is silent then was 0 (None: the series' own moments).
-    `stalls`: those whose readings are not usual ones.
+    `grid`: all moments at which its monitor read; a series without a reading then was 0 (None: the series' own moments).
+    `stalls`: stalls whose readings do not count as usual.
     """
 
     def __init__(self, series: Series, grid: Ints | None, window: tuple[int, int], stalls: Stalls) -> None:
@@ -223,7 +223,7 @@ class _Readings:
         self._name = series.name
         if series.unit in _STOCKS and times.size:
             times, values, self._name = times[1:], np.diff(values), f"{series.name}, change"
-        # The first reading at or after the end still speaks of the window.
+        # The first reading at or after the end still covers time in the window.
         keep = (times > window[0]) & (times <= window[1] + 2 * NS_PER_S)
         self._series = series
         self._times, self._values = times[keep], values[keep]
@@ -233,7 +233,7 @@ class _Readings:
         self._of_readings = self._within(self._of_moments)
 
     def _within(self, covered: _Ranges) -> _Ranges:
-        """The readings of this series at these moments of its monitor; none where it was silent then."""
+        """The readings of this series at these moments of its monitor; none where it has no reading then."""
         empty = covered.last <= covered.first
         if not self._moments.size:
             return covered
@@ -243,14 +243,14 @@ class _Readings:
         return _Ranges(first * ~empty, last * ~empty)
 
     def _usual(self, stall: Stall) -> Any:
-        """The readings of other moments; 0 for each at which only the others of its monitor had something to tell."""
+        """The readings at other moments; 0 for each moment at which only other series of its monitor have a reading."""
         alike = _alike(self._latency_ns, stall.latency_ns)
         others = self._values[self._of_readings.outside(self._times.size, alike)]
         moments = int(self._of_moments.outside(self._moments.size, alike).sum())
         return np.concatenate([others, np.zeros(max(moments - others.size, 0))])
 
     def at(self, stall: Stall) -> tuple[float, Coincidence] | None:
-        """(spreads away from usual, the coincidence), or None where the reading was nothing unusual."""
+        """(distance from usual in spreads, the coincidence), or None if the reading was usual."""
         here = self._within(_covering(self._moments, ints([stall.due_ns]), ints([stall.woken_ns])))
         covering = self._values[int(here.first[0]) : int(here.last[0])]
         if not covering.size:
@@ -295,7 +295,7 @@ class _Ranges:
 
 
 def _covering(times: Ints, begin_ns: Ints, end_ns: Ints) -> _Ranges:
-    """Readings that speak of each stall: none where the next one came so late that others must be missing between."""
+    """Readings that cover each stall: none if the next reading came so late that others must be missing before it."""
     if times.size < 2:
         return _Ranges(np.zeros_like(begin_ns), np.zeros_like(begin_ns))
     first = np.searchsorted(times, begin_ns, side="left")

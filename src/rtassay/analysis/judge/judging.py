@@ -1,4 +1,4 @@
-"""Recording to findings: the only place of analysis with an order."""
+"""Recording to findings: the only module of analysis that sets the order of the steps."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def judge(
 
 
 def _excused(recorded: Mapping[str, str]) -> dict[str, str]:
-    """Waivers that a recording carries, as far as this version knows and allows them: a foreign one is no reason to refuse to read it."""
+    """The recording's waivers that this version knows and allows. Others are ignored: they must not prevent the reading."""
     known = {check.id for check in CHECKS if not check.unwaivable}
     return {name: because for name, because in recorded.items() if name in known and because.strip()}
 
@@ -95,7 +95,7 @@ def _excused(recorded: Mapping[str, str]) -> dict[str, str]:
 def _requirement(
     manifest: Manifest, deadline_ns: int | None, p: float | None, confidence: float | None
 ) -> tuple[int | None, float, float]:
-    """What to judge: the arguments; for what they leave out the run's own plan, unless another deadline was named."""
+    """The requirement: from the arguments; missing ones from the run's own plan, unless the arguments name another deadline."""
     plan = manifest.plan
     if deadline_ns is None:
         deadline_ns = plan.deadline_ns
@@ -115,12 +115,12 @@ def _requirement(
 
 
 def kernel_of(manifest: Manifest) -> str | None:
-    """The kernel's release, else what a person called it."""
+    """The kernel's release, else its label."""
     return manifest.board_start.kernel.release or manifest.labels.get("kernel")
 
 
 def load_of(manifest: Manifest, own_run: bool) -> str:
-    """The load that was planned, else the one a person declared, else none; unknown for a file nobody says more about."""
+    """The planned load, else the declared one, else none; unknown for an imported file that does not state it."""
     if manifest.plan.load not in ("none", ""):
         return manifest.plan.load
     if manifest.loads:
@@ -131,7 +131,7 @@ def load_of(manifest: Manifest, own_run: bool) -> str:
 
 
 def _interval(manifest: Manifest, lanes: tuple[Account, ...]) -> int | None:
-    """The interval all lanes share; with several the planned one, if there is one."""
+    """The interval of all lanes in ns; if they differ, the planned one, or None."""
     intervals = {lane.interval_ns for lane in lanes}
     return intervals.pop() if len(intervals) == 1 else manifest.plan.interval_ns
 

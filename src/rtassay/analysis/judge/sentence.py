@@ -29,8 +29,8 @@ def sentence(
     worst: str,
     measure: str,
 ) -> str:
-    """What was measured, what it bounds, the state, and what it does not cover. `worst` of how many `lanes` was judged; `measure` is
-    what its numbers are (model/measures.py), and is told where they are not wake-up latencies."""
+    """The measurement, its bound, the state, and what it does not cover. `worst`: the judged lane among `lanes` lanes; `measure`: the
+    quantity of its numbers (model/measures.py), named unless it is wake-up latency."""
     under = (
         "without a load" if load in ("none", "") else "under an unknown load" if load == "unknown" else f"under {load}"
     )
@@ -80,7 +80,7 @@ def _seen(verdict: Verdict) -> str:
 
 
 def _as_events(verdict: Verdict) -> str:
-    """The bound that holds even though exceedances come in bursts, where it is the larger one."""
+    """The bound that also holds for exceedances in bursts, if it is the larger one."""
     row = next((lane for lane in verdict.lanes if lane["name"] == verdict.lane), {})
     bound = row.get("p_upper_by_events")
     return f", {bound:.3g} as they come in bursts" if bound is not None and bound > (verdict.p_upper or 0) else ""

@@ -14,7 +14,7 @@ from rtassay.model.units import NS_PER_S
 
 OUTLIERS = 8
 APART_NS = NS_PER_S
-# A wake-up is worth explaining from here on: so many times the lane's p99.9, or it cost an activation, or the deadline.
+# A wake-up is worth explaining if it took so many times the lane's p99.9, cost an activation, or missed the deadline.
 FAR_OUT = 2.0
 _OF_TAIL = 0.999
 
@@ -55,7 +55,7 @@ class Stalls:
 
 
 def late_wakeups(accounts: Sequence[Account], lanes: Sequence[LaneFindings], deadline_ns: int | None) -> Stalls:
-    """Those of all lanes, by falling latency. Empty where the source keeps no moments, or where nothing stands out of its lane's tail."""
+    """Late wake-ups of all lanes, by falling latency. Empty if the source keeps no moments, or if none stands out of its lane's tail."""
     parts = [
         _of_lane(position, account, row, deadline_ns)
         for position, (account, row) in enumerate(zip(accounts, lanes, strict=True))
@@ -80,9 +80,9 @@ def _of_lane(position: int, account: Account, row: LaneFindings, deadline_ns: in
 
 
 def worst_apart(stalls: Stalls) -> list[tuple[int, Ints]]:
-    """The worst ones, at most OUTLIERS, each at least APART_NS from all worse ones: (its row, the rows that lie near it, with its own).
+    """The worst ones, at most OUTLIERS, each at least APART_NS from all worse ones: (its row, the rows near it, its own included).
 
-    `stalls` lie by falling latency. A row that is near several belongs to the worst of them.
+    `stalls` are sorted by falling latency. A row near several of the worst belongs to the worst of them.
     """
     free = np.ones(stalls.latency_ns.size, dtype=bool)
     woken = stalls.woken_ns

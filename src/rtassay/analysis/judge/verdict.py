@@ -1,4 +1,4 @@
-"""The verdict in four states: the worst lane's, under what the checks allow to be said."""
+"""The verdict in four states: that of the worst lane, as far as the checks allow it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rtassay.model.units import NS_PER_S, format_time
 
 VIOLATED, HOLDS, NOT_DEMONSTRATED, INVALID_MEASUREMENT = "VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT"
 KEEP_THEIR_ANSWER = ("N-TOO-SMALL",)
-"""Checks whose answer is NOT DEMONSTRATED with the hours that are missing, also under --strict (docs/method/verdict.md)."""
+"""Checks that answer NOT DEMONSTRATED with the missing hours, also under --strict (docs/method/verdict.md)."""
 _WORST_FIRST = (VIOLATED, NOT_DEMONSTRATED, HOLDS)
 
 
@@ -49,7 +49,7 @@ class LaneVerdict:
 
 
 def judge_lane(account: Account, requirement: Requirement) -> LaneVerdict:
-    """VIOLATED iff p_lower > p, or p = 0 and an exceedance. HOLDS iff p_upper <= p and any exceedances hold as events too."""
+    """VIOLATED iff p_lower > p, or p = 0 and an exceedance. HOLDS iff p_upper <= p and, with exceedances, the bound on events <= p too."""
     seen = exceedances(account, requirement.deadline_ns)
     low = p_lower(seen.certain, seen.due, requirement.confidence)
     high = p_upper(seen.most, seen.due, requirement.confidence)
@@ -87,7 +87,7 @@ def judge_deadline(
     max_ns: int | None,
     strict: bool = False,
 ) -> Verdict:
-    """The whole verdict but its sentence. Without lanes it is NOT DEMONSTRATED."""
+    """The whole verdict except its sentence. Without lanes it is NOT DEMONSTRATED."""
     lanes = [judge_lane(account, requirement) for account in accounts]
     worst = min(lanes, key=lambda lane: (_WORST_FIRST.index(lane.state), -lane.p_upper)) if lanes else None
     base = worst.state if worst is not None else NOT_DEMONSTRATED
@@ -125,26 +125,26 @@ def _row(lane: LaneVerdict) -> dict[str, Any]:
 
 
 def invalidating(checks: Sequence[CheckResult], strict: bool) -> list[CheckResult]:
-    """Checks that make it no measurement: integrity ones that are invalid or, if strict, warn."""
+    """Checks that make the measurement invalid: integrity checks that are invalid or, if strict, warn."""
     grave = (INVALID, WARNING) if strict else (INVALID,)
     return [check for check in checks if check.kind == INTEGRITY and check.severity in grave and check.waived is None]
 
 
 def too_good(checks: Sequence[CheckResult]) -> list[CheckResult]:
-    """Optimism checks that say the numbers may be better than the truth."""
+    """Optimism checks that fired: the numbers may be better than the truth."""
     return [c for c in checks if c.kind == OPTIMISM and c.severity in (WARNING, INVALID) and c.waived is None]
 
 
 def unusable(checks: Sequence[CheckResult], strict: bool) -> bool:
-    """Whether a run without a requirement is no measurement (exit 5)."""
+    """Whether a run without a requirement is an invalid measurement (exit 5)."""
     optimistic = [check for check in too_good(checks) if check.id not in KEEP_THEIR_ANSWER] if strict else []
     return bool(invalidating(checks, strict) or optimistic)
 
 
 def _under_checks(base: str, checks: Sequence[CheckResult], strict: bool = False) -> tuple[str, list[str]]:
-    """INVALID over VIOLATED over NOT DEMONSTRATED over HOLDS, with the checks that decided or qualify it.
+    """INVALID before VIOLATED before NOT DEMONSTRATED before HOLDS, with the checks that decided or qualify it.
 
-    Strict: an optimism check makes it invalid, too, but still hides no VIOLATED; KEEP_THEIR_ANSWER only cap as ever.
+    Strict: an optimism check makes it invalid too, but still never hides VIOLATED; checks in KEEP_THEIR_ANSWER only cap it.
     """
     invalid, caps = invalidating(checks, strict), too_good(checks)
     if strict and base != VIOLATED:
@@ -169,14 +169,14 @@ def _under_checks(base: str, checks: Sequence[CheckResult], strict: bool = False
 
 
 def decides(check: CheckResult) -> bool:
-    """Whether the check would have had a say, had it not been waived."""
+    """Whether the check would decide if it were not waived."""
     return check.severity in (WARNING, INVALID) or (check.severity == UNKNOWN and check.id in REQUIRED)
 
 
 def _needed(
     accounts: Sequence[Account], lanes: Sequence[LaneVerdict], worst: LaneVerdict | None, requirement: Requirement
 ) -> Needed | None:
-    """Activations, and time at the lane's interval, at which the exceedances seen so far would be few enough; None for p = 0."""
+    """Activations, and time at the lane's interval, needed to show p with the exceedances seen so far; None for p = 0."""
     k = worst.exceedances + worst.possible if worst is not None else 0
     n = samples_needed(requirement.p, requirement.confidence, k)
     if n is None:

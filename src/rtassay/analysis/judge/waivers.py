@@ -1,4 +1,4 @@
-"""`--waive ID --because "..."`: a check that a person keeps from deciding, for a stated reason. It is listed all the same."""
+"""`--waive ID --because "..."`: a person keeps a check from deciding, for a stated reason. The check is still listed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def check_waivers(waivers: Mapping[str, str]) -> dict[str, str]:
 
 
 def waive(results: Sequence[CheckResult], waivers: Mapping[str, str]) -> tuple[CheckResult, ...]:
-    """The results with `waived` set; where a waiver has no effect the message says so."""
+    """The results with `waived` set; if a waiver has no effect, the message says so."""
     return tuple(_waived(result, waivers[result.id]) if result.id in waivers else result for result in results)
 
 

@@ -1,1 +1,1 @@
-"""The numbers of one lane: its account, distribution, quantiles, exceedances, and what they bound."""
+"""The numbers of one lane: its account, distribution, quantiles, exceedances, and their bounds."""

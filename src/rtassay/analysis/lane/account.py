@@ -1,4 +1,4 @@
-"""A lane as analysis sees it: its counts in arrays, its interval, and what its source does after a late wake-up."""
+"""A lane as analysis reads it: its counts in arrays, its interval, and the late policy of its source."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Truncated:
     step_ns: int
 
     def reaching(self, deadline_ns: int) -> int:
-        """How many are certainly not done before the deadline."""
+        """Number of them that were certainly not done before the deadline."""
         short = max(0, -(-(deadline_ns - self.least_ns) // self.step_ns))
         return max(0, self.count - short)
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """How many missed activations the histogram accounts for; between `least` and `most` where bins are wide."""
+    """Number of missed activations that the histogram explains; between `least` and `most` if bins are wide."""
 
     least: int
     most: int
@@ -41,7 +41,7 @@ class Explained:
 class Account:
     """One lane. Bin i holds counts[i] samples in [lower[i], lower[i] + width[i]) ns; `over` more lie at `limit_ns` or above.
 
-    `final`: the source's own account came whole. `unlimited`: its histogram has no last bin. `top`: ends of the bins (excluded).
+    `final`: the source's own account is complete. `unlimited`: its histogram has no last bin. `top`: ends of the bins (excluded).
     """
 
     lane: Lane
@@ -76,7 +76,7 @@ class Account:
 
     @property
     def over_told(self) -> int | None:
-        """Samples above the last bin as the source tells; 0 where every value has a bin, None where nobody knows."""
+        """Samples above the last bin as the source reports; 0 if every value has a bin, None if not known."""
         if self.entry.over is not None or self.over:
             return max(self.over, self.entry.over or 0)
         return 0 if self.unlimited else None
@@ -101,7 +101,7 @@ class Account:
 
     @property
     def limit_ns(self) -> int:
-        """Where overflow begins; the end of the last bin if the source does not say."""
+        """Begin of overflow in ns; the end of the last bin if the source does not state it."""
         if self.lane.histogram.limit_ns is not None:
             return int(self.lane.histogram.limit_ns)
         return int(self.top.max()) if self.top.size else 0
@@ -122,17 +122,17 @@ class Account:
 
     @property
     def accounted(self) -> int:
-        """Activations somebody counted, one way or another."""
+        """All counted activations: measured, missed, dropped and truncated."""
         return self.entry.n + (self.entry.missed or 0) + self.dropped + self.truncated
 
     @property
     def exposure(self) -> int:
-        """The activations a probability is per: due ones by the clock, else all that were counted."""
+        """The denominator of a probability: activations due by the clock, else all counted ones."""
         return self.entry.due if self.entry.due is not None else self.accounted
 
     @property
     def unaccounted(self) -> int:
-        """Due activations that nobody can name: 0 unless the account is broken."""
+        """Due activations that no count explains: 0 unless the account is broken."""
         return max(0, self.exposure - self.accounted)
 
     def reaching(self, deadline_ns: int) -> Any:
@@ -152,14 +152,14 @@ class Account:
 
     @property
     def clipped_off(self) -> int:
-        """Activations the last sample would have missed had the run gone on; 0 if that sample is not in the histogram."""
+        """Activations that the last sample would have missed if the run had continued; 0 if it is not in the histogram."""
         clip = self.entry.clip
         if clip is None or self.interval_ns is None or self.clip_bin is None:
             return 0
         return max(0, clip.latency_ns // self.interval_ns - clip.missed)
 
     def truncated_tail(self) -> Truncated | None:
-        """The activations at the end that never ran, with their least lateness; None where the clock facts are missing."""
+        """The activations at the end that never ran, with their least lateness; None if the clock facts are missing."""
         entry, interval = self.entry, self.interval_ns
         if entry.closed_ns is None or entry.first_due_ns is None or entry.due is None or not interval:
             return None
@@ -194,7 +194,7 @@ def _account(manifest: Manifest, lane: Lane) -> Account:
 
 
 def _explained(account: Account) -> Explained | None:
-    """Each sample L explains floor(L / I) missed activations, but the last one of a run that ended meanwhile (clip)."""
+    """Each sample L explains floor(L / I) missed activations; the last one explains fewer if the run ended before (clip)."""
     interval = account.interval_ns
     if not interval:
         return None

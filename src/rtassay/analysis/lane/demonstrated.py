@@ -9,7 +9,7 @@ from rtassay.model.findings import Demonstrated
 
 
 def demonstrated(accounts: list[Account], p: float, confidence: float) -> Demonstrated:
-    """D* over one lane or several pooled. None: too few activations, or too many of which nobody knows.
+    """D* in ns over one lane or several pooled. None: too few activations, or too many with unknown latency.
 
     The number of possible exceedances never rises with the deadline, so a bisection over whole ns finds the exact edge.
     """

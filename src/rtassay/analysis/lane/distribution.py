@@ -1,6 +1,6 @@
-"""Order statistics of values that are given as bins and as arithmetic progressions.
+"""Order statistics of values given as bins and as arithmetic progressions.
 
-The activations a stall of an hour missed form one progression of millions of values: they are counted, not written out.
+A stall of an hour misses millions of activations. They form one progression, which is counted and not written out.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Progressions:
 
     @property
     def total(self) -> int:
-        """How many values they stand for."""
+        """Number of values that the rows stand for."""
         return int((self.length * self.weight).sum())
 
     def written_out(self) -> tuple[Ints, Ints]:

@@ -42,14 +42,14 @@ def events(account: Account, deadline_ns: int, seen: Exceedances) -> int | None:
 
 
 def _clusters(runs: Runs, quiet_ns: int) -> int:
-    """How many there are when a new one begins `quiet_ns` or more after the end of all before it."""
+    """Number of events, if a new event begins `quiet_ns` or more after the end of all earlier ones."""
     order = np.argsort(runs.first_ns, kind="stable")
     ends = np.maximum.accumulate(runs.last_ns[order])
     return 1 + int((runs.first_ns[order][1:] - ends[:-1] >= quiet_ns).sum())
 
 
 def _runs(account: Account, interval_ns: int, deadline_ns: int) -> Runs:
-    """Of a counted source a late sample stands for the exceedances of its stall, at most itself and what it missed; of others for one."""
+    """A late sample of a counted source stands for the exceedances of its stall: itself and at most those it missed. Others stand for one."""
     spills = account.spills
     reach = spills.latency_ns + account.bin_width_ns - deadline_ns
     late = reach > 0
@@ -65,14 +65,14 @@ def _runs(account: Account, interval_ns: int, deadline_ns: int) -> Runs:
 
 
 def event_p_upper(seen: Exceedances, clusters: int, confidence: float) -> float:
-    """Upper bound of the exceedance probability when whole events are the independent things: rate of events times their size."""
+    """Upper bound of the exceedance probability if only whole events are independent: rate of events times their size."""
     if seen.due <= 0:
         return 1.0
     return min(1.0, poisson_upper(clusters, confidence) / seen.due * (seen.most / clusters))
 
 
 def rate_upper_per_h(account: Account, seen: Exceedances, clusters: int | None, confidence: float) -> float | None:
-    """Upper bound of events per hour; what nobody knows counts as events too. None without order or interval."""
+    """Upper bound of events per hour; activations with unknown latency count as events too. None without order or interval."""
     if clusters is None or not account.interval_ns or seen.due <= 0:
         return None
     hours = seen.due * account.interval_ns / NS_PER_H

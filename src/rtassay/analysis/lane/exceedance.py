@@ -1,4 +1,4 @@
-"""How many activations were not done strictly before a deadline, and what that bounds."""
+"""The number of activations not done strictly before a deadline, and the bounds that follow from it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from rtassay.analysis.lane.account import Account
 
 @dataclass(frozen=True, slots=True)
 class Exceedances:
-    """`certain` ones, and `possible` more among activations of which nobody knows; `due` is what both are out of.
+    """`certain` exceedances, and `possible` ones among activations with unknown latency, out of `due` activations.
 
-    `apart`: of the possible ones, how many may be events of their own (truncated ones are one stall).
+    `apart`: number of the possible ones that may be separate events (truncated ones are one stall).
     """
 
     certain: int
@@ -21,7 +21,7 @@ class Exceedances:
 
     @property
     def most(self) -> int:
-        """All that may have been exceedances, at most all that were due."""
+        """Certain and possible exceedances together, at most `due`."""
         return min(self.certain + self.possible, max(self.due, self.certain))
 
 
@@ -41,14 +41,14 @@ def ceil_div(value: int, step: int) -> int:
 
 
 def exceedances(account: Account, deadline_ns: int) -> Exceedances:
-    """Exceedances of one lane. Samples: L >= D, a bin iff any of it is. Of a counted source each stands for its stall's."""
+    """Exceedances of one lane: samples with L >= D, and bins of which any part is. In a counted source each stands for its stall's."""
     seen = _seen(account, deadline_ns)
     over_certain, over_possible = _overflow(account, deadline_ns)
     hidden_certain, hidden_possible = _hidden(account, deadline_ns)
     tail_certain, tail_possible = _tail(account, deadline_ns)
     certain = seen + over_certain + hidden_certain + tail_certain
     if certain == 0 and account.max_ns is not None and account.max_ns + account.bin_width_ns > deadline_ns:
-        # the lane's own maximum is more than its bins show
+        # the lane's own maximum is above its bins
         certain, hidden_possible = 1, max(0, hidden_possible - 1)
     loose = over_possible + hidden_possible
     return Exceedances(certain, loose + tail_possible, account.exposure, loose + (1 if tail_possible else 0))

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from rtassay.model.manifest import LaneEntry
 from rtassay.model.measures import TIMER_THREAD, TIMER_USER, WAKE_UP
 
-# What an application sees first: its thread, then the way back to user space.
+# In the order that matters to an application: its thread first, then the return to user space.
 SHOWN_FIRST: Final = (WAKE_UP, TIMER_THREAD, TIMER_USER)
 
 T = TypeVar("T")

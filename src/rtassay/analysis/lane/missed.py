@@ -41,7 +41,7 @@ _WHY: Final = {
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """Why a lane has no view per due activation: one of the codes above, and the facts its words need."""
+    """The reason why a lane has no view per due activation: one of the codes above, and the facts for its text."""
 
     code: str
     facts: dict[str, int | str] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class DueView:
 
 
 def due_view(account: Account) -> DueView:
-    """Missed activation j of a sample L counts with its own lateness L - jI; truncated ones with what they have reached."""
+    """Missed activation j of a sample L counts with its own lateness L - jI; truncated ones with their lateness at the end."""
     if account.policy == COUNTED:
         return _counted(account)
     if account.policy == SKIP:

@@ -1,4 +1,4 @@
-"""The percentile ladder: nearest rank, with distribution-free limits, and an honest `at_least` where the data do not reach."""
+"""The percentile ladder: nearest rank, with distribution-free limits, and `at_least` where the data do not reach."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rtassay.model.findings import LADDER, Quantile
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Values in ns: `known` ones, and `censored` ones of which only a lower bound is known (overflow, truncated)."""
+    """Values in ns: `known` ones, and `censored` ones with only a lower bound (overflow, truncated)."""
 
     known: Parts
     censored: Parts = NOTHING
@@ -35,8 +35,8 @@ def interval_ranks(n: int, q: float) -> tuple[int, int]:
 def ladder(view: View) -> tuple[Quantile, ...]:
     """The whole LADDER of a view; empty without any value.
 
-    A censored value may truly lie anywhere above its bound. The order statistic with all of them at their bound is what the
-    quantile is at least; with all of them beyond everything, what it is at most. Where both agree it is exact.
+    The true value of a censored one lies anywhere above its bound. With all of them at their bound, the order statistic is the
+    least value of the quantile; with all of them above every other value, the largest. If both agree, the quantile is exact.
     """
     n = view.total
     if n == 0:

@@ -45,7 +45,7 @@ def lane_findings(account: Account, p: float, confidence: float) -> LaneFindings
 
 
 def pooled_findings(accounts: list[Account], lanes: list[LaneFindings], p: float, confidence: float) -> LaneFindings:
-    """Lanes of one measure as one. What one lane cannot tell, the pool cannot."""
+    """Lanes of one measure as one. A number that one lane lacks, the pool lacks too."""
     raw = pooled([raw_view(account) for account in accounts])
     views = [due_view(account).view for account in accounts]
     due = pooled([view for view in views if view is not None]) if views and None not in views else None
@@ -75,14 +75,14 @@ def pooled_findings(accounts: list[Account], lanes: list[LaneFindings], p: float
 def _due_ladder(due: View | None, raw: View, quantiles: tuple[Quantile, ...]) -> tuple[Quantile, ...] | None:
     if due is None:
         return None
-    # every view holds the raw samples: of equal size means that nothing was added
+    # every view holds the raw samples: equal sizes mean that nothing was added
     return quantiles if due.total == raw.total else ladder(due)
 
 
 def moments(accounts: list[Account]) -> tuple[float | None, float | None]:
     """(mean, population standard deviation) in ns from lower bin edges; exact sums where a ns source kept them.
 
-    (None, None) without samples, and with samples outside the bins: their size is not known.
+    (None, None) without samples, and if samples lie outside the bins: their size is not known.
     """
     n = sum(int(account.counts.sum()) for account in accounts)
     if n == 0 or any(account.over or account.under for account in accounts):
@@ -96,7 +96,7 @@ def moments(accounts: list[Account]) -> tuple[float | None, float | None]:
 
 
 def weighted_sum(values: Ints, counts: Ints) -> int:
-    """Exact sum of values * counts: in two halves, since 1e10 samples of a second would overflow 64 bits."""
+    """Exact sum of values * counts, in two halves: 1e10 samples of a second would overflow 64 bits."""
     high, low = values >> _LOW_BITS, values & ((1 << _LOW_BITS) - 1)
     return (int((high * counts).sum()) << _LOW_BITS) + int((low * counts).sum())
 
