@@ -1,4 +1,4 @@
-"""Boot loaders: choosing the kernel a board boots next. The first that fits a board is asked."""
+"""Boot loaders: they choose the kernel that a board boots next. The first one that fits the board is used."""
 
 from typing import Final
 

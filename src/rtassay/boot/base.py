@@ -1,4 +1,4 @@
-"""How to choose the kernel a board boots. To add a boot loader: a file here, a line in `__init__.py`, a page in docs/extend.
+"""Boot loaders choose the kernel that a board boots. To add a boot loader: a file here, a line in `__init__.py`, a page in docs/extend.
 
 A member has no state of a board; every method is given an open one. `root` goes before every path it reads or writes, so that a
 member can be tested on a copy of a board's files.
@@ -16,7 +16,7 @@ from rtassay.boards.base import LinuxBoard
 class Kernel:
     """One kernel a board can boot.
 
-    `id` is the name its loader uses, `release` what `uname -r` will say (None: not known before the boot), `rt` whether it is
+    `id` is the name its loader uses, `release` the output of `uname -r` (None: not known before the boot), `rt` whether it is
     PREEMPT_RT (None: not known), `default` whether a plain reboot boots it.
     """
 
@@ -30,7 +30,7 @@ class Kernel:
 class BootLoader(Protocol):
     """A way to choose. Every method raises BoardError when the board refuses or cannot be reached.
 
-    `keeps_default`: whether a default can be set. The next boot uses up what `use_once` did, also if that boot fails.
+    `keeps_default`: whether a default can be set. The choice of `use_once` holds for the next boot only, also if that boot fails.
     """
 
     name: str
@@ -39,27 +39,27 @@ class BootLoader(Protocol):
     def __init__(self, root: str = "") -> None: ...
 
     async def fits(self, board: LinuxBoard) -> bool:
-        """Whether this is how the board boots. Reads only."""
+        """Whether the board boots by this loader. Reads only."""
         ...
 
     async def kernels(self, board: LinuxBoard) -> list[Kernel]:
-        """What can be booted, in the order of the loader's menu. Reads only."""
+        """The kernels that can be booted, in the order of the loader's menu. Reads only."""
         ...
 
     async def use_once(self, board: LinuxBoard, kernel: Kernel) -> None:
-        """Arm the next boot, and that one only; read back that it is armed. The default stays as it is."""
+        """Choose the kernel for the next boot only, and read the choice back. The default stays as it is."""
         ...
 
     async def take_back(self, board: LinuxBoard) -> None:
-        """Undo `use_once` where it is still armed; no error where it is not."""
+        """Undo `use_once` if the boot is still armed; no error if it is not."""
         ...
 
     async def use_by_default(self, board: LinuxBoard, kernel: Kernel) -> None:
-        """Every plain reboot boots it from now on. Raises UsageError where `keeps_default` is False."""
+        """Make it the default of every plain reboot. Raises UsageError if `keeps_default` is False."""
         ...
 
     async def reboot(self, board: LinuxBoard) -> None:
-        """Ask for the boot that `use_once` armed. Returns when the board was asked; that the connection is lost is no error."""
+        """Ask for the boot that `use_once` armed. Returns when the board was asked; a lost connection is no error."""
         ...
 
     async def add(self, board: LinuxBoard, release: str) -> None:

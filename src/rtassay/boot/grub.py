@@ -75,7 +75,7 @@ class Grub:
         await go_down(board)
 
     async def add(self, board: LinuxBoard, release: str) -> None:
-        """An entry of its own in custom.cfg, behind all others, booted as the default is."""
+        """Add an entry to custom.cfg, after all others, that boots in the same way as the default."""
         place, cfg = await self._menu(board, custom=False)
         if _CUSTOM not in cfg:
             raise UsageError(

@@ -1,4 +1,4 @@
-"""GRUB's menu out of grub.cfg, as far as choosing an entry needs it."""
+"""Reads GRUB's menu from grub.cfg, as far as needed to choose an entry."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _body(lines: list[str], at: int) -> tuple[str, int]:
 
 
 def _words(text: str) -> tuple[str, str]:
-    """(title, id) of a menuentry's words; without an id the title is it, as for GRUB."""
+    """(title, id) of a menuentry's words; an entry without an id has its title as id, as in GRUB."""
     try:
         words = shlex.split(text)
     except ValueError:
@@ -90,7 +90,7 @@ def _words(text: str) -> tuple[str, str]:
 
 
 def default_of(cfg: str, environment: dict[str, str]) -> str | None:
-    """What a plain boot takes: an id, a title, a path of them or of numbers. None: cannot be told."""
+    """The default of a plain boot: an id, a title, a path of them or of numbers. None: not known."""
     values: list[str] = [value.strip("\"'") for value in re.findall(r"^\s*set default=(\S+)\s*$", cfg, re.MULTILINE)]
     values = [value for value in values if "next_entry" not in value]
     if not values:
@@ -111,7 +111,7 @@ def is_meant(entry: Entry, default: str | None) -> bool:
 
 
 def beside(entry: Entry, release: str, initrd: bool) -> str:
-    """A menu entry for another kernel that is booted as `entry` is: same root, same command line."""
+    """A menu entry for another kernel, with the same root and command line as `entry`."""
     if entry.release is None:
         raise ValueError(f"the entry '{entry.title}' does not say which kernel it boots")
     lines = [line for line in entry.body.splitlines() if line.strip()]

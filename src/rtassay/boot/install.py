@@ -1,4 +1,4 @@
-"""Putting a kernel beside the others of a board: its files, an initrd made there, an entry of its own. The default stays."""
+"""Adds a kernel to a board: its files, an initrd made there, and an entry in the menu. The default stays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNPACK_S, _INITRD_S = 900.0, 900.0
 
 
 async def install_kernel(board: LinuxBoard, source: Path, tell: Callable[[str], None] = lambda words: None) -> str:
-    """The release that was put on an open board, out of a .deb or a directory. Raises InputFileError for anything else,
+    """Install a kernel from a .deb or a directory on an open board; returns its release. Raises InputFileError for another source,
     BoardError when the board refuses or its default would change.
 
     Nothing of the board's package manager is used, as its hooks make the newest kernel the default.
@@ -60,7 +60,7 @@ async def install_kernel(board: LinuxBoard, source: Path, tell: Callable[[str], 
 
 
 async def _room(board: LinuxBoard, archive: Path) -> None:
-    """Raises BoardError where it certainly does not fit: the archive itself, and three times that unpacked."""
+    """Raises BoardError if there is no room for the archive and three times its size unpacked."""
     text, code, _ = await output(board, ["df", "-Pk", "/boot", "/"])
     rows = [line.split() for line in text.splitlines()[1:]]
     free = [int(row[3]) * 1024 for row in rows if len(row) >= 6 and row[3].isdigit()]
@@ -73,7 +73,7 @@ async def _room(board: LinuxBoard, archive: Path) -> None:
 
 
 def pack(source: Path, target: Path) -> str:
-    """A .tar.gz of what of `source` a board needs; the release. Raises InputFileError if it holds no kernel, or several."""
+    """Make a .tar.gz of the files of `source` that a board needs; returns the release. Raises InputFileError if it holds no kernel, or several."""
     releases: set[str] = set()
     with tarfile.open(target, "w:gz", compresslevel=1, format=tarfile.GNU_FORMAT) as out:
         for name, info, content in _members(source):

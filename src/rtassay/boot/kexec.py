@@ -1,4 +1,4 @@
-"""kexec: from one kernel straight into another, past firmware and boot loader. A plain reboot comes back as ever."""
+"""kexec: starts one kernel directly from another, without firmware and boot loader. A plain reboot works as before."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Kexec:
     async def use_by_default(self, board: LinuxBoard, kernel: Kernel) -> None:
         raise UsageError(
             f"board '{board.name}' keeps no default for kexec",
-            "kexec goes past the boot loader, which alone knows a default",
+            "kexec does not use the boot loader, and only the boot loader keeps a default",
             "use --once",
         )
 
@@ -69,7 +69,7 @@ class Kexec:
         """Its files in /boot are all that kexec needs."""
 
     async def _command_line(self, board: LinuxBoard) -> str:
-        """That of the running kernel, less what its boot loader called it. kexec's own --reuse-cmdline is missing on 32-bit ARM."""
+        """The running kernel's command line without BOOT_IMAGE of its boot loader. kexec's own --reuse-cmdline is missing on 32-bit ARM."""
         words = await board.read(f"{self._root}/proc/cmdline")
         if words is None:
             raise BoardError(f"board '{board.name}' does not tell its kernel's command line", "/proc/cmdline")

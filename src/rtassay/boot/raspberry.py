@@ -1,6 +1,6 @@
 """The firmware of a Raspberry Pi: `kernel=` in config.txt names the file it boots.
 
-For one boot the firmware's own `tryboot` is used where it has it: it reads tryboot.txt once, and a board that hangs comes back with
+For one boot the firmware's own `tryboot` is used if present: it reads tryboot.txt once, and a board that hangs comes back with
 config.txt at the next power cycle. Older firmware gets a guard instead: config.txt is changed, and the first thing the new boot does is
 to put the old one back. A kernel that never gets so far leaves config.txt.rtassay on the card, to be renamed by hand.
 """
@@ -56,7 +56,7 @@ class Raspberry:
         if await self._has_tryboot(board):
             await write(board, f"{place}/tryboot.txt", choosing(config, kernel.id), "write tryboot.txt")
             return
-        # The order makes every crash safe: first what restores, then what it restores, then the change.
+        # The order makes every crash safe: first the guard that restores, then the saved file, then the change.
         await self._install_guard(board, place)
         await must(
             board,
@@ -98,7 +98,7 @@ class Raspberry:
         await must(board, argv, "put the kernel beside config.txt")
 
     def _restoring(self, place: str) -> str:
-        """A script for the board: the old config.txt and nothing of ours left. Also what the guard runs."""
+        """A script for the board that restores the old config.txt and removes our files. The guard runs it too."""
         unit, wants, init = (f"{self._root}{path}" for path in (_UNIT, _WANTS, _INIT))
         return (
             f'[ ! -f "{place}/{_SAVED}" ] || mv "{place}/{_SAVED}" "{place}/config.txt"; '
@@ -131,7 +131,7 @@ class Raspberry:
         return len(raw) == 4 and int.from_bytes(raw, "big") >= 1609459200
 
     async def _firmware_default(self, board: LinuxBoard) -> str:
-        """What is booted when config.txt names none, by the model."""
+        """The kernel of this model if config.txt names none."""
         model = (await board.read(f"{self._root}/proc/device-tree/model") or b"").decode(errors="replace")
         machine, _, _ = await output(board, ["uname", "-m"])
         if "Raspberry Pi 5" in model:

@@ -10,7 +10,7 @@ from rtassay.boards.base import LinuxBoard
 from rtassay.model.errors import BoardError
 
 _SHORT_S = 60.0
-# Detached from the session that asked, a moment later: the answer still gets out.
+# Runs detached from the session, after two seconds, so that the answer still arrives.
 _LATER = """trap '' HUP; if command -v setsid >/dev/null; then set -- setsid sh -c "sleep 2; sync; $1"; else set -- sh -c "sleep 2; sync; $1"; fi
 "$@" </dev/null >/dev/null 2>&1 &"""
 _REBOOT = (
@@ -51,7 +51,7 @@ async def sh(board: LinuxBoard, script: str, *arguments: str) -> str:
 
 
 async def go_down(board: LinuxBoard, command: str = _REBOOT) -> None:
-    """Start `command`, which ends this boot, a second from now. A connection that is lost over it is as it should be."""
+    """Start `command`, which ends this boot, a second from now. A connection lost by this is expected."""
     with contextlib.suppress(BoardError):
         await output(board, ["sh", "-c", _LATER, "sh", command], 20.0)
 

@@ -22,7 +22,7 @@ _PAUSE_S = 1.0
 _FIRST_PAUSE_S = 4.0
 # How long each attempt to log in may take: a connection begun while the board was down may hang long after it is up.
 _ATTEMPTS_S = (10.0, 15.0, 30.0)
-# "as a word": the names people give kernels that say nothing else.
+# Matched as a word: kernel names that people give often say only this.
 _STOCK, _RT = ("stock", "std", "generic"), ("rt", "preempt_rt", "realtime")
 _FACTS = """cat /proc/sys/kernel/random/boot_id; uname -r; uname -v
 if [ -r /proc/config.gz ]; then zcat /proc/config.gz | grep '^CONFIG_PREEMPT_RT=y'
@@ -34,7 +34,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What a board runs, as it says itself. `rt`: PREEMPT_RT by the version, the configuration or /sys/kernel/realtime (which
+    """The kernel that a board reports. `rt`: PREEMPT_RT by the version, the configuration or /sys/kernel/realtime (which
     mainline's own PREEMPT_RT, 6.12 and later, does not have)."""
 
     boot_id: str
@@ -44,7 +44,7 @@ class Running:
 
 
 async def running(board: LinuxBoard) -> Running:
-    """Of an open board. Raises BoardError if it does not say."""
+    """The running kernel of an open board. Raises BoardError if the board does not report it."""
     lines = (await must(board, ["sh", "-c", _FACTS], "see what kernel runs")).splitlines()
     if len(lines) < 3 or not lines[0]:
         raise BoardError(f"board '{board.name}' does not say which kernel it runs", " / ".join(lines) or None)
@@ -67,7 +67,7 @@ async def loader_of(board: LinuxBoard) -> BootLoader:
 
 
 def resolve(kernels: list[Kernel], name: str) -> Kernel:
-    """The kernel a person means: an id, title or release, `stock` or `rt` where one kernel is that, else part of one.
+    """The kernel a person means: an id, title or release, `stock` or `rt` if exactly one kernel fits, else part of a name.
 
     Raises UsageError that lists what there is.
     """
@@ -99,7 +99,7 @@ async def switch_kernel(
 ) -> Running:
     """Boot the kernel `name` and prove that it runs. The board is opened here, and open when this returns.
 
-    The boot is armed for once; only with `default`, and only after the kernel has come up, it becomes the default. Raises UsageError
+    The choice holds for one boot. With `default`, the kernel becomes the default after it has come up. Raises UsageError
     for an unknown name, BoardError when the board refuses, does not come back in time, or comes back with another kernel.
     """
     if board.name == "local":
@@ -144,7 +144,7 @@ def _is(kernel: Kernel, now: Running) -> bool:
 
 
 async def _back(board: LinuxBoard, loader: BootLoader, kernel: Kernel, before: Running, within_s: float) -> Running:
-    """Until the board answers with another boot_id."""
+    """Wait until the board answers with another boot_id."""
     begun = time.monotonic()
     last: RtassayError | None = None
     still_up = True
@@ -168,7 +168,7 @@ async def _back(board: LinuxBoard, loader: BootLoader, kernel: Kernel, before: R
             raise BoardError(
                 f"board '{board.name}' did not go down for the reboot",
                 f"it still runs its boot {now.boot_id}",
-                "reboot it by hand and look at its log; what was armed is taken back, the default was not changed",
+                "reboot it by hand and look at its log; the choice was undone, the default was not changed",
             )
         await _close(board)
     words = "" if still_up or last is None else f": {last}"
@@ -197,7 +197,7 @@ def _names(kernels: list[Kernel]) -> str:
 
 
 async def facts_of_install(board: LinuxBoard, release: str, root: str = "") -> dict[str, bool]:
-    """What of a kernel lies on a board: `kernel`, `modules`, `initrd`."""
+    """The parts of a kernel on a board: `kernel`, `modules`, `initrd`."""
     script = """[ -f "$1/boot/vmlinuz-$2" ] && echo kernel; [ -d "$1/lib/modules/$2" ] && echo modules
 [ -f "$1/boot/initrd.img-$2" ] && echo initrd; true"""
     words = (await sh(board, script, root, release)).split()
@@ -205,7 +205,7 @@ async def facts_of_install(board: LinuxBoard, release: str, root: str = "") -> d
 
 
 async def switch_and_leave(board: LinuxBoard, name: str, tell: Tell = lambda words: None) -> Running:
-    """`switch_kernel` for once, with the contact given up afterwards, whatever happened."""
+    """`switch_kernel` for one boot; always closes the contact afterwards."""
     try:
         return await switch_kernel(board, name, tell=tell)
     finally:

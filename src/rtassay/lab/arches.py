@@ -1,4 +1,4 @@
-"""What differs between the architectures of virtual boards."""
+"""The differences between the architectures of virtual boards."""
 
 from __future__ import annotations
 

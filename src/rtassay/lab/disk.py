@@ -26,7 +26,7 @@ _INCLUDED = (
     *("rt-tests", "stress-ng", "initramfs-tools", "zstd", "grub2-common", "grub-common"),
 )
 _MODULES = "virtio_pci\nvirtio_blk\next4\nvirtio_net\ncrc32c_generic\n"
-# What no virtual board drives.
+# Modules that no virtual board needs.
 _TRIMMED = ("sound", "drivers/gpu", "drivers/media", "drivers/infiniband", "drivers/net/wireless", "drivers/staging")
 _SIZE_MIB = 2048
 _FIRST_SECTOR = 2048
@@ -72,7 +72,7 @@ _SUDOERS = "engineer ALL=(ALL) NOPASSWD: ALL\nasked ALL=(ALL) ALL\n"
 
 @dataclass(frozen=True, slots=True)
 class DiskImage:
-    """A qcow2 that is only read; every board writes to an overlay of its own."""
+    """A qcow2 that is never written; every board writes to an overlay of its own."""
 
     arch: Arch
     path: Path

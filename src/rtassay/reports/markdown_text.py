@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from rtassay.model.foreign import one_line, printable
 
-# What GitHub would read as markup, a mention or a table border in text that came from elsewhere.
+# Characters of foreign text that GitHub would read as markup, a mention or a table border.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&@])")
 
 

@@ -1,4 +1,4 @@
-"""What all HTML pages share: the style sheets and scripts in assets/, the content policy, tiles, and the data of the plots."""
+"""Shared parts of all HTML pages: the style sheets and scripts in assets/, the content policy, tiles, and the data of the plots."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rtassay.model.foreign import one_line, printable
 
 
 class Tile(NamedTuple):
-    """One headline number with the words that keep it honest."""
+    """One headline number with the words that qualify it."""
 
     name: str
     value: str
@@ -77,11 +77,11 @@ def content_policy(style: str, *scripts: str) -> str:
 
 
 def embed(data: Any) -> Markup:
-    """JSON that cannot end its script element, open a comment or break a line, whatever strings it holds."""
+    """JSON that cannot end its script element, open a comment or break a line, for any strings in it."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def plot_data(given: dict[str, Any]) -> Markup:
-    """The object that assets/report.js draws, all times in ns; keys that a subject has not are empty."""
+    """The object that assets/report.js draws, all times in ns; keys without data are empty."""
     return embed({"time": None, "marks": [], "telemetry": [], "worst": [], "rules": [], **given})

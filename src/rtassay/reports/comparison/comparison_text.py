@@ -1,4 +1,4 @@
-"""What every report of a comparison says, as text and tables. Standard library only: the terminal report starts fast."""
+"""Text and tables that all reports of a comparison share. Standard library only, so that the terminal report starts fast."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RUN_STEPS = (0.5, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
 
 
 def called(group: Group) -> str:
-    """`stock (A)`, or `A` where nothing names it."""
+    """`stock (A)`, or `A` if the group has no name."""
     title = one_line(group.title, 40)
     return group.name if title == group.name else f"{title} ({group.name})"
 
@@ -77,7 +77,7 @@ def value(ns: int | None, row: QuantileRatio, places: int) -> str:
 
 
 def better(row: QuantileRatio) -> str:
-    """Who is shown to be better, in a word."""
+    """The group that is shown to be better, in a word."""
     return {A_BETTER: "A better", B_BETTER: "B better"}.get(row.shown or "", "not shown" if row.method else "-")
 
 
@@ -172,7 +172,7 @@ BOOT_COLUMNS = ("Group", "Quantile", "Boots", "Runs", "SD of boots", "SD within"
 
 
 def boot_rows(comparison: Comparison) -> list[tuple[str, ...]]:
-    """How much of the scatter of ln x_q is that of the boots, in per cent; empty where boots cannot be told from runs."""
+    """The share of the boots in the scatter of ln x_q, in per cent; empty if boots and runs cannot be separated."""
     return [
         (
             group.name,
@@ -201,7 +201,7 @@ def lane_cells(lane: LaneRatios) -> list[tuple[str, str, str]]:
 
 
 def maxima_rows(comparison: Comparison) -> list[tuple[str, str, str]]:
-    """(what, A, B): observed maxima with their n, and what they are worth at equal n."""
+    """(name, A, B): observed maxima with their n, and the maxima at equal n."""
     a, b = comparison.a, comparison.b
     places = digits(comparison)
     rows = [
@@ -234,7 +234,7 @@ def condition_rows(comparison: Comparison) -> list[tuple[str, str, str, str]]:
 
 
 def known_conditions(comparison: Comparison) -> list[Difference]:
-    """Conditions that one group tells at least: the factor first, then what differs, then what is the same."""
+    """Conditions known of at least one group: the factor first, then the different ones, then the equal ones."""
     order = {"factor": 0, "confound": 1, "varies": 2, "unknown": 3, "same": 4}
     return sorted((row for row in comparison.conditions if row.a or row.b), key=lambda row: order[row.kind])
 
@@ -256,7 +256,7 @@ def _remark(row: Difference) -> str:
 
 
 def unknown_conditions(comparison: Comparison) -> str:
-    """Names of what neither group tells."""
+    """Names of conditions known of neither group."""
     return ", ".join(row.name for row in comparison.conditions if not row.a and not row.b)
 
 
@@ -266,7 +266,7 @@ def check_summary(comparison: Comparison) -> str:
 
 
 def crossover(comparison: Comparison) -> str:
-    """Where the order flips, in a sentence; empty where it does not."""
+    """A sentence about the quantile where the order changes; empty if it does not change."""
     turn = comparison.crossover
     if turn is None:
         return ""
@@ -278,7 +278,7 @@ def crossover(comparison: Comparison) -> str:
 
 
 def tests(comparison: Comparison) -> str:
-    """What stands behind `shown` and p, in a sentence or two."""
+    """The methods behind `shown` and p, in a sentence or two."""
     methods = list(dict.fromkeys(row.method for row in comparison.quantiles if row.method is not None))
     parts = []
     if methods:
@@ -298,7 +298,7 @@ def tests(comparison: Comparison) -> str:
 
 
 def next_step(comparison: Comparison) -> str:
-    """What to do now, in one line."""
+    """The next step, in one line."""
     by_id = {check.id: check.severity for check in comparison.checks}
     if comparison.conclusion == REFUSED:
         return "mend or leave out what the reasons name"
@@ -316,7 +316,7 @@ def next_step(comparison: Comparison) -> str:
 
 
 def log_range(comparison: Comparison) -> tuple[float, float]:
-    """Ratios the ladder's drawing has to hold, at least 0.8 to 1.25."""
+    """The range of ratios in the ladder's drawing, at least 0.8 to 1.25."""
     known = [v for row in comparison.quantiles for v in (row.lo, row.ratio, row.hi) if v is not None and v > 0]
     low, high = min([0.8, *known]), max([1.25, *known])
     return max(low, 1e-4) / 1.06, min(high, 1e4) * 1.06 if math.isfinite(high) else 1e4

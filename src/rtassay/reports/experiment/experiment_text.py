@@ -1,4 +1,4 @@
-"""What every report of an experiment says, as text and tables. Standard library only."""
+"""Text and tables that all reports of an experiment share. Standard library only."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def requirement(report: ExperimentReport) -> str:
 
 
 def lead(report: ExperimentReport) -> tuple[str, str]:
-    """(what the experiment is, what its corrected form changes)."""
+    """(purpose of the experiment, changes of its corrected form)."""
     return one_line(str(report.result["what"])), one_line(str(report.result["correction"]))
 
 
@@ -98,7 +98,7 @@ def _key(levels: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def star(report: ExperimentReport, one: Combination) -> str:
-    """D*, with the p it is for where that is not the one asked for."""
+    """D*, with its p if that is not the p asked for."""
     card = report.scorecard
     if one.star_ns is not None:
         return wording.spaced(one.star_ns)
@@ -165,7 +165,7 @@ WORST_COLUMNS = ("", "Worst wake-up of its worst run", "Work of the loads in tha
 
 
 def worst_rows(report: ExperimentReport) -> list[tuple[str, ...]]:
-    """Of every combination the run with the largest maximum: what its own report says of that moment, and where to read on."""
+    """The run with the largest maximum of every combination: its own report's words about that moment, and the path to that report."""
     rows: list[tuple[str, ...]] = []
     for one in report.scorecard.combinations:
         run = max((run for run in one.runs if run.max_ns is not None), key=lambda run: run.max_ns or 0, default=None)
@@ -255,7 +255,7 @@ CHECK_COLUMNS = ("Severity", "Check", "Cells", "Where", "One of the messages")
 
 
 def check_rows(report: ExperimentReport, *, unknown: bool) -> list[tuple[str, ...]]:
-    """Checks that fired over the cells; with `unknown` those that could not be looked at."""
+    """Checks that fired in the cells; with `unknown` also the checks that lacked data."""
     return [
         (row.severity, row.id, f"{row.cells} of {row.of}", _where(report, row.where), _message(row))
         for row in report.scorecard.checks
@@ -312,7 +312,7 @@ def states_summary(report: ExperimentReport) -> str:
 
 
 def order(report: ExperimentReport) -> str:
-    """How the runs came into their order."""
+    """The rule for the order of the runs."""
     said = {
         "abba": "A B B A: every second block runs backwards",
         "random-blocks": f"each block shuffled, seed {report.seed}",
@@ -322,7 +322,7 @@ def order(report: ExperimentReport) -> str:
 
 
 def figure_commands(report: ExperimentReport) -> list[str]:
-    """What draws this experiment for a paper: bars of the tail, curves, the latency plot, the table of a summary."""
+    """Commands that draw this experiment for a paper: bars of the tail, curves, the latency plot, the table of a summary."""
     combinations = report.scorecard.combinations
     varying = [
         f for f in ("kernel", "load", "scenario", "probe") if len({one.levels.get(f) for one in combinations}) > 1

@@ -17,7 +17,7 @@ Rows = list[tuple[str, str]]
 
 
 def conditions(findings: Findings, recording: Recording) -> Rows:
-    """What the numbers stand on, for the head of a report."""
+    """The basis of the numbers, for the head of a report."""
     source = findings.source
     tool = " ".join(str(source[key]) for key in ("tool", "version") if source.get(key))
     rows: Rows = [
@@ -50,7 +50,7 @@ def resolution(findings: Findings) -> str:
 
 
 def plan_rows(recording: Recording) -> list[tuple[str, str, str, str]]:
-    """(item, asked, obtained, remark); the remark is `differs` where what was asked was not got, `not known` where nobody can tell."""
+    """(item, asked, obtained, remark); the remark is `differs` if the obtained value is not the one asked for, `not known` if it was not recorded."""
     manifest = recording.manifest
     plan = manifest.plan
     facts = manifest.facts
@@ -98,7 +98,7 @@ def _row(item: str, asked: str | None, got: str | None, *, exact: bool = True) -
 
 
 def _agree(values: list[str | None]) -> str | None:
-    """One value where all lanes agree, else each one; None where no lane can tell."""
+    """One value if all lanes agree, else each one; None if no lane knows it."""
     if not values or all(value is None for value in values):
         return None
     if len(set(values)) == 1:
@@ -145,7 +145,7 @@ def _lasted(manifest: Manifest) -> int | None:
 
 
 def inventory_rows(recording: Recording) -> Rows:
-    """The board as it was, with what changed by the end."""
+    """The inventory of the board, with the changes by the end."""
     manifest = recording.manifest
     rows = []
     for name, value in manifest.inventory.items():
@@ -157,14 +157,14 @@ def inventory_rows(recording: Recording) -> Rows:
 
 
 def _changed(before: Any, after: Any) -> Any:
-    """Of two objects only what differs."""
+    """Only the differences of two objects."""
     if isinstance(before, dict) and isinstance(after, dict):
         return {key: value for key, value in after.items() if key not in before or before[key] != value}
     return after
 
 
 def monitor_rows(recording: Recording) -> Rows:
-    """What every monitor of the run gave, or why it gave nothing; those that the board does not have in one row."""
+    """The readings of every monitor, or the reason for none; one row names all monitors that the board does not have."""
     rows: Rows = []
     absent = []
     for name, entry in recording.manifest.monitors.items():
@@ -181,7 +181,7 @@ def monitor_rows(recording: Recording) -> Rows:
 
 
 def damage_rows(recording: Recording) -> Rows:
-    """What the stream lost on its way, if anything."""
+    """Losses of the stream, if any."""
     damage = recording.manifest.damage
     rows: Rows = []
     for name in ("skipped_bytes", "bad_frames", "lost_frames", "unknown_frames"):
@@ -219,7 +219,7 @@ def commands(findings: Findings, recording: Recording) -> Rows:
 
 
 def notes(findings: Findings, recording: Recording) -> list[str]:
-    """Sentences the reader needs to read the tables rightly."""
+    """Notes that the reader needs to understand the tables."""
     said = []
     if findings.bin_width_ns > 1:
         said.append(

@@ -1,4 +1,4 @@
-"""What the loads of a run did: by load, and by part where a load has several (stressors, ways of a connection). Standard library only."""
+"""The work of the loads of a run: by load, and by part if a load has several (stressors, directions of a connection). Standard library only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def rows(recording: Recording) -> list[tuple[str, ...]]:
 
 
 def part_rows(recording: Recording) -> list[tuple[str, ...]]:
-    """One row a part of a load that has several, or of which one did nothing."""
+    """One row for each part, for loads with several parts or with a part that did nothing."""
     return [
         _part_row(load, part)
         for load in recording.manifest.loads
@@ -30,13 +30,13 @@ def part_rows(recording: Recording) -> list[tuple[str, ...]]:
 
 
 def in_words(recording: Recording) -> str | None:
-    """All of it in one sentence for a screen; None without a load."""
+    """The work of all loads in one sentence for a screen; None without a load."""
     told = [_told(i, load, recording) for i, load in enumerate(recording.manifest.loads)]
     return "; ".join(told) or None
 
 
 def cpus_used(recording: Recording, index: int) -> float | None:
-    """Mean use of CPU time in CPUs while it was measured, from the guard's readings; None where there are none."""
+    """Mean use of CPU time in CPUs while it was measured, from the guard's readings; None if there are none."""
     name = f"{index}.{recording.manifest.loads[index].name}.cpus"
     series = next((s for s in recording.telemetry if (s.monitor, s.name) == (_MONITOR, name)), None)
     if series is None:

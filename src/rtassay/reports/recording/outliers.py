@@ -41,7 +41,7 @@ def rows(findings: Findings, *, watched: bool) -> list[tuple[str, str, str, str,
 
 
 def in_words(findings: Findings) -> str | None:
-    """The worst one in a sentence, and where nothing coincided with it the next with which something did; None where that is none."""
+    """The worst outlier in a sentence. If nothing coincided with it, also the next one that has a coincidence; None if no outlier has one."""
     for outlier in findings.outliers:
         near = [hit for hit in outlier.coincidences if not _elsewhere(hit, outlier.cpu)]
         if why := (*(_coincidence(hit) for hit in near), *_said(outlier)):
@@ -52,7 +52,7 @@ def in_words(findings: Findings) -> str | None:
 
 
 def worst(findings: Findings) -> str | None:
-    """The worst one in a sentence, whether anything coincided with it or not; None where none is known."""
+    """The worst outlier in a sentence, with or without a coincidence; None if none is known."""
     return in_words(findings) or (f"{_where(findings, findings.outliers[0])}, {NOTHING}" if findings.outliers else None)
 
 
