@@ -86,7 +86,7 @@ def blocks(path: Path, size: int = BLOCK_BYTES, progress: Progress | None = None
 
 
 def contents(path: Path, limit: int = JSON_BYTES) -> bytes:
-    """A whole small file. Raises InputFileError if it cannot be read or is larger than `limit` bytes."""
+    """The bytes of a small file. Raises InputFileError if it cannot be read or is larger than `limit` bytes."""
     try:
         with path.open("rb") as file:
             data = file.read(limit + 1)

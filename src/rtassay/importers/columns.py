@@ -1,4 +1,4 @@
-"""What the importers of histograms share: reading text safely, and a table of columns as events."""
+"""Shared by the importers of histograms: reading text safely, and a table of columns as events."""
 
 from __future__ import annotations
 

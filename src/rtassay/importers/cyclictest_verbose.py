@@ -225,7 +225,7 @@ class _Reader:
         return Samples(number, first_k, value * self._scale_ns, none, dropped, gap_dropped=gap)
 
     def finish(self) -> Iterator[Event]:
-        """What the summary counts and no row shows, then FACTS and END."""
+        """Samples that the summary counts but no row shows, then FACTS and END."""
         import numpy as np
 
         summary = self._text.finish()
@@ -246,7 +246,7 @@ class _Reader:
         yield End({"lanes": [self._end(number) for number in sorted(self._lanes)]})
 
     def _undrained(self, number: int, lane: _Lane) -> int:
-        """Cycles that the summary counts and that never came out of the ring."""
+        """Cycles that the summary counts but that were never printed from the ring."""
         counted = self._text.summary_of(number)["n"]
         return max(0, (counted or 0) - lane.n - lane.dropped)
 

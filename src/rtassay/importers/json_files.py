@@ -1,4 +1,4 @@
-"""What the JSON importers share: reading JSON that C programs print without a library, and taking fields out of it."""
+"""Shared by the JSON importers: reading JSON that C programs print without a library, and taking fields out of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a version of a tool does after a late wake-up (docs/method/activations.md)."""
+"""The late policy of each version of a tool (docs/method/activations.md)."""
 
 from __future__ import annotations
 

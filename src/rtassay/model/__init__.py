@@ -1,1 +1,1 @@
-"""What everything else speaks in: frozen dataclasses, units and errors. Imports nothing of ours."""
+"""The types that all other packages share: frozen dataclasses, units and errors. Imports nothing of ours."""

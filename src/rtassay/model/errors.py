@@ -53,4 +53,4 @@ class BoardError(RtassayError):
 
 
 class RunLost(BoardError):
-    """What a board should hold of a run is gone for good: asking again will not help (exit 3)."""
+    """The board has lost its data of a run: asking again will not help (exit 3)."""

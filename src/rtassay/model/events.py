@@ -1,4 +1,4 @@
-"""What a stream is made of, whatever tool wrote it: parsers yield these, session and store consume them.
+"""The events of a stream of any tool: parsers yield them, session and store consume them.
 
 Arrays are one-dimensional numpy arrays (typed Any: the model imports the standard library only).
 """
@@ -123,7 +123,7 @@ class Parser(Protocol):
 
     @property
     def damage(self) -> Damage:
-        """What the bytes so far had lost."""
+        """The losses in the bytes so far."""
         return Damage()
 
     def feed(self, data: bytes) -> list[Event]:

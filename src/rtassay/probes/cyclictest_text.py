@@ -47,7 +47,7 @@ _MALFORMED_KEPT = 20
 _LINE_LIMIT = 1 << 20
 _LANES_MOST = 4096
 _CELL_DIGITS = 6
-# What an unstarted thread shows: nothing was measured.
+# The minimum that a thread prints before its first sample: nothing was measured.
 _NEVER = 1_000_000
 # No sleeping thread wakes up within this many ns, so smaller values are microseconds.
 _TOO_FAST_NS = 100

@@ -1,6 +1,6 @@
 """Recordings on disk (wire/RECORDING.md): written while a run goes on, sealed at its end, opened again, listed.
 
-What needs numpy and pyarrow is imported at its first use: `find`, `load_manifest` and `load_findings` cost milliseconds.
+Modules that need numpy or pyarrow are imported at their first use: `find`, `load_manifest` and `load_findings` cost milliseconds.
 """
 
 from __future__ import annotations

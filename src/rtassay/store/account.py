@@ -1,4 +1,4 @@
-"""The lanes table and the other results of a manifest, from what was collected; and where the sources disagree."""
+"""The lanes table and the other results of a manifest, made from the collected events; and disagreements of the sources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rtassay.model.units import NS_PER_S
 from rtassay.model.views import view_of
 from rtassay.store.collect import Collector, LaneTally
 
-# What END says of a lane and the lanes table takes as it is.
+# Fields of END that the lanes table takes unchanged.
 _OF_END = (
     *("due", "missed", "dropped", "truncated", "exceedances", "min_ns", "max_ns", "sum_ns"),
     *("last_due_ns", "closed_ns", "migrations", "minor_faults", "major_faults"),
@@ -23,7 +23,7 @@ _LANES_MOST = 2**15
 
 
 def summarise(manifest: Manifest, collected: Collector, damage: Damage) -> Manifest:
-    """The manifest with everything the stream tells; what the session has put there otherwise stays."""
+    """The manifest with all results of the stream; other fields stay as the session set them."""
     facts, end = facts_of(collected.facts), end_of(collected.end)
     damage = replace(damage, cut=collected.end is None)
     lanes = lane_entries(manifest, collected)
@@ -113,7 +113,7 @@ def _from_end(entry: LaneEntry, end: LaneEnd) -> LaneEntry:
 
 
 def _from_rollups(entry: LaneEntry, deadline_ns: int | None, t: LaneTally, bin_width_ns: int) -> LaneEntry:
-    """A lane whose END never came: what samples and seconds say. What they cannot tell stays None."""
+    """A lane without END: its numbers come from samples and seconds. The others stay None."""
     if not (t.has_samples or t.seconds or t.parts):
         return entry
     lower, width, counts = t.counts().table(bin_width_ns)
@@ -221,5 +221,5 @@ def _obtained(seen: ReadBack | None) -> Obtained | None:
 
 
 def _clip(end: ClipEnd | None) -> Clip | None:
-    """Only a whole one counts."""
+    """Only a complete one counts."""
     return None if end is None or end.latency_ns is None or end.missed is None else Clip(end.latency_ns, end.missed)

@@ -1,4 +1,4 @@
-"""Writing so that nothing half-written ever looks whole, and saying it well when the disk is full."""
+"""Atomic writing, so that no incomplete file looks complete, and clear errors when the disk is full."""
 
 from __future__ import annotations
 

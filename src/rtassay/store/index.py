@@ -1,4 +1,4 @@
-"""What recordings there are, quickly: a cache in SQLite that can be thrown away at any time.
+"""A fast list of recordings: a cache in SQLite that can be deleted at any time.
 
 The recordings are the truth. A row is good as long as the times and sizes of its manifest.json and findings.json are the same.
 """

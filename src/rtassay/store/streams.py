@@ -23,7 +23,7 @@ def stream_of(path: Path) -> Path | None:
 
 
 def parser_of(stream: Path, manifest: Manifest, parser_for: ParserFor | None) -> Parser:
-    """rtprobe's own streams need no help. Raises CorruptRecording where no parser is known."""
+    """The parser of the stream; rtprobe's own streams need none from the caller. Raises CorruptRecording if none is known."""
     from rtassay.wire.stream import StreamParser
 
     if stream.suffix == ".rtw":

@@ -48,7 +48,7 @@ class Lock:
             os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
 
     def _lock(self) -> None:
-        # `is_running` holds a shared lock for a moment: that is nobody who writes.
+        # `is_running` holds a shared lock for a moment: it is not a writer.
         for _ in range(_TRIES - 1):
             with contextlib.suppress(BlockingIOError):
                 fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

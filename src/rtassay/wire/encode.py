@@ -30,7 +30,7 @@ _U32_MAX = 0xFFFFFFFF
 
 
 def frame(kind: int, seq: int, body: bytes, *, lane: int = p.NO_LANE, version: int = VERSION) -> bytes:
-    """One frame with good checksums, whatever the body."""
+    """One frame with good checksums around any body."""
     start = struct.pack("<4sBBHII", MAGIC, version, kind, lane, seq & _U32_MAX, len(body))
     return start + struct.pack("<II", zlib.crc32(start), zlib.crc32(body)) + body
 
