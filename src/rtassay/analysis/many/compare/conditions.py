@@ -234,7 +234,7 @@ def look(
 
 
 def _kernel_base_judged(rows: list[Difference]) -> list[Difference]:
-    """Another base version confounds only a change of preemption: where the version itself is the factor, it is the factor."""
+    """Another base version is a confound only if preemption is the factor; if the version is the factor, it is no confound."""
     by_key = {row.key: row for row in rows}
     base, release = by_key["kernel.base"], by_key["kernel.release"]
     if base.kind != CONFOUND:
@@ -251,7 +251,7 @@ def _one_is_rt(row: Difference) -> bool:
 
 
 def _values(group: Sequence[Recording], get: Callable[[Recording], Any]) -> tuple[str, ...]:
-    """The known values of a group, each once, in the order of its runs."""
+    """The known values of a group without repeats, in the order of its runs."""
     return tuple(dict.fromkeys(text for r in group if (text := describe(get(r))) is not None))
 
 
@@ -347,6 +347,6 @@ def title(name: str, factor: tuple[str, ...], conditions: Sequence[Difference]) 
 
 
 def core_unknown(conditions: Sequence[Difference]) -> list[str]:
-    """Names of the conditions one has to know, and that one group or both do not tell."""
+    """Names of the core conditions that are not known in one group or both."""
     core = {condition.key for condition in CONDITIONS if condition.core}
     return [row.name for row in conditions if row.kind == UNKNOWN and row.key in core]

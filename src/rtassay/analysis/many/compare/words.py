@@ -106,7 +106,7 @@ def _change(factor: float) -> str:
 
 
 def not_covered(result: Comparison) -> tuple[str, ...]:
-    """What no number here speaks of."""
+    """The cases that no number here covers."""
     by_id = {check.id: check for check in result.checks}
     fired = {name for name, check in by_id.items() if check.severity in ("note", "warning", "invalid")}
     rows = []

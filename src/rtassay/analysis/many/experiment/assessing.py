@@ -64,7 +64,7 @@ def check_rows(cells: Sequence[Measured], design: Design) -> tuple[CheckRow, ...
 def not_covered(
     cells: Sequence[Measured], combinations: Sequence[Combination], design: Design, result: dict[str, Any]
 ) -> tuple[str, ...]:
-    """What a reader must not read into it."""
+    """The cases that the result does not cover."""
     rows = []
     missing = result["cells_total"] - result["cells_sealed"]
     if missing:

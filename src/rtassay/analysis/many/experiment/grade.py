@@ -50,7 +50,7 @@ def grade(
 def _short_of_a(
     cells: Sequence[Measured], combinations: Sequence[Combination], checks: Sequence[CheckRow]
 ) -> tuple[str, ...]:
-    """What keeps it from an A."""
+    """The reasons against grade A."""
     found = []
     if (boots := _fewest_boots(combinations)) < A_BOOTS:
         told = "boots are not known" if any(one.boots is None for one in combinations) else _counted(boots, "boot")

@@ -39,7 +39,7 @@ _SOAK_HOURS, _SOAK_RUNS = 20.0, 4
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the KPIs are made from."""
+    """The inputs of the KPIs."""
 
     cells: Sequence[Measured]
     combinations: Sequence[Combination]
