@@ -38,7 +38,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class PublishedCheck:
-    """What a validity check  found in published rows. `rows` are their ids; the message is one line."""
+    """What a validity check found in published rows. `rows` are their ids; the message is one line."""
 
     id: str
     severity: str

@@ -100,7 +100,9 @@ class Measurement:
             raise UsageError(words or f"{name} refused its options")
         if code == _EXIT_BOARD and words:
             raise BoardError(words)
-        why = words or (f"ended by signal {code - _EXIT_SIGNALLED}" if code > _EXIT_SIGNALLED else f"exit code {code}")
+        why = words or f"exit code {code}"
+        if code > _EXIT_SIGNALLED:  # what it said before is not what ended it
+            why = "; ".join(filter(None, [words, f"ended by signal {code - _EXIT_SIGNALLED}"]))
         if code == _EXIT_SIGNALLED + signal.SIGKILL:
             why += ", as the kernel ends programs when memory runs out: `dmesg` on the board tells"
         raise BoardError(f"{name} did not come to its end", why)

@@ -507,6 +507,7 @@ def test_output_is_safe_on_disk_before_the_board_may_forget_it(tmp_path: Path, m
     [
         (139, b"", "ended by signal 11$"),
         (137, b"", "ended by signal 9, as the kernel ends programs when memory runs out"),
+        (137, b"rtprobe: a warning", "a warning; ended by signal 9, as the kernel ends programs when memory runs out"),
         (128, b"", "exit code 128$"),
         (3, b"", "exit code 3$"),
         (1, b"rtprobe: odd\n", "did not come to its end: odd$"),
