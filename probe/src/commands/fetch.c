@@ -403,7 +403,7 @@ static const struct option_spec fetch_options[] = {
 
 const struct command command_fetch = {
 	.name = "fetch",
-	.summary = "sends what spools hold, and what comes, over one connection, as lines on stdin ask",
+	.summary = "sends the content of spools, old and new, over one connection; lines on stdin control it",
 	.options = fetch_options,
 	.run = fetch_run,
 };

@@ -428,7 +428,7 @@ static const struct option_spec selftest_options[] = {
 
 const struct command command_selftest = {
 	.name = "selftest",
-	.summary = "can this board measure, and what can it not",
+	.summary = "whether this board can measure, and what it lacks",
 	.options = selftest_options,
 	.run = selftest_run,
 };

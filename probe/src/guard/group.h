@@ -13,7 +13,7 @@ enum { GROUP_PATH = 512 };
 
 struct group {
 	char path[GROUP_PATH]; /* empty: there is none */
-	int lock;              /* held by guard and standby: a group that nobody holds was left behind */
+	int lock;              /* guard and standby hold it; a group without a holder was left behind */
 };
 
 /* Makes the cgroup. False, and nothing is left, where the kernel (before 5.14), its mounts or our rights do not allow it. Groups that

@@ -19,7 +19,7 @@ struct reaper {
 	pid_t kept;           /* a child that is not reaped before reaper_release; 0: none */
 	_Atomic bool childless;
 	sem_t begin, release;
-	pthread_t thread; /* joinable, never joined: so it can be spoken to when it has ended already */
+	pthread_t thread; /* joinable, never joined: a signal to it stays valid after it has ended */
 };
 
 /* How a child ended, and the CPU time of it and of all it waited for. */
@@ -38,7 +38,7 @@ void reaper_begin(struct reaper *r, pid_t kept);
 void reaper_release(struct reaper *r);
 /* Up to `ms`; true if no child is left. */
 bool reaper_wait(const struct reaper *r, int ms);
-/* When no more is waited for: a process cannot end before all its threads ran to their end, so this one gets our own priority. */
+/* Call it when there is nothing more to wait for. A process ends only after all its threads have ended, so the thread gets our priority. */
 void reaper_raise_priority(const struct reaper *r);
 
 #endif

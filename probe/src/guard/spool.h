@@ -53,7 +53,7 @@ struct frame_filter {
 	unsigned char *buffer; /* bytes that are no whole frame yet */
 	size_t length, capacity;
 	uint32_t seq;          /* of the next frame written: frames are numbered anew, so that what was left out leaves no gap */
-	bool raw;              /* no stream of frames: bytes go as they are, until there is no room; then none does */
+	bool raw;              /* not a stream of frames: bytes pass unchanged while there is room, and none after that */
 	struct omitted *omitted;
 	size_t n_omitted;
 	unsigned char *stale;  /* by path: the last content of it did not go, so "equals the last one" may not either */
@@ -63,7 +63,7 @@ struct frame_filter {
 
 int filter_open(struct frame_filter *t, struct segments *to); /* 0, or -1 and errno */
 int filter_feed(struct frame_filter *t, const void *data, size_t length); /* 0, or -1: no memory */
-void filter_finish(struct frame_filter *t); /* what is left over goes as it is */
+void filter_finish(struct frame_filter *t); /* passes the remaining bytes unchanged */
 void filter_close(struct frame_filter *t);
 
 #endif
