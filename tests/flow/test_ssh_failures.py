@@ -207,7 +207,8 @@ def test_few_commands_go_over_the_link_before_a_run_begins(
     ask, start, launch = Link.ask, RemoteProcess.start.__func__, SshBoard.launch  # type: ignore[attr-defined]
 
     async def count_ask(self: Link, script: str, *rest: Any) -> bytes:
-        asked.append(script)
+        if "echo held" not in script:  # it looks after the claim that another test holds on this machine
+            asked.append(script)
         return await ask(self, script, *rest)
 
     async def count_start(cls: Any, link: Link, become: Any, argv: Any) -> Any:

@@ -143,6 +143,7 @@ def assert_every_activation_is_there(path: Path, seconds: int) -> Any:
     return recording
 
 
+@pytest.mark.full
 def test_a_cable_that_is_pulled_mid_run_costs_nothing_and_a_second_user_is_told_who_is_there(
     host: Host, board: Board
 ) -> None:

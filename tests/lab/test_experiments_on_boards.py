@@ -101,6 +101,7 @@ def behind(board: Board, jump: Server, home: Path) -> str:
     return ssh
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("setup", [Setup("rt", "rt")], ids=lambda setup: setup.name)
 def test_a_run_and_two_kernels_through_a_jump_host(board: Board, jump: Server, tmp_path: Path) -> None:
     ssh = behind(board, jump, tmp_path)

@@ -143,9 +143,9 @@ def test_what_a_full_spool_dropped_adds_up_by_what_it_held() -> None:
         seen.collector.add(Note("spool_dropped", 1, data))
     seen.collector.add(Note("other", 1, told[0]))
     seen.collector.add(Note("spool_dropped", None, told[0]))
-    away = seen[1].away
-    assert away.frames == {"samples": 3, "seconds": 3, "spills": 0}
-    assert (away.samples, away.missed, away.dropped, away.activations) == (40, 4, 5, 49)
+    left_out = seen[1].left_out
+    assert left_out.frames == {"samples": 3, "seconds": 3, "spills": 0}
+    assert (left_out.samples, left_out.missed, left_out.dropped, left_out.activations) == (40, 4, 5, 49)
     assert list(seen.collector.lanes) == [1] and len(seen.rows) == 6
 
 
