@@ -260,7 +260,8 @@ def test_a_machine_that_stands_still_takes_nothing_of_the_grace(tmp_path: Path) 
         time.sleep(11)
         os.kill(inner, signal.SIGCONT)  # which continues the command
         said, _ = finish(process)
-        assert (process.returncode, said) == (7, b"done\n")
+        # A slow machine may need so long that the worker is asked, too: that is not the end of the grace.
+        assert process.returncode == 7 and said.splitlines()[-1] == b"done"
     (killed,) = events(whole(stream.read_bytes(), "guard"), "child_killed")
     assert killed["left"] == 0
 
