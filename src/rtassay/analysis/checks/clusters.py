@@ -13,6 +13,7 @@ from rtassay.analysis.checks.context import Context
 from rtassay.analysis.checks.patterns import Floats, Outliers, outliers
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.distribution import Ints
+from rtassay.analysis.lane.extremal_index import theta_intervals
 from rtassay.model.findings import lane_words
 from rtassay.model.units import format_time
 
@@ -43,7 +44,7 @@ def clustered(context: Context) -> Outcome:
     facts: dict[str, Any] = {}
     bursts, tests = [], []
     for lane, found in enough:
-        theta = extremal_index(np.diff(found.k))
+        theta = theta_intervals(found.k, lane.exposure)
         test = dependence(found.k, max(lane.exposure, int(found.k[-1]) + 1))
         facts[str(lane.entry.name)] = {
             "theta": round(theta, 4), "n": int(found.k.size), "above_ns": found.threshold_ns, **_facts_of(test),
@@ -77,20 +78,6 @@ def _not_alone(test: Dependence, lane: Account, found: Outliers) -> str:
         f"{reach} activations{span} (Ljung-Box p = {test.p:.1g}): an interval that takes them for independent is too narrow by a "
         f"factor of {math.sqrt(test.inflation):.2g}"
     )
-
-
-def extremal_index(gaps: Ints) -> float:
-    """1 / mean cluster size, from the gaps between exceedances; at most 1. Intervals estimator: Ferro and Segers, JRSS B 65, 2003."""
-    t = gaps.astype(np.float64)
-    n = t.size
-    if n == 0:
-        return 1.0
-    if t.max() <= 2:
-        theta = 2 * t.sum() ** 2 / (n * (t**2).sum())
-    else:
-        below = ((t - 1) * (t - 2)).sum()
-        theta = 2 * (t - 1).sum() ** 2 / (n * below) if below > 0 else 1.0
-    return float(min(1.0, theta))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from rtassay.analysis.checks.clusters import (
     LAGS,
     autocorrelations,
     dependence,
-    extremal_index,
     ljung_box,
 )
 from rtassay.analysis.judge import judge
 from rtassay.analysis.lane.distribution import Ints
+from rtassay.analysis.lane.extremal_index import theta_intervals
 from rtassay.model.findings import CheckResult
 from rtassay.model.recording import Recording
 
@@ -99,7 +99,7 @@ def test_independent_late_ones_are_taken_for_related_no_more_often_than_stated(n
 @pytest.mark.parametrize("a", [0.3, 0.6])
 def test_a_process_of_known_clusters_is_found_by_both(a: float) -> None:
     k = positions(max_ar1(N, a), 0.998)
-    assert extremal_index(np.diff(k)) == pytest.approx(1 - a, abs=0.06)
+    assert theta_intervals(k, N) == pytest.approx(1 - a, abs=0.06)
     test = dependence(k, N)
     assert test is not None and test.p < 1e-6 and test.inflation > 1.21
     fired = clustered(late_at(*k))
@@ -144,16 +144,8 @@ def test_holm_divides_by_the_lanes() -> None:
         raise AssertionError("no such draw")
     one = late_at(*k)
     others = [late_at(*np.sort(rng.choice(600_000, 80, replace=False))).lanes[0] for _ in range(11)]
-    if extremal_index(np.diff(k)) > 0.7:
+    if theta_intervals(k, 600_000) > 0.7:
         assert clustered(one).severity == "warning"
     calm = [lane for lane in others if (t := dependence(lane.spills.k, 600_000)) and t.p > 0.05]
     assert len(calm) >= 5
     assert clustered(recording(one.lanes[0], *calm)).severity == "pass"
-
-
-def test_the_extremal_index_by_hand() -> None:
-    """Gaps of 1 and 2 have the first form of the estimator (at most 1), a gap of 3 the second: 2 (0+0+0+0+2)^2 / (5 * 2)."""
-    assert extremal_index(np.array([1, 1, 1, 1, 3])) == pytest.approx(0.8)
-    assert extremal_index(np.array([1, 1, 1, 2])) == 1.0
-    assert extremal_index(np.array([1] * 9 + [12])) == pytest.approx(2 * 11**2 / (10 * 11 * 10))
-    assert extremal_index(np.array([], dtype=np.int64)) == 1.0
