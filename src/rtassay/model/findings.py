@@ -63,6 +63,7 @@ class CheckResult:
     """One validity check. severity: see SEVERITIES; kind: integrity or optimism; message has no newline.
 
     `waived` is the reason a person gave (`--waive ID --because "..."`) why this check does not decide here; it is shown all the same.
+    `remedy` says what to do about a check that did not pass; it is empty for a pass.
     """
 
     id: str
@@ -71,6 +72,7 @@ class CheckResult:
     message: str
     facts: dict[str, Any] = field(default_factory=dict)
     waived: str | None = None
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

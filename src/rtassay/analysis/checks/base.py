@@ -64,7 +64,8 @@ class Check(Generic[C]):
         """Look at the context. There is always a result; where the check could not look, it is unknown, never a pass."""
         found = self.function(context)
         message = " ".join(found.message.split())
-        return CheckResult(self.id, found.severity, found.kind or self.kind, message, found.facts)
+        remedy = "" if found.severity == PASS else self.remedy
+        return CheckResult(self.id, found.severity, found.kind or self.kind, message, found.facts, remedy=remedy)
 
 
 def check(
