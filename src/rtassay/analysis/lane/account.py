@@ -42,6 +42,8 @@ class Account:
     """One lane. Bin i holds counts[i] samples in [lower[i], lower[i] + width[i]) ns; `over` more lie at `limit_ns` or above.
 
     `final`: the source's own account is complete. `unlimited`: its histogram has no last bin. `top`: ends of the bins (excluded).
+    `ordered_from_ns`: every sample with latency >= it stands in `spills` with its position; None if the order is not known. Dropped
+    samples and truncated activations are in no histogram and do not count here.
     """
 
     lane: Lane
@@ -58,6 +60,7 @@ class Account:
     top_sorted: bool
     spills: Spills
     explained: Explained | None = None
+    ordered_from_ns: int | None = None
 
     @property
     def entry(self) -> LaneEntry:
@@ -190,7 +193,25 @@ def _account(manifest: Manifest, lane: Lane) -> Account:
         top_sorted=bool((np.diff(top) >= 0).all()),
         spills=lane.spills or Spills(ints([]), ints([]), ints([])),
     )
-    return replace(account, explained=_explained(account))
+    return replace(account, explained=_explained(account), ordered_from_ns=_ordered_from(account))
+
+
+def _ordered_from(account: Account) -> int | None:
+    """The smallest edge of a bin above which as many samples stand in `spills` as the histogram holds; 0 or less if all samples do."""
+    kept = np.sort(account.spills.latency_ns)
+    if not kept.size or not account.lower.size:
+        return None
+    order = np.argsort(account.top, kind="stable")
+    top, above = account.top[order], np.cumsum(account.counts[order][::-1])[::-1]
+    edges = np.append(account.lower.min(), top)
+    # A bin that reaches an edge holds all its samples above it: never fewer than there are, where coarse bins overlap fine ones.
+    held = np.append(above, 0)[np.searchsorted(top, edges, side="right")] + account.over
+    have = kept.size - np.searchsorted(kept, edges)
+    complete = np.flatnonzero((held == have) & (have > 0))
+    if not complete.size:
+        return None
+    first = int(complete[0])
+    return min(0, int(edges[0])) if first == 0 and not account.under else int(edges[first])
 
 
 def _explained(account: Account) -> Explained | None:
