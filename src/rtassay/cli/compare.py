@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rtassay.cli.options import json_option, print_json, wants_colour
-from rtassay.cli.terminal import echo, echo_rendered
+from rtassay.cli.terminal import echo, echo_rendered, report_width
 from rtassay.model.errors import EXIT_INVALID, EXIT_OK, EXIT_VIOLATED, UsageError
 
 if TYPE_CHECKING:
@@ -213,6 +212,5 @@ def _show(result: Comparison, format_name: str | None) -> None:
         return
     from rtassay.reports.comparison.terminal import TerminalComparison
 
-    width = min(max(shutil.get_terminal_size((100, 24)).columns, 80), 140)
-    report = TerminalComparison(width=width, color=wants_colour())
+    report = TerminalComparison(width=report_width(), color=wants_colour())
     echo_rendered(report.render(result))

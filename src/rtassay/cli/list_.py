@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from rtassay.cli.options import json_option, print_json
-from rtassay.cli.terminal import echo
+from rtassay.cli.terminal import echo, echo_table
 from rtassay.model.units import format_us
+from rtassay.reports.text_table import name, number, words
+
+if TYPE_CHECKING:
+    from rtassay.store.index import IndexEntry
 
 
 @click.command("list")
@@ -28,11 +33,14 @@ def command(directory: str | None, as_json: bool) -> int:
     if not entries:
         echo(f"no recordings in {home}; rtassay run makes one", err=True)
         return 0
-    echo(f"{'id':24} {'board':8} {'kernel':24} {'load':10} {'length s':>9} {'n':>11} {'max us':>9} {'D* us':>9}  state")
-    for e in entries:
-        length = "-" if e.duration_s is None else f"{e.duration_s:.0f}"
-        echo(
-            f"{e.id:24} {e.board[:8]:8} {(e.kernel or '-')[:24]:24} {e.load.split(':')[0][:10]:10} {length:>9} {e.n:>11} "
-            f"{format_us(e.max_ns):>9} {format_us(e.demonstrated_ns):>9}  {e.state or ('-' if e.sealed else 'unsealed')}"
-        )
+    columns = [name("id"), words("board"), words("kernel"), words("load")]
+    columns += [number("length s"), number("n"), number("max us"), number("D* us"), words("state")]
+    echo_table(columns, (_cells(entry) for entry in entries))
     return 0
+
+
+def _cells(e: IndexEntry) -> tuple[str, ...]:
+    length = "-" if e.duration_s is None else f"{e.duration_s:.0f}"
+    state = e.state or ("-" if e.sealed else "unsealed")
+    times = (format_us(e.max_ns), format_us(e.demonstrated_ns))
+    return (e.id, e.board, e.kernel or "-", e.load, length, str(e.n), *times, state)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from dataclasses import asdict
 
 import click
 
 from rtassay.cli.options import json_option, print_json
-from rtassay.cli.terminal import echo
+from rtassay.cli.terminal import echo, echo_table
 from rtassay.model.errors import UsageError
 from rtassay.model.published import Published, PublishedCheck
+from rtassay.reports.text_table import figures, name, words
 
 
 @click.command("published")
@@ -61,29 +61,31 @@ def command(
     return 0
 
 
-_COLUMNS = (("id", 4), ("board", 24), ("kernel", 26), ("preempt", 10), ("load", 22), ("tool", 10), ("for", 8))
-
-
 def _print_rows(rows: tuple[Published, ...], found: tuple[PublishedCheck, ...]) -> None:
     doubts = Counter(row for result in found for row in result.rows)
-    width = max(shutil.get_terminal_size((140, 24)).columns, 100)
-    numbers = f"{'min us':>9} {'avg us':>9} {'max us':>12}"
-    echo(" ".join(f"{name:{size}}" for name, size in _COLUMNS) + f" {numbers}  scope, source")
-    for row in rows:
-        cells = (row.id, row.system, row.kernel, row.preempt, row.load or "not stated", row.tool, row.duration)
-        text = " ".join(f"{cell[:size]:{size}}" for cell, (_, size) in zip(cells, _COLUMNS, strict=True))
-        figures = f"{_short(row.min_us, 9):>9} {_short(row.avg_us, 9):>9} {_short(row.max_us, 12):>12}"
-        mark = "!" if doubts[row.id] else " "
-        rest = f"{row.scope}; {row.source}" if row.scope else row.source
-        echo(f"{text} {figures} {mark}{rest}"[:width].rstrip())
+    columns = [name("id"), *(words(title) for title in ("board", "kernel", "preempt", "load", "tool", "for"))]
+    columns += [figures("min us"), figures("avg us"), figures("max us"), name("!"), words("scope, source")]
+    echo_table(columns, (_cells(row, doubts[row.id]) for row in rows))
     if found:
         echo(f"! {len(doubts)} of {len(rows)} rows with doubts: rtassay published --check", err=True)
 
 
-def _short(text: str, size: int) -> str:
-    """A figure as printed, without the words behind it."""
-    figure = text.split(" (")[0] or "-"
-    return figure if len(figure) <= size else figure[: size - 1] + "…"
+def _cells(row: Published, doubts: int) -> tuple[str, ...]:
+    figures = (row.min_us or "-", row.avg_us or "-", row.max_us or "-")
+    source = f"{row.scope}; {row.source}" if row.scope else row.source
+    load = row.load or "not stated"
+    return (
+        row.id,
+        row.system,
+        row.kernel,
+        row.preempt,
+        load,
+        row.tool,
+        row.duration,
+        *figures,
+        "!" * (doubts > 0),
+        source,
+    )
 
 
 def _print_checks(found: tuple[PublishedCheck, ...], rows: int) -> None:

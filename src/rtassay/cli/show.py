@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from rtassay.cli.options import (
     waivers_of,
     wants_colour,
 )
-from rtassay.cli.terminal import echo_rendered
+from rtassay.cli.terminal import echo_rendered, report_width
 from rtassay.model.findings import Findings
 from rtassay.model.recording import Recording
 from rtassay.runs import cache_findings
@@ -94,6 +93,5 @@ def show_on_terminal(findings: Findings, recording: Recording) -> None:
     from rtassay.reports.base import JudgedRecording
     from rtassay.reports.recording.terminal import TerminalRecording
 
-    width = min(max(shutil.get_terminal_size((100, 24)).columns, 80), 140)
-    report = TerminalRecording(width=width, color=wants_colour())
+    report = TerminalRecording(width=report_width(), color=wants_colour())
     echo_rendered(report.render(JudgedRecording(findings, recording)))

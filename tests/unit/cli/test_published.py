@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rtassay.cli.main import run
+from rtassay.published import load
 
 DATA = Path(__file__).parents[2] / "data" / "importers"
 
@@ -38,6 +39,12 @@ def test_published_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["published", "--board", "pi5", "--kernel", "rt"]) == 0
     shown = capsys.readouterr()
     assert [line[:4] for line in shown.out.splitlines()[1:]] == ["R002", "R095"] and "max us" in shown.out
+    assert run(["published"]) == 0
+    told = capsys.readouterr().out.splitlines()[1:]
+    for row, line in zip(load(), told, strict=True):
+        assert line.split()[0] == row.id
+        for figure in (row.min_us, row.avg_us, row.max_us, row.kernel):
+            assert f"  {' '.join(figure.split())}" in line, "piped output has no width: nothing is cut"
     assert run(["published", "--check"]) == 0
     assert {"COUNT-MISMATCH", "SUMMARY-INCONSISTENT", "DUPLICATE-RESULT"} <= set(capsys.readouterr().out.split())
     assert run(["published", "no-such-board"]) == 2

@@ -97,6 +97,18 @@ def test_terminal_fits(name, width):
 
 
 @ALL
+def test_a_pipe_gets_every_column_and_nothing_cut(name):
+    findings, recording = EXAMPLES[name]
+    text = TerminalRecording(width=None).render(JudgedRecording(findings, recording)).decode()
+    assert {"p50", "p99", "p99.9", "p99.99", "p99.999"} <= set(text.split()) and "..." not in text.partition("Checks:")[
+        0
+    ]
+    narrow = TerminalRecording(width=60).render(JudgedRecording(findings, recording)).decode()
+    for title in ("p50", "p99", "p99.9", "p99.99", "p99.999"):
+        assert title in narrow, "what a narrow terminal has no room for is named"
+
+
+@ALL
 def test_terminal_colour_changes_no_word(name):
     coloured = TerminalRecording(color=True).render(JudgedRecording(*EXAMPLES[name])).decode()
     assert "\x1b[" in coloured

@@ -16,14 +16,14 @@ _SEVERITY_COLOURS = {"invalid": "35", "warning": "33", "note": "36", "unknown": 
 
 
 class TerminalComparison:
-    """Plain text of at most `width` columns, ANSI colour only where asked; conclusion and severities are always words too."""
+    """Plain text of at most `width` columns (None: as wide as it needs, for files and pipes), ANSI colour only where asked; conclusion and severities are always words too."""
 
     name = "comparison.terminal"
     suffix = ".txt"
     summary = "one screen of text"
 
-    def __init__(self, width: int = 100, color: bool = False) -> None:
-        self.width = max(width, 60)
+    def __init__(self, width: int | None = 100, color: bool = False) -> None:
+        self.width = None if width is None else max(width, 60)
         self.color = color
 
     def render(self, subject: Comparison) -> bytes:
@@ -54,12 +54,16 @@ class TerminalComparison:
         rows = [comparison_text.LADDER_COLUMNS, *comparison_text.ladder_rows(comparison)]
         table = [[row[i].replace("≥ ", ">=").replace("± ", "+-").replace("∞", "inf") for i in keep] for row in rows]
         widths = [max(len(row[i]) for row in table) for i in range(len(keep))]
-        while sum(widths) + 2 * (len(widths) - 1) > self.width and len(widths) > 6:
+        hidden: list[str] = []
+        while self.width is not None and sum(widths) + 2 * (len(widths) - 1) > self.width and len(widths) > 6:
+            hidden.insert(0, table[0][-1])
             table, widths = [row[:-1] for row in table], widths[:-1]
         lines = [
             "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
             for row in table
         ]
+        if hidden:
+            lines += self._wrap(f"({', '.join(hidden)}: no room in {self.width} columns)")
         return [self._paint("1", lines[0]), *lines[1:]]
 
     def _below(self, comparison: Comparison) -> list[str]:
@@ -72,26 +76,28 @@ class TerminalComparison:
         return lines
 
     def _check(self, check: CheckResult) -> list[str]:
-        text = f"{check.severity:<7} {check.id}: {one_line(check.message)}"
-        lines = textwrap.wrap(
-            text,
-            self.width,
-            initial_indent="  ",
-            subsequent_indent=" " * 10,
-            break_on_hyphens=False,
-            max_lines=_LINES[check.severity],
-            placeholder=" ...",
-        )
+        lines = [f"  {check.severity:<7} {check.id}: {one_line(check.message)}"]
+        if self.width is not None:
+            lines = textwrap.wrap(
+                lines[0],
+                self.width,
+                subsequent_indent=" " * 10,
+                break_on_hyphens=False,
+                max_lines=_LINES[check.severity],
+                placeholder=" ...",
+            )
         head = 2 + len(check.severity)
         lines[0] = "  " + self._paint(_SEVERITY_COLOURS.get(check.severity, "0"), check.severity) + lines[0][head:]
         return lines
 
     def _wrap(self, text: str) -> list[str]:
+        if self.width is None:
+            return [one_line(text)]
         return textwrap.wrap(one_line(text), self.width, subsequent_indent="  ", break_on_hyphens=False) or [""]
 
     def _cut(self, text: str) -> str:
         text = printable(text)
-        return text if len(text) <= self.width else text[: self.width - 3] + "..."
+        return text if self.width is None or len(text) <= self.width else text[: self.width - 3] + "..."
 
     def _paint(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.color else text

@@ -20,14 +20,14 @@ _SCREEN = 24
 
 
 class TerminalRecording:
-    """Plain text of at most `width` columns, ANSI colour only where asked; states and severities are always words too."""
+    """Plain text of at most `width` columns (None: as wide as it needs, for files and pipes), ANSI colour only where asked; states and severities are always words too."""
 
     name = "recording.terminal"
     suffix = ".txt"
     summary = "one screen of text"
 
-    def __init__(self, width: int = 100, color: bool = False) -> None:
-        self.width = max(width, 40)
+    def __init__(self, width: int | None = 100, color: bool = False) -> None:
+        self.width = None if width is None else max(width, 40)
         self.color = color
 
     def render(self, subject: JudgedRecording) -> bytes:
@@ -97,8 +97,10 @@ class TerminalRecording:
         head = ["us", "Total", "Min", "Avg", "Max", *(wording.quantile_name(q) for q in _STEPS), "missed"]
         rows = [head, *(_row(label, lane, places) for label, lane in labels)]
         widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
-        while sum(widths) + len(widths) - 1 > self.width and len(head) > 6:
+        hidden = []
+        while self.width is not None and sum(widths) + len(widths) - 1 > self.width and len(head) > 6:
             drop = 5  # the smallest percentile goes first on a narrow terminal
+            hidden.append(head[drop])
             rows = [row[:drop] + row[drop + 1 :] for row in rows]
             head, widths = rows[0], widths[:drop] + widths[drop + 1 :]
         lines = [
@@ -106,6 +108,8 @@ class TerminalRecording:
             for row in rows
         ]
         lines[0] = self._paint("1", lines[0])
+        if hidden:
+            lines.append(self._cut(f"({', '.join(hidden)}: no room in {self.width} columns)"))
         if left_out > 0:
             lines.append(f"({left_out} lanes with smaller maxima are not shown)")
         lost = [
@@ -144,9 +148,11 @@ class TerminalRecording:
 
     def _cut(self, text: str) -> str:
         text = printable(text)
-        return text if len(text) <= self.width else text[: self.width - 3] + "..."
+        return text if self.width is None or len(text) <= self.width else text[: self.width - 3] + "..."
 
     def _wrap(self, text: str, most: int, indent: str = "  ") -> list[str]:
+        if self.width is None:
+            return [printable(text)]
         wrapped = textwrap.wrap(
             printable(text),
             self.width,

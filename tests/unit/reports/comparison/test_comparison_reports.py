@@ -75,6 +75,9 @@ def test_the_terminal_keeps_its_width_and_colours_only_when_asked():
         plain = TerminalComparison(width).render(crossing()).decode()
         assert max(map(len, plain.splitlines())) <= width
         assert "\x1b" not in plain
+        assert "p (Holm)" in plain and "Would be seen" in plain, "what a narrow terminal has no room for is named"
+    piped = TerminalComparison(None).render(crossing()).decode()
+    assert "no room" not in piped and " ..." not in piped and piped.count("Would be seen") == 1
     assert "\x1b[" in TerminalComparison(100, color=True).render(crossing()).decode()
 
 
