@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rtassay import store
+from rtassay.model import warnings
 from rtassay.model.errors import RtassayError
 from rtassay.model.manifest import Plan
 from rtassay.session.control import Progress
@@ -136,7 +137,7 @@ def assert_account_is_exact(path: Path) -> Any:
     recording = store.open_recording(path)
     manifest = recording.manifest
     assert manifest.sealed
-    assert manifest.warnings == ()
+    assert [warnings.words(told, manifest.lanes) for told in manifest.warnings] == []
     assert not manifest.damage.cut
     assert recording.lanes
     for lane in recording.lanes:

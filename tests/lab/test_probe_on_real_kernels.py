@@ -149,9 +149,7 @@ def test_a_whole_measurement_streams_over_ssh(board: Board, tmp_path: Path) -> N
     assert shown["kernel"] == board.text("uname -r")
     assert check_of(shown, "KERNEL-NOT-RT")["severity"] == "pass"
     assert check_of(shown, "NOT-RT-POLICY")["severity"] == "pass"
-    # A lane whose CPU stood still at the end was moved from it, and that is said.
-    moved = any(lane["state"] == "moved" for lane in stream.end["lanes"])
-    assert (check_of(shown, "NOT-PINNED")["severity"] == "pass") == (not moved)
+    assert check_of(shown, "NOT-PINNED")["severity"] == "pass"
 
 
 @on(RT, STOCK, ONE_CPU)

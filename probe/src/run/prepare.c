@@ -145,9 +145,8 @@ int prepare_memory(struct session *s)
 	s->ring_samples = (uint64_t)(ring_holds_ns / run->interval_ns) + 1;
 	lock_memory(s);
 	s->writer.sinks = calloc((size_t)run->n_lanes, sizeof *s->writer.sinks);
-	s->moved_ns = calloc((size_t)run->n_lanes, sizeof *s->moved_ns);
-	s->moved_to = calloc((size_t)run->n_lanes, sizeof *s->moved_to);
-	if (!s->writer.sinks || !s->moved_ns || !s->moved_to || emit_open(&s->writer.emit, s->out_fd, 1 << 18))
+	s->moved = calloc((size_t)run->n_lanes, sizeof *s->moved);
+	if (!s->writer.sinks || !s->moved || emit_open(&s->writer.emit, s->out_fd, 1 << 18))
 		return say_fail(EXIT_BOARD, "no memory");
 	for (int i = 0; i < run->n_lanes; i++) {
 		struct lane *lane = &run->lanes[i];

@@ -131,8 +131,8 @@ void report_moved(struct session *s, int lane)
 {
 	struct json j;
 
-	event_begin(&j, "lane_moved", lane, s->moved_ns[lane]);
-	json_cpus(&j, "to", &s->moved_to[lane]);
+	event_begin(&j, "lane_moved", lane, s->moved[lane].at_ns);
+	json_cpus(&j, "to", &s->moved[lane].to);
 	event_end(s, &j, lane);
 }
 
@@ -164,6 +164,7 @@ static void lane_end(struct json *j, const struct session *s, int i)
 	const uint64_t due = lane_due(lane, closed);
 	const int state = atomic_load(&lane->state);
 	const struct task_counts now = rt_counts(lane->tid), *start = &lane->counts_at_start;
+	const struct moved *moved = &s->moved[i];
 	const struct obtained got = rt_look(lane->tid);
 	const int64_t cpu_ns = rt_cpu_ns(lane->tid);
 
@@ -193,9 +194,9 @@ static void lane_end(struct json *j, const struct session *s, int i)
 	json_uint(j, "spilled", sink->spilled);
 	json_uint(j, "suppressed", sink->suppressed);
 	json_uint(j, "coarsened", sink->hist.coarsened);
-	json_string(j, "state", state != LANE_ENDED && state != LANE_LEFT ? "abandoned" : s->moved_ns[i] ? "moved" : "ended");
+	json_string(j, "state", state != LANE_ENDED && state != LANE_LEFT ? "abandoned" : moved->at_ns ? "moved" : "ended");
 	json_obtained(j, "obtained", &got);
-	count_since(j, "migrations", now.migrations, start->migrations);
+	count_since(j, "migrations", moved->at_ns ? moved->migrations : now.migrations, start->migrations);
 	count_since(j, "minor_faults", now.minor_faults, start->minor_faults);
 	count_since(j, "major_faults", now.major_faults, start->major_faults);
 	count_since(j, "voluntary_switches", now.voluntary_switches, start->voluntary_switches);

@@ -17,6 +17,13 @@ struct trace {
 	bool was_on;
 };
 
+/* A lane that could not end on its own CPU. */
+struct moved {
+	int64_t at_ns; /* 0: it was not moved */
+	int64_t migrations; /* of the thread until then: this move is none of the measurement; -1: not known */
+	struct cpus to;
+};
+
 struct session {
 	const struct plan *plan;
 	struct run run;
@@ -38,8 +45,7 @@ struct session {
 
 	struct trace trace;
 
-	int64_t *moved_ns; /* a lane each: when it was moved, 0: never */
-	struct cpus *moved_to;
+	struct moved *moved; /* a lane each */
 };
 
 /* settings.c: what was asked. 0, or an exit code after an error message. */

@@ -138,10 +138,11 @@ static void end_starved(struct session *s)
 
 		if (!atomic_compare_exchange_strong(&run->lanes[i].state, &running, LANE_CLOSED))
 			continue;
+		s->moved[i].migrations = rt_counts(run->lanes[i].tid).migrations;
 		to.bits[run->lanes[i].cpu / 64] &= ~(UINT64_C(1) << (run->lanes[i].cpu % 64));
 		if (cpus_count(&to) && !rt_pin(run->lanes[i].tid, &to)) {
-			s->moved_ns[i] = mono_ns();
-			s->moved_to[i] = to;
+			s->moved[i].at_ns = mono_ns();
+			s->moved[i].to = to;
 		}
 	}
 	wait_lanes(s, MOVED_TICKS);
@@ -186,7 +187,7 @@ static void report_events(struct session *s)
 	if (why == STOP_OWNER)
 		report_event(s, "owner_gone", -1, run->close_ns);
 	for (int i = 0; i < run->n_lanes; i++) {
-		if (s->moved_ns[i])
+		if (s->moved[i].at_ns)
 			report_moved(s, i);
 		if (!lane_ended(&run->lanes[i]))
 			report_event(s, "lane_abandoned", i, mono_ns());

@@ -21,8 +21,8 @@ _LISTENS = "Server listening"
 
 
 class IperfLoad:
-    """Alone: a server and a client on the board's loopback, data both ways. Its arguments are those of the load `iperf3`. Work is the data
-    transferred, in bytes; iperf does not tell the direction if data goes both ways.
+    """Alone: a server and a client on the board's loopback, with two connections for each stream asked for. Its arguments are those of the
+    load `iperf3`. Work is the data transferred, in bytes; iperf does not tell the direction if data goes both ways.
     """
 
     name = "iperf"
@@ -35,10 +35,13 @@ class IperfLoad:
     def commands(self, spec: LoadSpec) -> list[LoadCommand]:
         asked = common.parse(self.name, spec.argument)
         program = spec.program or "iperf"
-        port = asked.port or PORT + 2 * spec.index
         every = ["-i", str(asked.interval_s), "-f", "k"]
         udp = ["-u"] if asked.udp else []
         if asked.pair:
+            port = asked.port or PORT + spec.index
+            # Not iperf's own test of both directions: there the server connects back, and fails if the client does not listen yet.
+            # On a loopback the direction makes no difference, so more connections are the same work.
+            streams = asked.streams if asked.reverse else 2 * asked.streams
             server = [program, "-s", "-B", common.LOOPBACK, "-p", str(port), *every, *udp]
             client = [
                 program,
@@ -47,7 +50,7 @@ class IperfLoad:
                 "-p",
                 str(port),
                 *every,
-                *_client(asked, spec, port, both=not asked.reverse),
+                *_client(asked, spec, streams),
             ]
             return [
                 LoadCommand(repeated(spec, server, once=True, more_s=2), common.CLASSES, _LISTENS),
@@ -69,7 +72,8 @@ class IperfLoad:
                 "-p",
                 str(port),
                 *every,
-                *_client(asked, spec, port, both=asked.both),
+                *_client(asked, spec, asked.streams),
+                *(["-d", "-L", str(port + 1)] if asked.both else []),
             ]
         ready = _LISTENS if asked.server else None
         return [LoadCommand(repeated(spec, argv, once=True), common.CLASSES, ready)]
@@ -78,9 +82,8 @@ class IperfLoad:
         return _Meter(inside(argv))
 
 
-def _client(asked: common.Connection, spec: LoadSpec, port: int, *, both: bool) -> list[str]:
-    words = ["-t", str(spec.duration_s), "-P", str(asked.streams)]
-    words += ["-d", "-L", str(port + 1)] if both else ["-R"] if asked.reverse else []
+def _client(asked: common.Connection, spec: LoadSpec, streams: int) -> list[str]:
+    words = ["-t", str(spec.duration_s), "-P", str(streams), *(["-R"] if asked.reverse else [])]
     words += ["-u", "-b", asked.rate or "10G"] if asked.udp else ["-b", asked.rate] if asked.rate else []
     return words + (["-B", asked.bind] if asked.bind and asked.client else [])
 

@@ -117,16 +117,21 @@ def _from_rollups(entry: LaneEntry, deadline_ns: int | None, t: LaneTally, bin_w
     if not (t.has_samples or t.seconds or t.parts):
         return entry
     lower, width, counts = t.counts().table(bin_width_ns)
-    stitched = t.stitcher if t.has_samples else None
-    tells_missed = stitched is not None or t.seconds > 0
-    last_due_ns = None
-    if stitched is not None and entry.first_due_ns is not None and entry.interval_ns is not None:
-        last_due_ns = entry.first_due_ns + (stitched.next_k - 1) * entry.interval_ns
+    tells_missed = t.has_samples or t.seconds > 0
+    missed = max(t.stitcher.missed, t.second_missed) if tells_missed else None
+    dropped = max(t.stitcher.dropped, t.second_dropped) if tells_missed else None
+    due = last_due_ns = None
+    if t.has_samples and missed is not None and dropped is not None:
+        # A second may tell of a gap whose block did not come any more; what no frame tells of is not in the recording: dropped.
+        due = max(t.stitcher.next_k, entry.n + missed + dropped)
+        dropped = due - entry.n - missed
+        if entry.first_due_ns is not None and entry.interval_ns is not None:
+            last_due_ns = entry.first_due_ns + (due - 1) * entry.interval_ns
     return replace(
         entry,
-        due=stitched.next_k if stitched is not None else None,
-        missed=max(t.stitcher.missed, t.second_missed) if tells_missed else None,
-        dropped=max(t.stitcher.dropped, t.second_dropped) if tells_missed else None,
+        due=due,
+        missed=missed,
+        dropped=dropped,
         exceedances=None if deadline_ns is None else int(counts[lower + width > deadline_ns].sum()),
         min_ns=t.min_ns if t.min_ns is not None else (int(lower[0]) if len(lower) else None),
         max_ns=t.max_ns if t.max_ns is not None or t.over else (int(lower[-1]) if len(lower) else None),

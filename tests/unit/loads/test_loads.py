@@ -305,6 +305,17 @@ def test_iperf3_alone_is_a_pair_on_the_loopback() -> None:
     assert server.classes == client.classes == ("network",)
 
 
+def test_iperf_alone_never_connects_back() -> None:
+    """With -d the server connects to the client, which may not listen yet: connection refused."""
+    server, client = IperfLoad().commands(replace(SPEC, index=1, argument="streams=3,both"))
+    assert "-s" in inside(server.argv) and server.ready and not client.ready
+    assert option(inside(server.argv), "-p") == option(inside(client.argv), "-p") == "5002"
+    assert "-d" not in client.argv and "-L" not in client.argv
+    assert option(inside(client.argv), "-P") == "6", "as many connections as both directions have"
+    (_, client) = IperfLoad().commands(replace(SPEC, argument="streams=3,reverse"))
+    assert "-R" in inside(client.argv) and option(inside(client.argv), "-P") == "3"
+
+
 def test_iperf3_over_the_network() -> None:
     (client,) = argv_of(Iperf3Load(), "client=10.0.0.2,streams=4,udp,rate=20M,reverse")
     assert (option(client, "-c"), option(client, "-P"), option(client, "-b")) == ("10.0.0.2", "4", "20M")

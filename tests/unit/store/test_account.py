@@ -112,7 +112,9 @@ def test_without_end_samples_give_the_account() -> None:
     facts = Facts({"interval_ns": 100, "lanes": [{"lane": 0, "first_due_ns": 1000}]})
     spill = Spill(0, 2, *np.array([[0, 40, 3]], np.int64).T)
     lane = told(facts, samples([40, 9, -3], first_k=4, missed=3, dropped=2), spill).lanes[0]
-    assert (lane.n, lane.due, lane.missed, lane.dropped, lane.truncated) == (3, 12, 3, 2, None)
+    assert (lane.n, lane.due, lane.missed, lane.dropped, lane.truncated) == (3, 12, 3, 2 + 4, None), (
+        "the first 4 came in no block"
+    )
     assert (lane.min_ns, lane.max_ns, lane.sum_ns, lane.first_k) == (-3, 40, 46, 4)
     assert lane.last_due_ns == 1000 + 11 * 100
     assert (lane.spilled, lane.suppressed, lane.exceedances) == (1, 2, None)
@@ -134,7 +136,23 @@ def test_without_end_seconds_give_the_account() -> None:
 def test_without_end_the_later_of_samples_and_seconds_counts() -> None:
     few, many = samples([10] * 4, missed=1, dropped=7), second(0, 4, missed=5, dropped=2)
     lane = told(few, many).lanes[0]
-    assert (lane.missed, lane.dropped, lane.sum_ns) == (5, 7, 40)
+    assert (lane.missed, lane.dropped, lane.sum_ns, lane.due) == (5, 7, 40, 4 + 5 + 7)
+
+
+def test_without_end_a_gap_that_only_the_second_tells_of_was_due() -> None:
+    """The block that begins with this gap was cut off; the second before it is there."""
+    row = {"lane": 0, "first_due_ns": 1000, "interval_ns": 100}
+    lane = told(Facts({"lanes": [row]}), samples([10] * 4, missed=1), second(0, 4, missed=2, dropped=1)).lanes[0]
+    assert (lane.n, lane.missed, lane.dropped, lane.due) == (4, 2, 1, 7)
+    assert lane.last_due_ns == 1000 + 6 * 100
+
+
+def test_without_end_activations_of_lost_blocks_are_dropped() -> None:
+    blocks = samples([1, 2]), samples([3], first_k=7, missed=1)
+    lane = told(*blocks).lanes[0]
+    assert (lane.n, lane.missed, lane.dropped, lane.due) == (3, 1, 5, 9)
+    lane = told(*blocks, part((1, 1, 8))).lanes[0]
+    assert (lane.n, lane.missed, lane.dropped, lane.due) == (8, 1, 0, 9), "the histogram has those of the lost block"
 
 
 def test_without_end_bins_alone_tell_neither_missed_nor_sum() -> None:

@@ -33,6 +33,12 @@ def _read_backs(lane: Account) -> list[Obtained]:
     return [seen for seen in (lane.entry.obtained_start, lane.entry.obtained_end) if seen is not None]
 
 
+def _affinities(lane: Account) -> list[tuple[int, ...]]:
+    """While it measured: a starved lane is closed before it is moved to other CPUs to end there."""
+    seen = [lane.entry.obtained_start] if lane.entry.state == "moved" else _read_backs(lane)
+    return [back.affinity for back in seen if back is not None and back.affinity]
+
+
 @check(
     id="SELF-INTERFERENCE",
     condition="more than one measuring thread on a CPU",
@@ -101,13 +107,13 @@ def not_pinned(context: Context) -> Outcome:
     loose = [
         lane
         for lane in context.accounts
-        if (lane.entry.migrations or 0) > 0 or any(len(seen.affinity or ()) > 1 for seen in _read_backs(lane))
+        if (lane.entry.migrations or 0) > 0 or any(len(cpus) > 1 for cpus in _affinities(lane))
     ]
     if loose:
         moves = sum(lane.entry.migrations or 0 for lane in loose)
         text = f"{named(loose)} may run on several CPUs ({moves} migrations seen): a lane is no verdict of one CPU"
         return Outcome(WARNING, text, {"migrations": moves, "lanes": [lane.entry.name for lane in loose]})
-    blind = [lane for lane in context.accounts if not any(seen.affinity for seen in _read_backs(lane))]
+    blind = [lane for lane in context.accounts if not _affinities(lane)]
     if blind or not context.accounts:
         return unknown("the lanes' affinity was not read back")
     return passed("every lane is bound to one CPU")

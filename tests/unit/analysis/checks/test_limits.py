@@ -114,6 +114,12 @@ def idle_state(latency_us: int, held_us: int | None) -> Recording:
     return held(held_us, {"idle": {"driver": "x", "governor": "menu"}, "idle_states": {"cpu0": [state]}})
 
 
+def moved_at_end(state: str) -> Recording:
+    """A starved lane is closed, then moved to CPUs where it can end."""
+    start, end = (Obtained("fifo", 90, cpus, True) for cpus in ((0,), (1, 2)))
+    return watching(lanes=[minute(obtained_start=start, obtained_end=end, migrations=0, state=state)])
+
+
 def obtained(policy: str = "fifo", priority: int = 90, affinity: tuple[int, ...] = (0,), **changes: Any) -> Recording:
     seen = Obtained(policy, priority, affinity, True)
     return watching(lanes=[minute(obtained_start=seen, obtained_end=seen, **changes)])
@@ -331,6 +337,7 @@ LIMITS: list[Row] = [
     ("CSTATES", lambda us: idle_state(us, None), [(0, "pass"), (1, "warning")]),
     ("DMA-LATENCY-SIDE-EFFECT", lambda us: idle_state(10, us), [(10, "pass"), (9, "note"), (11, "pass")]),
     ("NOT-PINNED", lambda n: obtained(migrations=n), [(0, "pass"), (1, "warning")]),
+    ("NOT-PINNED", lambda state: moved_at_end(state), [("moved", "pass"), ("ended", "warning")]),
     ("NOT-PINNED", lambda cpus: obtained(affinity=cpus), [((0,), "pass"), ((0, 1), "warning"), ((), "unknown")]),
     ("NOT-RT-POLICY", lambda at: obtained(priority=at), [(89, "invalid"), (90, "pass"), (91, "invalid")]),
     ("NOT-RT-POLICY", lambda name: obtained(policy=name), [("fifo", "pass"), ("RR", "pass"), ("other", "invalid"), ("batch", "invalid")]),
