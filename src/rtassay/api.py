@@ -192,15 +192,12 @@ class OpenRecording:
         )
 
     def _repr_html_(self) -> str:
+        from rtassay.reports.recording.answer import answer
+
         findings = self._findings
         heads = "".join(f"<th>{h}</th>" for h in ("", "n", "min", "avg", "p99", "p99.999", "max [us]", "missed"))
         rows = "".join(_html_row(found) for found in (*findings.lanes, findings.pooled))
-        verdict = findings.verdict
-        said = (
-            escape(verdict.sentence or verdict.state)
-            if verdict
-            else "No deadline was stated: findings(deadline='100us')."
-        )
+        said = escape(answer(findings, self.recording).line)
         bad = [check for check in findings.checks if check.severity in ("invalid", "warning")]
         checks = "".join(
             f"<li>{escape(check.severity)} {escape(check.id)}: {escape(check.message)}"

@@ -209,6 +209,7 @@ def _report_format(report_file: str | None) -> str | None:
 def _tell(findings: Findings, recording: Recording, path: Path, options: dict[str, Any]) -> None:
     from rtassay.analysis.judge import findings_dict
     from rtassay.cli.show import show_on_terminal
+    from rtassay.reports.recording.answer import answer
 
     if options["as_json"]:
         data = findings_dict(findings)
@@ -216,7 +217,7 @@ def _tell(findings: Findings, recording: Recording, path: Path, options: dict[st
         print_json(data)
         return
     if options["quiet"]:
-        echo(findings.verdict.sentence if findings.verdict else f"recorded {findings.id}")
+        echo(answer(findings, recording).line)
     else:
         show_on_terminal(findings, recording)
     for text in _not_obtained(recording):

@@ -141,6 +141,7 @@ class Verdict:
     sentence: str = ""
     safety_factor: float | None = None
     lanes: tuple[dict[str, Any], ...] = ()
+    capped_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,7 @@ def test_one_screen_for_findings_as_analysis_makes_them():
     for check in findings.checks:
         if check.severity in ("invalid", "warning"):
             assert any(line.startswith(f"  {check.severity:<7} {check.id}:") for line in lines)
-    assert lines[-1].startswith("Next: ")
+    assert any(line.startswith("Next: ") for line in lines[-4:])
 
 
 def test_terminal_with_many_lanes_keeps_the_worst():
@@ -217,12 +217,3 @@ def test_a_lane_without_a_sample(report):
     assert report.render(JudgedRecording(*empty_example()))
     no_lanes = replace(empty_example()[0], lanes=()), replace(empty_example()[1], lanes=())
     assert report.render(JudgedRecording(*no_lanes))
-
-
-def test_the_terminal_shows_reasons_by_their_kind_not_by_their_words():
-    findings, recording = EXAMPLES["violated"]
-    own = ("of 9 activations reached something else", "safety factor is a word here")
-    verdict = replace(findings.verdict, reasons=("a number shown beside it", *own), own_reasons=own)
-    text = TerminalRecording().render(JudgedRecording(replace(findings, verdict=verdict), recording)).decode()
-    assert all(f"- {reason}" in text for reason in own)
-    assert "a number shown beside it" not in text

@@ -117,6 +117,8 @@ def judge_deadline(
         own_reasons=tuple(own_reasons),
         safety_factor=factor,
         lanes=tuple(_row(lane) for lane in lanes),
+        capped_by=tuple(c.id for c in too_good(checks))
+        + tuple(c.id for c in checks if c.severity == UNKNOWN and c.id in REQUIRED and c.waived is None),
     )
 
 

@@ -14,6 +14,7 @@ from rtassay.reports import curves, page, wording
 from rtassay.reports.base import JudgedRecording
 from rtassay.reports.page import Rows, Tile
 from rtassay.reports.recording import conditions, drawings, load_work, outliers, published, recording_text, series
+from rtassay.reports.recording.answer import answer
 
 _HISTOGRAM_POINTS = 6000  # over all lanes
 
@@ -51,9 +52,9 @@ def _words(findings: Findings, recording: Recording) -> dict[str, Any]:
         "state": recording_text.state(findings),
         "tone": wording.TONES.get(recording_text.state(findings), "none"),
         "icon": wording.ICONS.get(recording_text.state(findings), "–"),
-        "sentence": recording_text.sentence(findings),
+        "answer": answer(findings, recording),
+        "sentence": recording_text.sentence(findings) if verdict else "",
         "reasons": verdict.reasons if verdict else (),
-        "next_step": recording_text.next_step(findings),
         "tiles": _tiles(findings, recording),
         "verdict_lanes": _verdict_lanes(findings, verdict),
         "table": recording_text.lane_table(findings),

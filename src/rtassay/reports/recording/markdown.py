@@ -13,6 +13,7 @@ from rtassay.reports import wording
 from rtassay.reports.base import JudgedRecording
 from rtassay.reports.markdown_text import code_block, document, escape, folded, pipe_table
 from rtassay.reports.recording import conditions, load_work, outliers, published, recording_text
+from rtassay.reports.recording.answer import answer
 
 
 class MarkdownRecording:
@@ -79,13 +80,17 @@ def _head(findings: Findings, recording: Recording) -> list[str]:
         rows.append(
             ("Probability of a new maximum", "; ".join(f"{chance} in the next {time}" for time, chance in missions))
         )
-    reasons = "\n".join(f"- {escape(reason)}" for reason in (verdict.reasons if verdict else ()))
+    said = answer(findings, recording)
     return [
-        f"## {recording_text.state(findings)}",
-        escape(recording_text.sentence(findings)),
+        f"## {escape(said.state)}",
+        escape(said.said),
+        escape(said.scope),
+        "\n".join(f"- because {escape(reason)}" for reason in said.because),
+        f"Next: {escape(said.advice)}",
+        code_block(said.command) if said.command else "",
         pipe_table(("", "Result"), rows) if rows else "",
-        reasons,
-        f"Next: {escape(recording_text.next_step(findings))}",
+        f"In full: {escape(recording_text.sentence(findings))}" if verdict else "",
+        "\n".join(f"- {escape(reason)}" for reason in (verdict.reasons if verdict else ())),
     ]
 
 

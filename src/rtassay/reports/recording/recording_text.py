@@ -157,53 +157,14 @@ def requirement(verdict: Verdict) -> str:
 
 
 def sentence(findings: Findings) -> str:
-    """The verdict in one sentence; analysis words it, this is the plain form where it did not."""
+    """The verdict in one sentence with all it rests on; empty without a requirement. Analysis words it, this is the plain form where it did not."""
     verdict = findings.verdict
     if verdict is None:
-        return "No deadline was stated, so there is no verdict: the tables below describe what was measured."
+        return ""
     if verdict.sentence:
         return one_line(verdict.sentence)
     seen = "an unknown number" if verdict.exceedances is None else wording.count(verdict.exceedances)
     return f"{seen} of {wording.count(verdict.due)} activations of the worst lane exceeded {format_time(verdict.deadline_ns)}."
-
-
-def next_step(findings: Findings) -> str:
-    """What to do now, in one line."""
-    verdict = findings.verdict
-    if verdict is None:
-        return f"state a requirement: rtassay show {findings.id} --deadline 100us --p 1e-6"
-    if verdict.state == "INVALID MEASUREMENT":
-        grave = [
-            c
-            for c in severities.by_severity(findings.checks)
-            if c.severity in ("invalid", "warning") and c.waived is None
-        ]
-        bad = next((c.id for c in grave if c.severity == "invalid" or findings.strict), None)
-        return (
-            f"mend {bad} (see its message), then measure again"
-            if bad
-            else "mend what the reasons name, then measure again"
-        )
-    if verdict.state == "VIOLATED":
-        return f"find the cause: repeat with --break-above {wording.exact_time(verdict.deadline_ns)} to keep a trace of the first hit"
-    if verdict.state == "NOT DEMONSTRATED":
-        if verdict.needed is not None and verdict.needed.n > (verdict.due or 0):
-            time = f" ({wording.span(verdict.needed.duration_s)})" if verdict.needed.duration_s is not None else ""
-            return f"{wording.count(verdict.needed.n)} activations per lane{time} with no further exceedance would demonstrate it"
-        cap = next(
-            (
-                c.id
-                for c in findings.checks
-                if c.kind == "optimism" and c.severity in ("invalid", "warning") and c.waived is None
-            ),
-            None,
-        )
-        return (
-            f"mend {cap} (see its message), then measure again"
-            if cap
-            else "measure longer, or state what could not be checked"
-        )
-    return "the answer is for these conditions only: repeat after a change of kernel, load, firmware or temperature"
 
 
 def check_summary(findings: Findings) -> str:

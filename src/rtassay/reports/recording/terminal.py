@@ -11,6 +11,7 @@ from rtassay.model.units import format_time
 from rtassay.reports import wording
 from rtassay.reports.base import JudgedRecording
 from rtassay.reports.recording import load_work, outliers, recording_text
+from rtassay.reports.recording.answer import Answer, answer
 
 _STEPS = (0.5, 0.99, 0.999, 0.9999, 0.99999)
 _STATE_COLOURS = {"VIOLATED": "1;31", "HOLDS": "1;32", "NOT DEMONSTRATED": "1;33", "INVALID MEASUREMENT": "1;35"}
@@ -38,14 +39,17 @@ class TerminalRecording:
         return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
 
     def _lines(self, findings: Findings, recording: Recording, of_loads: list[str]) -> list[str]:
-        top = [*self._head(findings, recording), *of_loads, "", *self._table(findings), ""]
+        said = answer(findings, recording)
+        top = [*self._head(findings, recording, said), *of_loads, "", *self._table(findings), ""]
         if (worst := outliers.in_words(findings)) is not None:
             top[-1:] = [*self._wrap(f"Worst: {worst}", 2, indent="       "), ""]
-        end = self._wrap(f"Next: {recording_text.next_step(findings)}", 2, indent="      ")
+        end = self._wrap(f"Next: {said.advice}", 2, indent="      ")
+        if said.command is not None:
+            end += self._shell(printable(said.command))
         room = _SCREEN - len(top) - len(end) - 1
         return [*top, *self._checks(findings, room), *end]
 
-    def _head(self, findings: Findings, recording: Recording) -> list[str]:
+    def _head(self, findings: Findings, recording: Recording, said: Answer) -> list[str]:
         where = [
             recording_text.board(findings, 40),
             one_line(findings.kernel or "kernel not known", 40),
@@ -54,15 +58,14 @@ class TerminalRecording:
         ]
         state = recording_text.state(findings)
         lines = [self._cut(f"{one_line(findings.id, 60)}: {', '.join(where)}")]
-        said = self._wrap(f"{state}: {recording_text.sentence(findings)}", 6)
-        said[0] = self._paint(_STATE_COLOURS.get(state, "1"), state) + said[0][len(state) :]
-        lines += said
-        lines += self._wrap(self._headline(findings, recording), 2)
-        lines += [
-            self._cut(f"- {one_line(reason)}")
-            for reason in (findings.verdict.own_reasons[:2] if findings.verdict else ())
-        ]
-        return lines
+        first = self._wrap(said.line, 3)
+        first[0] = self._paint(_STATE_COLOURS.get(state, "1"), state) + first[0][len(state) :]
+        lines += first
+        if said.scope:
+            lines += self._wrap(said.scope, 2)
+        for reason in said.because:
+            lines += self._wrap(f"because {reason}", 2)
+        return lines + self._wrap(self._headline(findings, recording), 2)
 
     def _loads(self, recording: Recording) -> list[str]:
         done = load_work.in_words(recording)
@@ -162,6 +165,11 @@ class TerminalRecording:
             placeholder=" ...",
         )
         return wrapped or [""]
+
+    def _shell(self, command: str) -> list[str]:
+        """The command whole, over several lines if it must be, so that it can be copied into a shell."""
+        lines = textwrap.wrap(command, self.width - 8, break_long_words=False, break_on_hyphens=False)
+        return [f"      {line} \\" for line in lines[:-1]] + [f"      {line}" for line in lines[-1:]]
 
     def _paint(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.color else text

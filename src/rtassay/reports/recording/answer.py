@@ -1,0 +1,306 @@
+"""The answer in a few lines: the verdict in two, why in a few more, and one command to run next. Standard library only.
+
+Every format takes these lines from here. The whole sentence of the verdict, with everything it does not cover, stays in the report.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rtassay.model.findings import CheckResult, Findings, LaneFindings, Verdict
+from rtassay.model.foreign import one_line
+from rtassay.model.recording import Recording
+from rtassay.reports import severities, wording
+from rtassay.reports.recording import recording_text
+
+_MOST_BECAUSE = 4
+_ENDS = ("--duration", "-D", "--count", "-l")
+_MARGIN = 1.02
+"""A run as long as `needed` is a few activations short of it: the duration proposed is 2 % longer."""
+
+_CAPS = {
+    ("NO-LOAD", "warning"): "the board was idle",
+    ("NO-LOAD", "unknown"): "the load is unknown",
+    ("LOAD-WINDOW", "warning"): "the load did not run all the time",
+    ("LOAD-WINDOW", "unknown"): "when the load ran is unknown",
+    ("LOAD-UNKNOWN", "warning"): "nothing shows what the load did",
+    ("ISOLATED-NOT-STRESSED", "warning"): "the isolated CPUs had no load",
+    ("HIST-TRUNCATED", "warning"): "samples lie beyond the histogram's last bin",
+    ("HIST-TRUNCATED", "unknown"): "samples beyond the histogram's last bin are unknown",
+    ("CO-MISSED", "unknown"): "missed activations are unknown",
+    ("ENDED-EARLY", "warning"): "the run ended early",
+}
+"""Short words for the checks that often cap a verdict, in the order in which they are told; others are named by their id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`state`: the state, and the deadline where it HOLDS. `said`: the numbers of it, one sentence. `scope`: the conditions that it is for. `because`: one line each, most telling first.
+    `advice`: what to do now. `command`: the one command for that, None where no command helps."""
+
+    state: str
+    said: str
+    scope: str
+    because: tuple[str, ...]
+    advice: str
+    command: str | None
+
+    @property
+    def line(self) -> str:
+        """The verdict in one line."""
+        return f"{self.state}: {self.said}"
+
+
+def answer(findings: Findings, recording: Recording) -> Answer:
+    """The answer to the requirement; without one, the worst latency and D*."""
+    verdict = findings.verdict
+    if verdict is None:
+        return _no_requirement(findings)
+    said = {
+        "VIOLATED": _violated,
+        "HOLDS": _holds,
+        "NOT DEMONSTRATED": _not_demonstrated,
+        "INVALID MEASUREMENT": _invalid,
+    }[verdict.state]
+    return said(findings, verdict, recording)
+
+
+def _no_requirement(findings: Findings) -> Answer:
+    worst = findings.pooled.max_ns
+    said = "nothing was measured" if worst is None else f"worst {wording.spaced(worst)}"
+    return Answer(
+        wording.NO_REQUIREMENT,
+        f"{said} in {wording.count(findings.pooled.n)} activations.",
+        "",
+        (),
+        "state the deadline and the probability of a miss that you allow",
+        f"rtassay show {shlex.quote(one_line(findings.id, 80))} --deadline 100us --p 1e-6",
+    )
+
+
+def _violated(findings: Findings, verdict: Verdict, recording: Recording) -> Answer:
+    about = _share(verdict)
+    shown = f"{about}; {_allowed(verdict)} allowed" if about else f"{_allowed(verdict)} allowed"
+    worst = _lane(findings, verdict)
+    end = "" if worst is None or worst.max_ns is None else f" Worst {wording.spaced(worst.max_ns)}."
+    limit = wording.exact_time(verdict.deadline_ns)
+    return Answer(
+        "VIOLATED",
+        f"{_late(findings, verdict)} later than {wording.spaced(verdict.deadline_ns)} ({shown}).{end}",
+        "",
+        (_at_least(verdict),),
+        "find the cause: repeat it and stop at the first late wake-up, with the kernel's trace of that moment",
+        _repeat(recording, ["--break-above", limit]) or f"rtassay run --deadline {limit} --break-above {limit}",
+    )
+
+
+def _holds(findings: Findings, verdict: Verdict, recording: Recording) -> Answer:
+    seen = f"{wording.count(verdict.exceedances)} of {wording.count(verdict.due)} late"
+    return Answer(
+        f"HOLDS at {wording.spaced(verdict.deadline_ns)}",
+        f"{seen}; {_at_most(verdict)}.",
+        _scope(findings, recording),
+        (),
+        "this answer is for these conditions only: measure again after a change of kernel, load, firmware or temperature",
+        _repeat(recording, []),
+    )
+
+
+def _not_demonstrated(findings: Findings, verdict: Verdict, recording: Recording) -> Answer:
+    caps = _caps(findings)
+    if caps and _numbers_do(verdict):
+        return Answer(
+            "NOT DEMONSTRATED",
+            f"the numbers would do ({_bound(verdict)}), but {_why_capped(caps)}.",
+            "",
+            _told(caps),
+            caps[0].remedy or f"mend {caps[0].id}, then measure again",
+            _repeat(recording, ["--load", "stress-ng"] if caps[0].id == "NO-LOAD" else []),
+        )
+    return _too_few(findings, verdict, recording)
+
+
+def _too_few(findings: Findings, verdict: Verdict, recording: Recording) -> Answer:
+    seen = f"{_late(findings, verdict)} late" if verdict.exceedances else _none_late(verdict)
+    needed = verdict.needed
+    if needed is None:
+        advice, command = "no measurement can show that p is 0: state the probability of a miss that you allow", None
+    else:
+        time = f", {wording.span(needed.duration_s)} at this interval" if needed.duration_s is not None else ""
+        further = "further " if verdict.exceedances else ""
+        advice = f"measure longer: {wording.count(needed.n)} activations per lane without a {further}late one would show it{time}"
+        command = _repeat(recording, [], needed.duration_s)
+    return Answer(
+        "NOT DEMONSTRATED",
+        f"{seen}: {_at_most(verdict)}; {_one_in(verdict.p_target) if verdict.p_target else 'p = 0'} is required.",
+        "",
+        _told([check for check in _caps(findings) if check.id != "N-TOO-SMALL"]),
+        advice,
+        command,
+    )
+
+
+def _invalid(findings: Findings, verdict: Verdict, recording: Recording) -> Answer:
+    grave = _invalidating(findings)
+    first = grave[0] if grave else None
+    why = "the numbers do not mean what they seem to say" if first is None else _told(grave[:1])[0].rstrip(".")
+    return Answer(
+        verdict.state,
+        f"{why}.",
+        "",
+        _told(grave[1:]),
+        (first.remedy if first is not None else "") or "mend what makes it invalid, then measure again",
+        _repeat(recording, []),
+    )
+
+
+def _late(findings: Findings, verdict: Verdict) -> str:
+    where = recording_text.label_of(findings, verdict.lane)
+    return f"{wording.count(verdict.exceedances)} of {wording.count(verdict.due)} activations on {where}"
+
+
+def _none_late(verdict: Verdict) -> str:
+    return f"0 of {wording.count(verdict.due)} late"
+
+
+def _share(verdict: Verdict) -> str:
+    """`about 2 %`, `about 1 in 12,000`; empty where nothing was late."""
+    if not verdict.exceedances or not verdict.due:
+        return ""
+    share = verdict.exceedances / verdict.due
+    return f"about {100 * share:.2g} %" if share >= 0.001 else f"about 1 in {wording.count(_figures(1 / share))}"
+
+
+def _at_least(verdict: Verdict) -> str:
+    sure = wording.percent(verdict.confidence)
+    events = (
+        ""
+        if not verdict.events
+        else f", in {wording.count(verdict.events)} {'event' if verdict.events == 1 else 'events'}"
+    )
+    return f"p is at least {wording.probability(verdict.p_lower)} ({sure}){events}"
+
+
+def _at_most(verdict: Verdict) -> str:
+    return f"at most {_one_in(verdict.p_upper)} ({wording.percent(verdict.confidence)})"
+
+
+def _one_in(p: float | None) -> str:
+    """`1 in 10,000`, rounded towards the larger p; a share above 1 % in percent."""
+    if p is None:
+        return "an unknown share"
+    return f"{wording.percent(p)}" if p > 0.01 else f"1 in {wording.count(_figures(1 / p))}"
+
+
+def _figures(value: float) -> int:
+    """The value rounded down to two figures, as a whole number; 999,999,999.9999999 is 1,000,000,000."""
+    value *= 1 + 1e-9
+    unit = 10 ** max(0, math.floor(math.log10(value)) - 1)
+    return int(value // unit * unit)
+
+
+def _allowed(verdict: Verdict) -> str:
+    return wording.probability(verdict.p_target)
+
+
+def _bound(verdict: Verdict) -> str:
+    return f"p <= {wording.probability(verdict.p_upper)}"
+
+
+def _scope(findings: Findings, recording: Recording) -> str:
+    """What the answer is for, as short as can be: `Only this kernel and load, a histogram of 30 s, in a VM.`"""
+    load = "this kernel without a load" if findings.load in ("none", "") else "this kernel and load"
+    what = "a run" if recording.manifest.source.tool == "rtprobe" or recording.manifest.has_samples else "a histogram"
+    length = (
+        wording.span(findings.duration_s) if findings.duration_s else f"{wording.count(findings.pooled.n)} activations"
+    )
+    parts = [f"Only {load}", f"{what} of {length}"]
+    if any(
+        check.id == "VM-STEAL" and check.severity != "pass" and check.severity != "unknown" for check in findings.checks
+    ):
+        parts.append("in a VM")
+    return ", ".join(parts) + "."
+
+
+def _lane(findings: Findings, verdict: Verdict) -> LaneFindings | None:
+    return next((lane for lane in findings.lanes if lane.name == verdict.lane), None)
+
+
+def _numbers_do(verdict: Verdict) -> bool:
+    """Every lane would hold if no check stood against it."""
+    return bool(verdict.lanes) and all(lane["state"] == "HOLDS" for lane in verdict.lanes)
+
+
+def _caps(findings: Findings) -> list[CheckResult]:
+    """The checks that keep the verdict at NOT DEMONSTRATED, those of the load first."""
+    capped_by = findings.verdict.capped_by if findings.verdict else ()
+    order = list(_CAPS)
+
+    def rank(check: CheckResult) -> int:
+        key = (check.id, check.severity)
+        return order.index(key) if key in order else len(order)
+
+    return sorted((check for check in findings.checks if check.id in capped_by), key=rank)
+
+
+def _why_capped(caps: Sequence[CheckResult]) -> str:
+    """`the load is unknown`; of several the first two, and how many more."""
+    said = [
+        _CAPS.get((check.id, check.severity), f"{check.id} {'is unknown' if check.severity == 'unknown' else 'fired'}")
+        for check in caps
+    ]
+    return (
+        said[0]
+        if len(said) == 1
+        else f"{said[0]} and {said[1]}" + (f" ({len(said) - 2} more)" if len(said) > 2 else "")
+    )
+
+
+def _told(checks: Sequence[CheckResult]) -> tuple[str, ...]:
+    return tuple(f"{check.id}: {one_line(check.message)}" for check in checks[:_MOST_BECAUSE])
+
+
+def _invalidating(findings: Findings) -> list[CheckResult]:
+    grave = ("invalid", "warning") if findings.strict else ("invalid",)
+    return [
+        check
+        for check in severities.by_severity(findings.checks)
+        if check.severity in grave and check.kind == "integrity" and check.waived is None
+    ]
+
+
+def _repeat(recording: Recording, more: Sequence[str], at_least_s: float | None = None) -> str | None:
+    """The run's own command with `more` options and, if given, a duration. None for an import, which has no command, and for a
+    change to a line that is not `rtassay run`."""
+    argv = list(recording.manifest.plan.argv)
+    changes = at_least_s is not None or bool(more)
+    if not argv or "import" in recording.manifest.facts or (changes and argv[1:2] != ["run"]):
+        return None
+    if at_least_s is not None:
+        argv = [*_without(argv, _ENDS), "--duration", _duration(at_least_s * _MARGIN)]
+    return wording.shell_line([*argv, *more])
+
+
+def _duration(seconds: float) -> str:
+    """`47s`, `50min`, `8.5h`: rounded up to what a person would type."""
+    if seconds < 600:
+        return f"{math.ceil(seconds)}s"
+    if seconds < 3 * 3600:
+        return f"{math.ceil(seconds / 60)}min"
+    return f"{math.ceil(seconds / 360) / 10:g}h"
+
+
+def _without(argv: Sequence[str], options: Sequence[str]) -> list[str]:
+    """`argv` without these options and their values."""
+    kept, skip = [], False
+    for word in argv:
+        if skip:
+            skip = False
+        elif word in options:
+            skip = True
+        elif not word.startswith(tuple(f"{option}=" for option in options if option.startswith("--"))):
+            kept.append(word)
+    return kept

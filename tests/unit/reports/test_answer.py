@@ -1,0 +1,88 @@
+"""The answer in a few lines, from findings as analysis makes them."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+
+import examples
+import pytest
+
+from rtassay.analysis.judge import judge
+from rtassay.model.findings import CheckResult, Findings
+from rtassay.model.recording import Recording
+from rtassay.reports.recording.answer import Answer, answer
+
+
+def judged(recording: Recording, **requirement: object) -> tuple[Findings, Answer]:
+    findings = judge(recording, **requirement)  # type: ignore[arg-type]
+    return findings, answer(findings, recording)
+
+
+def with_verdict(name: str, **changes: object) -> tuple[Findings, Recording]:
+    findings, recording = getattr(examples, name)()
+    return replace(findings, verdict=replace(findings.verdict, **changes)), recording
+
+
+def test_a_violated_deadline_tells_how_many_how_bad_and_how_to_find_the_cause() -> None:
+    findings, said = judged(examples.violated()[1], deadline_ns=100_000, p_target=1e-6)
+    late, due = findings.verdict.exceedances, findings.verdict.due
+    assert said.line.startswith(f"VIOLATED: {late:,} of {due:,} activations on CPU3 later than 100 us (about 1 in ")
+    assert said.line.endswith("1e-6 allowed). Worst 11.3 ms.")
+    assert said.command is not None and shlex.split(said.command)[-2:] == ["--break-above", "100us"]
+
+
+def test_too_few_activations_tell_what_they_show_and_the_run_that_would_do() -> None:
+    findings, said = judged(examples.holds()[1], deadline_ns=120_000, p_target=1e-9)
+    assert said.said.endswith("1 in 1,000,000,000 is required.") and ": at most 1 in " in said.said
+    words = shlex.split(said.command or "")
+    assert words[:2] == ["rtassay", "run"] and words.count("--duration") == 1
+    assert f"{findings.verdict.needed.n:,} activations" in said.advice
+
+
+def test_a_cap_is_named_although_the_numbers_would_do() -> None:
+    findings, recording = with_verdict(
+        "holds", state="NOT DEMONSTRATED", lanes=({"state": "HOLDS"},), capped_by=("NO-LOAD", "CO-MISSED")
+    )
+    caps = (
+        CheckResult("CO-MISSED", "unknown", "integrity", "not known", remedy="Measure with rtprobe."),
+        CheckResult("NO-LOAD", "unknown", "optimism", "the load is not known", remedy="Say it."),
+    )
+    said = answer(replace(findings, checks=caps), recording)
+    assert said.line == (
+        "NOT DEMONSTRATED: the numbers would do (p <= 3e-6), but the load is unknown and missed activations are unknown."
+    )
+    assert said.because == ("NO-LOAD: the load is not known", "CO-MISSED: not known")
+    assert said.advice == "Say it."
+
+
+def test_an_invalid_measurement_names_the_check_once() -> None:
+    findings, recording = examples.invalid()
+    said = answer(findings, recording)
+    assert said.state == "INVALID MEASUREMENT" and said.said.startswith("NOT-RT-POLICY: ")
+    assert not any("NOT-RT-POLICY" in reason for reason in said.because)
+
+
+@pytest.mark.parametrize(
+    ("p", "said"),
+    [(3e-6, "at most 1 in 330,000 (95 %)"), (9.955e-5, "at most 1 in 10,000 (95 %)"), (1e-6, "at most 1 in 1,000,000 (95 %)"),
+     (0.25, "at most 25 % (95 %)"), (1.0, "at most 1e+02 % (95 %)")],
+)  # fmt: skip
+def test_a_bound_is_rounded_towards_the_larger_probability(p: float, said: str) -> None:
+    findings, recording = with_verdict("holds", p_upper=p)
+    assert said.replace("1e+02", "100") in answer(findings, recording).said
+
+
+def test_p_of_zero_and_no_requirement_have_words() -> None:
+    findings, recording = with_verdict("not_demonstrated", p_target=0.0, needed=None)
+    said = answer(findings, recording)
+    assert "p = 0 is required" in said.said and said.command is None
+    free = answer(replace(findings, verdict=None), recording)
+    assert free.state == "NO REQUIREMENT STATED" and "--deadline" in (free.command or "")
+
+
+def test_a_pasted_cyclictest_line_is_not_edited() -> None:
+    findings, recording = examples.violated()
+    plan = replace(recording.manifest.plan, argv=("rtassay", "cyclictest", "-m", "-S"))
+    other = replace(recording, manifest=replace(recording.manifest, plan=plan))
+    assert "cyclictest -m" not in (answer(findings, other).command or "")
