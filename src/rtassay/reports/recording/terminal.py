@@ -168,6 +168,8 @@ class TerminalRecording:
 
     def _shell(self, command: str) -> list[str]:
         """The command whole, over several lines if it must be, so that it can be copied into a shell."""
+        if self.width is None:
+            return [f"      {command}"]
         lines = textwrap.wrap(command, self.width - 8, break_long_words=False, break_on_hyphens=False)
         return [f"      {line} \\" for line in lines[:-1]] + [f"      {line}" for line in lines[-1:]]
 
