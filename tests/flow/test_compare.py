@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chart_labels import RECORD, assert_every_axis_has_labels
 from command_line import as_process, in_process
 
 DATA = Path(__file__).parents[1] / "data" / "histograms"
@@ -169,9 +170,10 @@ def test_the_page_draws_in_a_browser_and_asks_nothing_of_anybody(
             page.on("console", lambda message: complaints.append(message.text))
             page.on("pageerror", lambda error: complaints.append(str(error)))
             page.on("request", lambda r: complaints.append(r.url) if r.url not in (out.as_uri(), "data:,") else None)
+            page.add_init_script(RECORD)
             page.goto(out.as_uri())
             page.wait_for_selector("#fig-exceedance canvas")
-            assert len(page.query_selector_all(".chart canvas")) == 2
+            assert_every_axis_has_labels(page, 2)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
             dots = page.query_selector_all("svg.ladder .dot")
             assert len(dots) == 8

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from chart_labels import RECORD, assert_every_axis_has_labels
 from experiment_kills import rtassay
 from flow_support import Marked
 from playwright.sync_api import sync_playwright
@@ -68,6 +69,7 @@ def look(file: Path, **context: object) -> tuple[dict[str, object], list[str]]:
             "request",
             lambda asked: complaints.append(asked.url) if asked.url not in (file.as_uri(), "data:,") else None,
         )
+        page.add_init_script(RECORD)
         page.goto(file.as_uri())
         seen: dict[str, object] = {
             "questions": page.locator(".answers dt").all_text_contents(),
@@ -79,6 +81,8 @@ def look(file: Path, **context: object) -> tuple[dict[str, object], list[str]]:
             "wide": page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"),
             "cells": [row.split("\t")[4] for row in page.locator("#matrix ~ details table tbody tr").all_inner_texts()],
         }
+        if context.get("java_script_enabled", True):
+            assert_every_axis_has_labels(page, 2)
         browser.close()
     return seen, complaints
 

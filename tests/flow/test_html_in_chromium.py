@@ -4,9 +4,11 @@ import importlib.util
 import re
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from chart_labels import RECORD, assert_every_axis_has_labels
 
 from rtassay.reports.base import JudgedRecording
 from rtassay.reports.recording.html import HtmlRecording
@@ -57,10 +59,20 @@ def browser():
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reports")
     made = {}
-    for name, pair in {**examples.all_examples(), "huge": examples.huge()}.items():
+    shown = {**examples.all_examples(), "huge": examples.huge(), "odd minimum": odd_minimum(*examples.violated())}
+    for name, pair in shown.items():
         made[name] = folder / f"{name}.html"
         made[name].write_bytes(HtmlRecording().render(JudgedRecording(*pair)))
     return made
+
+
+def odd_minimum(findings, recording):
+    """Every latency 1370 ns later: the log axis begins at no round number."""
+    lanes = tuple(
+        replace(lane, histogram=replace(lane.histogram, lower_ns=lane.histogram.lower_ns + 1370))
+        for lane in recording.lanes
+    )
+    return findings, replace(recording, lanes=lanes)
 
 
 @pytest.fixture
@@ -71,6 +83,7 @@ def visit(browser, files):
     def go(name, **options):
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
         context.set_default_timeout(120_000)
+        context.add_init_script(RECORD)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -109,7 +122,9 @@ def hex_colour(page, name):
     return int("".join(c * 2 for c in value) if len(value) == 3 else value, 16)
 
 
-@pytest.mark.parametrize("name", ["holds", "violated", "not_demonstrated", "invalid", "imported", "huge"])
+@pytest.mark.parametrize(
+    "name", ["holds", "violated", "not_demonstrated", "invalid", "imported", "huge", "odd minimum"]
+)
 def test_every_plot_is_drawn_in_the_colours_of_its_lanes(visit, name):
     page = visit(name)
     lines = {hex_colour(page, f"c{lane}") for lane in range(4)}
@@ -120,7 +135,16 @@ def test_every_plot_is_drawn_in_the_colours_of_its_lanes(visit, name):
         seen = set(drawn[0].evaluate(COLOURS))
         # In "huge" all lanes end alike and cover each other in places: the last drawn is always seen.
         assert (lines if name != "huge" else {hex_colour(page, "c3")}) <= seen, figure
-    assert len(page.query_selector_all(".chart canvas")) == {"imported": 2, "violated": 7, "huge": 7}.get(name, 6)
+    charts = {"imported": 2, "violated": 7, "huge": 7, "odd minimum": 7}.get(name, 6)
+    assert_every_axis_has_labels(page, charts)
+    for button in page.locator("[data-scale]").all():
+        button.click()
+    page.wait_for_timeout(100)
+    assert_every_axis_has_labels(page, charts)
+    page.set_viewport_size({"width": 390, "height": 800})
+    until(page, lambda: canvases(page, "fig-histogram")[0].bounding_box()["width"] <= 390)
+    page.wait_for_timeout(100)
+    assert_every_axis_has_labels(page, charts)
 
 
 def test_the_legend_shows_the_maximum_and_switches_its_line_off(visit):

@@ -14,8 +14,9 @@ def scale(low: float, high: float, begin: float, end: float, *, logarithmic: boo
 
 
 def decade_ticks(low: float, high: float) -> list[float]:
-    """1, 2 and 5 of each power of ten from 100 on, as far as they lie in [low, high]."""
-    return [m * 10.0**e for e in range(2, 12) for m in (1, 2, 5) if low <= m * 10.0**e <= high]
+    """1, 2 and 5 of each power of ten from 100 on, as far as they lie in [low, high]; even steps where fewer than two do."""
+    ticks = [m * 10.0**e for e in range(2, 12) for m in (1, 2, 5) if low <= m * 10.0**e <= high]
+    return ticks if len(ticks) > 1 else even_ticks(low, high)
 
 
 def even_ticks(low: float, high: float) -> list[float]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from rtassay.model.recording import Histogram, Series
-from rtassay.reports import curves
+from rtassay.reports import curves, svg
 from rtassay.reports.recording import series
 
 
@@ -153,3 +153,9 @@ def test_telemetry_is_bounded_and_names_what_it_leaves_out():
     assert chart["left_out"] == 28 and [line["name"] for line in chart["lines"]] == [f"irq{i}" for i in range(28, 40)]
     assert chart["unit"] == "%" and max(chart["lines"][-1]["v"]) == pytest.approx(40 * 100 * one.values.max(), rel=0.01)
     assert series.telemetry(replace(recording, telemetry=())) == []
+
+
+@pytest.mark.parametrize(("low", "high"), [(100, 10**9), (1370, 1900), (2100, 4900), (123_456, 130_000)])
+def test_a_log_axis_always_has_two_ticks_or_more(low, high):
+    ticks = svg.decade_ticks(low, high)
+    assert len(ticks) >= 2 and all(low <= tick <= high for tick in ticks)

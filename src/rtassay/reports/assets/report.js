@@ -30,20 +30,34 @@
 
   /* ---- one chart: uPlot with our axes, zoom by drag, wheel and keys, a text readout ---- */
 
-  /* On log axes: grid lines at powers of ten, labels at 1, 2, 5 where there is room. */
-  const mantissa = (v) => +(v / Math.pow(10, Math.floor(Math.log10(v) + 1e-9))).toPrecision(6);
-  const keep = (u, i, wanted) => (splits) => (u.scales[u.axes[i].scale].distr === 3 ? splits.map((v) => (v > 0 && wanted.includes(mantissa(v)) ? v : null)) : splits);
-  const roomy = (u, i) => {
-    const { min, max, distr } = u.scales[u.axes[i].scale];
-    return distr !== 3 || (i === 0 ? u.bbox.width : u.bbox.height) / uPlot.pxRatio / Math.log10(max / min) > 150;
-  };
-  const labelled = (u, splits, i) => keep(u, i, roomy(u, i) ? [1, 2, 5, 10] : [1, 10])(splits);
+  /* Ticks, each with a grid line and a label: 1, 2, 5 of each power of ten where there is room, else powers alone, and even steps where an
+     axis spans too little for two of them. */
+  const STEPS = [1, 2, 5, 10];
+  function even(min, max, most) {
+    const rough = (max - min) / Math.max(most, 2), power = Math.pow(10, Math.floor(Math.log10(rough)));
+    const size = power * STEPS.find((m) => m * power >= rough * 0.999);
+    const first = Math.ceil(min / size - 1e-9), last = Math.floor(max / size + 1e-9);
+    if (last <= first) return even(min, max, 2 * Math.max(most, 2));
+    return Array.from({ length: last - first + 1 }, (_, i) => +((first + i) * size).toPrecision(12));
+  }
+  function logTicks(u, i, min, max) {
+    const space = i === 0 ? 60 : 24, size = Math.max((i === 0 ? u.bbox.width : u.bbox.height) / uPlot.pxRatio || 0, 2 * space);
+    const decade = size / Math.log10(max / min), first = Math.floor(Math.log10(min)), last = Math.ceil(Math.log10(max));
+    const every = decade * Math.log10(2) >= space ? 0 : Math.ceil(space / decade);
+    const ticks = [];
+    for (let power = first; power <= last; power++) {
+      if (every && power % every) continue;
+      for (const m of every ? [1] : [1, 2, 5]) ticks.push(+`${m}e${power}`);
+    }
+    const inside = ticks.filter((v) => v >= min * (1 - 1e-9) && v <= max * (1 + 1e-9));
+    return inside.length > 1 ? inside : even(min, max, size / space);
+  }
 
   function axis(label, extra) {
     return Object.assign({ label, labelSize: 20, labelGap: 0, stroke: css("--soft"), font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif",
-      filter: labelled,
-      grid: { stroke: css("--grid"), width: 1, filter: labelled }, ticks: { stroke: css("--line"), width: 1, size: 4, filter: labelled }, gap: 3 }, extra);
+      grid: { stroke: css("--grid"), width: 1 }, ticks: { stroke: css("--line"), width: 1, size: 4 }, gap: 3 }, extra);
   }
+  const logAxis = (label, extra) => axis(label, Object.assign({ splits: logTicks, filter: (u, splits) => splits }, extra));
 
   function chart(host, options, values, readout) {
     const plot = new uPlot(Object.assign({
@@ -127,7 +141,7 @@
   const rules = (u) => (data.rules || []).forEach((r) => rule(u, "x", us(r.ns), r.text, css("--link"), 1));
   const deadlineText = () => "deadline " + micro(us(data.deadline_ns));
   const xScale = (log) => ({ time: false, distr: log ? 3 : 1, range: (u, low, high) => [low, high] });
-  const xAxis = () => axis("Latency (us)", { size: 32, values: (u, splits) => splits.map((v) => (v == null ? "" : number(v))) });
+  const xAxis = (log) => (log ? logAxis : axis)("Latency (us)", { size: 32, values: (u, splits) => splits.map((v) => (v == null ? "" : number(v))) });
 
   /* ---- latency plot ---- */
 
@@ -155,7 +169,7 @@
     return chart(host, {
       height: 380,
       scales: { x: xScale(log), y: { distr: 3, range: [floor, Math.pow(10, Math.ceil(Math.log10(top * 1.5)))] } },
-      axes: [xAxis(), axis("Samples per bin", { size: 58, values: (u, splits) => splits.map((v) => (v == null || v < 1 ? "" : short(v))) })],
+      axes: [xAxis(log), logAxis("Samples per bin", { size: 58, values: (u, splits) => splits.map((v) => (v == null || v < 1 ? "" : short(v))) })],
       series: [{}].concat(series.map((_, lane) => ({ stroke: colour(lane), width: 1.4, dash: dash(lane), points: { show: false }, show: shown[lane],
         paths: uPlot.paths.stepped({ align: 1 }) }))),
       visible: (lane) => [lane + 1],
@@ -193,7 +207,7 @@
     return chart(host, {
       height: 360,
       scales: { x: xScale(log), y: { distr: 3, range: [floor, 1.3] } },
-      axes: [xAxis(), axis("P(latency ≥ x)", { size: 58, values: (u, splits) => splits.map((v) => (v == null ? "" : chance(v))) })],
+      axes: [xAxis(log), logAxis("P(latency ≥ x)", { size: 58, values: (u, splits) => splits.map((v) => (v == null ? "" : chance(v))) })],
       series: [{}].concat(share.map((_, lane) => ({ stroke: colour(lane), width: 1.6, dash: dash(lane), points: { show: false }, show: shown[lane], paths: step })),
         band.map(() => ({ stroke: "transparent", width: 0, points: { show: false }, paths: step, show: shown[data.judged] }))),
       bands: band.length ? [{ series: [lanes + 1, lanes + 2], fill: colour(data.judged) + "2e" }] : [],
@@ -257,7 +271,7 @@
     timePlots.push(chart(host, Object.assign(timeOptions(), {
       height: 320,
       scales: { x: xScale(false), y: { distr: 3, range: [low / 1.3, high * 1.6] } },
-      axes: [timeAxis(!strips), axis("Latency (us)", { size: 58, values: (u, splits) => splits.map((v) => (v == null ? "" : number(v))) })],
+      axes: [timeAxis(!strips), logAxis("Latency (us)", { size: 58, values: (u, splits) => splits.map((v) => (v == null ? "" : number(v))) })],
       series: [{}].concat(series.map((_, i) => ({ stroke: colour(i >> 1) + (i % 2 ? "66" : ""), width: i % 2 ? 0.8 : 1.2, dash: dash(i >> 1), points: { show: false },
         paths: path, show: shown[i >> 1] }))),
       bands: rows.map((_, lane) => ({ series: [2 * lane + 1, 2 * lane + 2], fill: colour(lane) + "12" })),
@@ -319,7 +333,7 @@
     const entry = chart(host, Object.assign(timeOptions(), {
       height: labelled ? 132 : 108,
       scales: { x: xScale(false), y: { range: [low >= 0 ? Math.max(low - pad, 0) : low - pad, high + pad] } },
-      axes: [timeAxis(labelled), axis(unit, { size: 58, values: (u, splits) => splits.map((v) => number(v)) })],
+      axes: [timeAxis(labelled), axis(unit, { size: 58, splits: (u, i, min, max) => even(min, max, 4), values: (u, splits) => splits.map((v) => number(v)) })],
       series: [{}].concat(lines.map((_, i) => ({ stroke: css(looks[i][0]), width: 1.3, dash: looks[i][1], points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }))),
       hooks: timeHooks({ draw: [worst] }),
       say: (u, i) => clock(t[i]) + ": " + names.map((name, k) => [name, lines[k][i]]).filter(([, v]) => v != null).map(([name, v]) => `${name} ${number(v)} ${unit}`).join(" · "),
