@@ -5,6 +5,8 @@
 # make test-all  that, and what CONTRIBUTING.md lists: probes of all architectures, every board of the lab (an hour)
 # make test-provoked  make test on a busy machine that stands still every half minute: what fails only here judges the machine
 # make bench  the speed and size table of bench/RESULTS.md
+# make coverage  does 95 % mean 95 %: simulated late activations, judged by the code here (minutes; writes bench/COVERAGE.md)
+# make coverage-full  the same with ten times the data and more cases (hours; writes bench/COVERAGE-FULL.md)
 # make probe CC=aarch64-linux-gnu-gcc   a probe by a compiler of yours (Yocto, Buildroot, Debian's cross ones), for RTASSAY_PROBE
 # make probes the static probes of all architectures, for boards other than this machine
 # make docs   the generated pages of docs/reference
@@ -43,6 +45,12 @@ test-provoked: setup-test
 bench: setup-test
 	@$(PY) bench/run.py
 
+coverage: setup-test
+	@$(PY) tools/coverage/run.py
+
+coverage-full: setup-test
+	@$(PY) tools/coverage/run.py --full
+
 probe:
 	@# -B: what another compiler left in there must not be linked in.
 	@target=$$($(CC) -dumpmachine) && $(MAKE) --silent -B -C probe CC="$(CC)" BUILD="build/$$target" && \
@@ -60,4 +68,4 @@ lock:
 clean:
 	rm -rf probe/build build dist report.html .pytest_cache .mypy_cache .ruff_cache
 
-.PHONY: help setup setup-test setup-all run check test test-all test-provoked bench probe probes docs lock clean
+.PHONY: help setup setup-test setup-all run check test test-all test-provoked bench coverage coverage-full probe probes docs lock clean

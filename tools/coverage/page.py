@@ -1,0 +1,125 @@
+"""The result as JSON and as a page of tables."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from cells import Cell
+from grade import ERROR, Promise
+from simulate import Count
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = "rtassay/coverage/1"
+
+
+def record(
+    rows: Sequence[tuple[Cell, dict[str, Count]]],
+    found: Sequence[Promise],
+    lost: Sequence[Promise],
+    seed: int,
+    seconds: float,
+    extent: str,
+) -> dict[str, Any]:
+    """Everything that was counted, with what is needed to repeat it."""
+    return {
+        "schema": SCHEMA,
+        "extent": extent,
+        "commit": commit(),
+        "seed": seed,
+        "seconds": round(seconds),
+        "python": platform.python_version(),
+        "promises": len(found),
+        "broken": [asdict(promise) | {"share": promise.share, "chance": promise.chance} for promise in lost],
+        "cells": [_cell(cell, form, count) for cell, counts in rows for form, count in counts.items()],
+    }
+
+
+def _cell(cell: Cell, form: str, count: Count) -> dict[str, Any]:
+    return {
+        "structure": cell.bursts.name + (f", sd {cell.spread:g} between runs" if cell.spread else ""),
+        "trace": cell.trace,
+        "form": form,
+        "lanes": cell.lanes,
+        "runs": cell.runs,
+        "length": cell.length,
+        "p": cell.p,
+        "times": cell.times,
+        **asdict(count),
+    }
+
+
+def commit() -> str:
+    """The commit of the code that was judged, with a mark if files differ from it."""
+    told = subprocess.run(
+        ["git", "describe", "--always", "--dirty", "--exclude", "*"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return told.stdout.strip() or "unknown"
+
+
+HEAD = (
+    "| late activations | trace | form | lanes | runs | n | p | true p | p covered | claim | events/h covered | HOLDS | VIOLATED | D* wrong | sets |",
+    "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+)
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One line a cell and form."""
+    return [*HEAD, *(_line(row) for row in rows)]
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    sets = row["sets"]
+    cells = [
+        row["structure"],
+        row["trace"],
+        row["form"],
+        row["lanes"],
+        str(row["runs"]),
+        f"{row['length']}/p",
+        f"{row['p']:g}",
+        f"{row['times']:g}x",
+        _share(sets - row["missed"], sets),
+        _share(row["claims"], sets),
+        _share(sets - row["rate_missed"], sets) if row["rate_claims"] else "no claim",
+        _share(row["holds"], sets) + ("" if row["holds_plain"] == row["holds"] else " (assumed)"),
+        _share(row["violated"], sets),
+        f"{row['stars_wrong']} of {row['stars']}",
+        str(sets),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _share(seen: int, sets: int) -> str:
+    return f"{seen / sets:.3f}"
+
+
+def words(promise: Mapping[str, Any]) -> str:
+    """A promise and what was seen instead."""
+    sign = ">=" if promise["least"] else "<="
+    return f"{promise['cell']}; {promise['form']}: {promise['what']} {promise['share']:.3f}, wanted {sign} {promise['limit']:.3f} ({promise['sets']} data sets)"
+
+
+def page(data: Mapping[str, Any]) -> str:
+    """Markdown."""
+    repeat = "make coverage-full" if data["extent"] == "full" else "make coverage"
+    lines = [
+        "# Does 95 % mean 95 %?",
+        "",
+        f"Written by `{repeat}` from simulated data and the project's own code. [docs/method/coverage.md](../docs/method/coverage.md) says what the columns mean.",
+        "",
+        f"Commit {data['commit']}, seed {data['seed']}, {data['seconds']} s, Python {data['python']}.",
+        f"{data['promises']} promises, {len(data['broken'])} broken beyond simulation error ({1 - ERROR:.0%} over all of them).",
+        "",
+    ]
+    if data["broken"]:
+        lines += ["## Broken", "", *(f"- {words(promise)}" for promise in data["broken"]), ""]
+    return "\n".join([*lines, "## All cells", "", *table(data["cells"]), ""])
