@@ -10,7 +10,8 @@ from rtassay.model.errors import BoardError
 from rtassay.model.events import FileContent
 from rtassay.wire.stream import StreamParser
 
-_TIMEOUT_S = 20.0
+# Long enough for a board that is under load.
+_TIMEOUT_S = 60.0
 # One frame's worth: a kernel configuration is some 300 kB.
 _MAX_BYTES = 1_000_000
 
@@ -40,14 +41,15 @@ async def read_files(board: LinuxBoard, rtprobe: str, paths: Sequence[str]) -> d
 
 
 async def take_file(board: LinuxBoard, path: str, tee: Callable[[bytes], None]) -> None:
-    """Move a file that the probe left on the board, of any size, to `tee`. Raises BoardError if it cannot be read."""
+    """Move a file that the probe left on the board, of any size, to `tee`. Raises BoardError if it cannot be read; it then stays there."""
     try:
         async with asyncio.timeout(_TIMEOUT_S):
             reading = await board.start(["cat", path])
             async for chunk in reading.chunks():
                 tee(chunk)
             code = await reading.wait(_TIMEOUT_S)
-            await (await board.start(["rm", "-f", path])).wait(_TIMEOUT_S)
+            if code == 0:
+                await (await board.start(["rm", "-f", path])).wait(_TIMEOUT_S)
     except TimeoutError as error:
         raise BoardError(f"board '{board.name}' does not answer", f"reading {path}") from error
     if code != 0:

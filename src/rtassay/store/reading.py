@@ -170,6 +170,9 @@ def _numpy(table: Any) -> dict[str, Any]:
 
 
 def _event_row(row: dict[str, Any]) -> EventRow:
+    """Raises ValueError for a row without a kind."""
+    if row["kind"] is None:
+        raise ValueError("an event lacks its kind")
     return EventRow(row["kind"], row["lane"], row["mono_ns"], json.loads(row["text"]) if row["text"] else {})
 
 

@@ -180,6 +180,18 @@ def test_events_and_spills_mixed_in_one_group_are_told_apart(tmp_path: Path, ord
     assert recording.lanes[0].spills and list(recording.lanes[0].spills.rows()) == [(8, 90, 1), (9, 91, 0)]
 
 
+def test_an_event_that_lacks_its_kind_is_damage(tmp_path: Path) -> None:
+    path = made(tmp_path, [Facts({}), block(0, 0, 1), Note("break", 0, {"k": 1}), Note("zzz", None, {}), End({})])
+
+    def without(table: pa.Table) -> pa.Table:
+        at = table.column_names.index("kind")
+        return table.set_column(at, table.field(at), pa.array(["break", None], table.field(at).type))
+
+    rewritten(path, tables.EVENTS, without)
+    with pytest.raises(CorruptRecording, match="an event lacks its kind"):
+        store.open_recording(path)
+
+
 @pytest.mark.parametrize("lacks", ["lane", "k", "latency_ns", "missed"])
 def test_a_spill_that_lacks_a_value_is_damage(tmp_path: Path, lacks: str) -> None:
     spill = Spill(0, 0, *np.array([[8, 90, 1], [9, 91, 0]], np.int64).T)
