@@ -190,6 +190,19 @@ def share_before_loads() -> Iterator[None]:
         group.write_text(before)
 
 
+def keep_bytecode() -> None:
+    """Five workers import the tests, and pytest rewrites their asserts: it is done once before, by two processes, and kept in __pycache__."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    rooms = ("tests/unit",), ("tests/contract", "tests/house", "tests/flow", "tests/lab")
+    collect = [sys.executable, "-m", "pytest", "-q", "--collect-only"]
+    both = [
+        subprocess.Popen([*collect, *paths], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for paths in rooms
+    ]
+    for process in both:
+        process.wait()  # what cannot be imported fails again in the run itself, and is shown there
+
+
 def main(argv: Sequence[str]) -> int:
     if len(argv) != 1 or argv[0] not in TIERS:
         print(f"usage: run_tests.py {'|'.join(TIERS)}", file=sys.stderr)
@@ -205,6 +218,7 @@ def main(argv: Sequence[str]) -> int:
     beside.start()
     # Ctrl-C reaches every process of the terminal, pytest too: it ends them, and their ends are waited for here.
     signal.signal(signal.SIGINT, lambda number, frame: stop.set())
+    keep_bytecode()
     pytest = pytest_of(tier)
     print(
         f"== {shlex.join(pytest.argv[1:])}; beside it: {', '.join(part.name for part in parts_beside(tier))}",

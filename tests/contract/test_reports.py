@@ -1,7 +1,6 @@
 """Every report and export format, built in or installed: takes any subject of its class, gives bytes, and does nothing else."""
 
 import functools
-import importlib.util
 import re
 import sys
 from dataclasses import replace
@@ -19,15 +18,15 @@ from rtassay.reports.base import JudgedRecording
 from ..unit.analysis.many.experiment.synthetic import make
 from ..unit.reports.comparison.comparisons import EXAMPLES as COMPARISONS
 
-_FILE = Path(__file__).parents[1] / "unit" / "reports" / "examples.py"
-sys.path.insert(0, str(_FILE.parent))  # for its building blocks
-_SPEC = importlib.util.spec_from_file_location("report_examples", _FILE)
-examples = importlib.util.module_from_spec(_SPEC)
-sys.modules[_SPEC.name] = examples
-_SPEC.loader.exec_module(examples)
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "reports"))
+import examples
 
 CLASSES = {"recording": JudgedRecording, "comparison": Comparison, "experiment": ExperimentReport}
 NAMES = list(rooms.table("reports"))
+
+
+def judged_example(name):
+    return JudgedRecording(*examples.EXAMPLES[name])
 
 
 def judged_by_analysis():
@@ -86,7 +85,7 @@ def hostile_experiment():
 
 SUBJECTS = {
     "recording": {
-        **{name: functools.partial(JudgedRecording, *pair) for name, pair in examples.all_examples().items()},
+        **{name: functools.partial(judged_example, name) for name in examples.EXAMPLES},
         "no lanes": lambda: JudgedRecording(*(replace(part, lanes=()) for part in examples.imported())),
         "one lane": lambda: JudgedRecording(*(replace(part, lanes=part.lanes[:1]) for part in examples.violated())),
         "judged by analysis": judged_by_analysis,

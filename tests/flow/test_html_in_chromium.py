@@ -1,6 +1,5 @@
 """The HTML report in a real browser: it draws, asks nothing of anybody, and its tables stand without JavaScript."""
 
-import importlib.util
 import re
 import sys
 import time
@@ -23,12 +22,8 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-_FILE = Path(__file__).parents[1] / "unit" / "reports" / "examples.py"
-sys.path.insert(0, str(_FILE.parent))  # for its building blocks
-_SPEC = importlib.util.spec_from_file_location("report_examples", _FILE)
-examples = importlib.util.module_from_spec(_SPEC)
-sys.modules[_SPEC.name] = examples
-_SPEC.loader.exec_module(examples)
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "reports"))
+import examples  # noqa: E402
 
 # The colours on a canvas, read from a copy made for reading: chromium complains on the console about reading the original.
 COLOURS = """c => {
@@ -59,7 +54,7 @@ def browser():
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reports")
     made = {}
-    shown = {**examples.all_examples(), "huge": examples.huge(), "odd minimum": odd_minimum(*examples.violated())}
+    shown = {**examples.EXAMPLES, "huge": examples.huge(), "odd minimum": odd_minimum(*examples.violated())}
     for name, pair in shown.items():
         made[name] = folder / f"{name}.html"
         made[name].write_bytes(HtmlRecording().render(JudgedRecording(*pair)))

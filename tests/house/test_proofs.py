@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -27,10 +28,12 @@ LIVE = {
 }
 
 
-def markers(tree: ast.AST) -> list[tuple[str, str]]:
+def markers(text: str) -> list[tuple[str, str]]:
     """(check, how) of every decorator `@pytest.mark.proves("ID", "how")` of a test."""
-    found = []
-    for node in ast.walk(tree):
+    found: list[tuple[str, str]] = []
+    if "mark.proves" not in text:
+        return found
+    for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.FunctionDef) or not node.name.startswith("test_"):
             continue
         for call in node.decorator_list:
@@ -51,16 +54,17 @@ def rows(tree: ast.AST) -> list[tuple[str, str]]:
     return found
 
 
+@functools.cache
 def proofs(of_pairs: bool) -> dict[str, set[str]]:
     """By check, how it was proven: of recordings, or (tests of compare) of groups. Both have a SINGLE-RUN."""
     found: dict[str, set[str]] = {}
     for path in sorted(TESTS.rglob("*.py")):
         if ("compare" in path.relative_to(TESTS).as_posix()) is not of_pairs:
             continue
-        tree = ast.parse(path.read_text())
-        pairs = markers(tree)
+        text = path.read_text()
+        pairs = markers(text)
         if path.parent == TESTS / "unit" / "analysis" / "checks":
-            pairs += rows(tree)
+            pairs += rows(ast.parse(text))
         for check, how in pairs:
             assert check in KNOWN, f"{path} proves {check}, which is no check"
             assert how in PROOFS, f"{path} proves {check} by {how}"
@@ -68,13 +72,11 @@ def proofs(of_pairs: bool) -> dict[str, set[str]]:
     return found
 
 
-PROVEN = proofs(of_pairs=False)
-
-
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
 def test_the_table_says_of_every_check_how_it_was_proven(check: Check[Context]) -> None:
-    assert check.id in PROVEN, f"no test shows {check.id} firing"
-    assert check.proof == next(how for how in PROOFS if how in PROVEN[check.id])
+    found = proofs(of_pairs=False).get(check.id, set())
+    assert found, f"no test shows {check.id} firing"
+    assert check.proof == next(how for how in PROOFS if how in found)
 
 
 @pytest.mark.parametrize("check", PAIR_CHECKS, ids=lambda check: check.id)
@@ -85,10 +87,10 @@ def test_the_table_of_comparisons_does_too(check: Check[Pair]) -> None:
 
 
 def test_what_must_be_proven_on_a_running_system_is() -> None:
-    assert {name for name, found in PROVEN.items() if "live" in found} >= LIVE
+    assert {name for name, found in proofs(of_pairs=False).items() if "live" in found} >= LIVE
     flow = TESTS / "flow"
     for path in TESTS.rglob("*.py"):
-        live = [check for check, how in markers(ast.parse(path.read_text())) if how == "live"]
+        live = [check for check, how in markers(path.read_text()) if how == "live"]
         assert not live or path.is_relative_to(flow) or path.is_relative_to(TESTS / "lab"), (
             f"{path}: nothing runs there"
         )

@@ -1,15 +1,15 @@
 """Example findings and recordings for the report tests: realistic, made from a fixed seed, computed here without rtassay.analysis.
 
-`all_examples()` gives name -> (Findings, Recording). Latencies are multiples of a 52 ns clock step, as on a board with a 19.2 MHz
+`EXAMPLES` gives name -> (Findings, Recording). Latencies are multiples of a 52 ns clock step, as on a board with a 19.2 MHz
 counter, so that golden files stay small.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from example_parts import (
@@ -387,15 +387,22 @@ def imported() -> Pair:
     return findings, recording
 
 
-def all_examples() -> dict[str, Pair]:
-    """Every example by name."""
-    return {
-        "holds": holds(),
-        "violated": violated(),
-        "not_demonstrated": not_demonstrated(),
-        "invalid": invalid(),
-        "imported": imported(),
-    }
+class _Examples(Mapping[str, Pair]):
+    """Every example by name, made when it is asked for: every pytest worker imports this file."""
+
+    MADE: ClassVar = {made.__name__: made for made in (holds, violated, not_demonstrated, invalid, imported)}
+
+    def __getitem__(self, name: str) -> Pair:
+        return self.MADE[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.MADE)
+
+    def __len__(self) -> int:
+        return len(self.MADE)
+
+
+EXAMPLES = _Examples()
 
 
 @functools.cache

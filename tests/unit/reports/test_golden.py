@@ -3,13 +3,13 @@
 import pytest
 import update_golden
 
-RENDERED = update_golden.render_all()
+FILES = update_golden.files()
 
 
 def test_the_golden_folder_holds_exactly_the_rendered_files():
-    assert {path.name for path in update_golden.GOLDEN.iterdir()} == set(RENDERED)
+    assert {path.name for path in update_golden.GOLDEN.iterdir()} == set(FILES)
 
 
-@pytest.mark.parametrize("file", sorted(RENDERED))
+@pytest.mark.parametrize("file", sorted(FILES))
 def test_golden(file):
-    assert RENDERED[file].decode() == (update_golden.GOLDEN / file).read_text(encoding="utf-8")
+    assert update_golden.render(*FILES[file]).decode() == (update_golden.GOLDEN / file).read_text(encoding="utf-8")

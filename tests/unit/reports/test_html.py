@@ -22,7 +22,7 @@ from rtassay.reports.page import embed
 from rtassay.reports.recording import conditions, drawings, load_work, outliers, recording_text
 from rtassay.reports.recording.html import HtmlRecording
 
-EXAMPLES = examples.all_examples()
+EXAMPLES = examples.EXAMPLES
 ALL = pytest.mark.parametrize("name", sorted(EXAMPLES))
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 
@@ -380,7 +380,7 @@ def test_same_input_same_bytes():
 
 
 def test_counts_above_a_billion_are_powers_of_ten_on_the_axis():
-    recording = examples.all_examples()["holds"][1]
+    recording = EXAMPLES["holds"][1]
     lane = recording.lanes[0]
     many = replace(lane, histogram=replace(lane.histogram, counts=lane.histogram.counts * 10**6))
     drawn = drawings.latency_plot(replace(recording, lanes=(many,)), ["CPU0"], ["1"], 5_000, 1_000)

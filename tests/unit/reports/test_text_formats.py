@@ -21,7 +21,7 @@ from rtassay.reports.recording.json import JsonRecording
 from rtassay.reports.recording.markdown import MarkdownRecording
 from rtassay.reports.recording.terminal import TerminalRecording
 
-EXAMPLES = examples.all_examples()
+EXAMPLES = examples.EXAMPLES
 ALL = pytest.mark.parametrize("name", sorted(EXAMPLES))
 
 

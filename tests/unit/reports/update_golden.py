@@ -5,35 +5,33 @@ A change here is a change of what users see or parse; cyclictest, csv and json a
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
+
+from examples import EXAMPLES
+
+from rtassay import reports
+from rtassay.reports.base import JudgedRecording
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
 FORMATS = ("markdown", "csv", "cyclictest", "json", "terminal")
 
 
-def render_all() -> dict[str, bytes]:
-    """File name -> bytes for every example and format."""
-    sys.path.insert(0, str(HERE))
-    try:
-        import examples
-    finally:
-        sys.path.remove(str(HERE))
-    from rtassay import reports
-    from rtassay.reports.base import JudgedRecording
+def files() -> dict[str, tuple[str, str]]:
+    """File name -> (example, format), nothing rendered yet."""
+    return {
+        f"{name}{reports.load(JudgedRecording, kind).suffix}": (name, kind) for name in EXAMPLES for kind in FORMATS
+    }
 
-    files = {}
-    for name, (findings, recording) in examples.all_examples().items():
-        for kind in FORMATS:
-            report = reports.load(JudgedRecording, kind)
-            files[f"{name}{report.suffix}"] = report.render(JudgedRecording(findings, recording))
-    return files
+
+def render(name: str, kind: str) -> bytes:
+    """One example in one format."""
+    return reports.load(JudgedRecording, kind).render(JudgedRecording(*EXAMPLES[name]))
 
 
 if __name__ == "__main__":
     GOLDEN.mkdir(exist_ok=True)
     for old in GOLDEN.iterdir():
         old.unlink()
-    for file, content in render_all().items():
-        (GOLDEN / file).write_bytes(content)
+    for file, case in files().items():
+        (GOLDEN / file).write_bytes(render(*case))
