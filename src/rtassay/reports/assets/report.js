@@ -143,6 +143,21 @@
   const xScale = (log) => ({ time: false, distr: log ? 3 : 1, range: (u, low, high) => [low, high] });
   const xAxis = (log) => (log ? logAxis : axis)("Latency (us)", { size: 32, values: (u, splits) => splits.map((v) => (v == null ? "" : number(v))) });
 
+  /* The worst wake-ups as triangles on the x axis, in the colour of their lane. */
+  function triangles(u) {
+    const ctx = u.ctx, px = uPlot.pxRatio, box = u.bbox, base = box.top + box.height;
+    ctx.save();
+    ctx.strokeStyle = css("--bg"); ctx.lineWidth = px;
+    for (const [, ns, lane] of data.worst || []) {
+      const x = u.valToPos(us(ns), "x", true);
+      if (!shown[lane] || x < box.left || x > box.left + box.width) continue;
+      ctx.fillStyle = colour(lane);
+      ctx.beginPath(); ctx.moveTo(x, base); ctx.lineTo(x - 5 * px, base - 10 * px); ctx.lineTo(x + 5 * px, base - 10 * px); ctx.closePath();
+      ctx.fill(); ctx.stroke();
+    }
+    ctx.restore();
+  }
+
   /* ---- latency plot ---- */
 
   function histogram(host, readout, log) {
@@ -176,6 +191,7 @@
       hooks: { draw: [(u) => {
         rule(u, "x", data.deadline_ns == null ? null : us(data.deadline_ns), data.deadline_ns == null ? "" : deadlineText(), css("--bad"), 0);
         rules(u);
+        triangles(u);
         const beyond = data.over.reduce((a, b) => a + b, 0);
         if (beyond && limits.length) rule(u, "x", us(Math.max(...limits)), number(beyond) + " beyond the last bin", css("--open"), 1);
       }] },
@@ -350,24 +366,34 @@
       const have = rows.map((r, lane) => [data.labels[lane], r[what]]).filter(([, v]) => v.length);
       if (!have.length) continue;
       const size = have[0][1].length;
-      jobs.push([what === "missed" ? "Missed activations" : "Dropped samples", "count", Array.from({ length: size + 1 }, (_, i) => i * step),
-        have.map(([, v]) => v.concat(v[size - 1])), have.map(([name]) => name)]);
+      jobs.push({ title: what === "missed" ? "Missed activations" : "Dropped samples", unit: "count", t: Array.from({ length: size + 1 }, (_, i) => i * step),
+        lines: have.map(([, v]) => v.concat(v[size - 1])), names: have.map(([name]) => name), news: true });
     }
     for (const c of data.telemetry) {
       const size = Math.max(...c.lines.map((l) => l.v.length));
       if (!size) continue;
       const left = c.left_out ? ` (${c.lines.length} of ${c.lines.length + c.left_out} shown)` : "";
-      jobs.push([c.title + left, c.unit, Array.from({ length: size + 1 }, (_, i) => i * c.step),
-        c.lines.map((l) => Array.from({ length: size + 1 }, (_, i) => l.v[Math.min(i, l.v.length - 1)] ?? null)), c.lines.map((l) => l.name)]);
+      jobs.push({ title: c.title + left, unit: c.unit, t: Array.from({ length: size + 1 }, (_, i) => i * c.step), news: c.news,
+        lines: c.lines.map((l) => Array.from({ length: size + 1 }, (_, i) => l.v[Math.min(i, l.v.length - 1)] ?? null)), names: c.lines.map((l) => l.name) });
     }
-    jobs.forEach(([title, unit, t, lines, names], i) => {
+    const told = jobs.filter((job) => job.news), quiet = jobs.filter((job) => !job.news);
+    fill(parent, told);
+    if (!quiet.length) return;
+    const folded = make("details");
+    folded.append(make("summary", `${quiet.length} ${quiet.length === 1 ? "monitor" : "monitors"} with nothing unusual at the worst wake-ups: ${[...new Set(quiet.map((job) => job.title))].join(", ")}`));
+    // Drawn when it is opened: a closed one has no width.
+    folded.addEventListener("toggle", () => { if (folded.open && !folded.querySelector(".strip")) fill(folded, quiet); });
+    parent.append(folded);
+  }
+
+  function fill(parent, jobs) {
+    jobs.forEach(({ title, unit, t, lines, names }, i) => {
       // Every strip shares the axis of the latency envelope.
       const end = spanSeconds, cut = t.filter((v) => v <= end);
       if (cut[cut.length - 1] < end) cut.push(end);
       const fit = lines.map((l) => cut.map((v, k) => l[Math.min(k, l.length - 1)]));
       strip(parent, title, unit, cut, fit, names, i === jobs.length - 1);
     });
-    return jobs.length;
   }
 
   /* ---- legends, scale buttons, life cycle ---- */
@@ -414,8 +440,8 @@
     if (!figure) return;
     timePlots.slice().forEach(drop);
     const box = figure.querySelector(".strips");
-    const parts = data.telemetry.length || data.time.lanes.some((r) => r.missed.length || r.dropped.length);
-    overTime(figure.querySelector(".chart"), figure.querySelector(".readout"), parts);
+    const below = data.telemetry.some((c) => c.news) || data.time.lanes.some((r) => r.missed.length || r.dropped.length);
+    overTime(figure.querySelector(".chart"), figure.querySelector(".readout"), below);
     strips(box);
   }
 

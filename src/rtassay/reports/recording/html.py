@@ -210,8 +210,8 @@ def _plots(findings: Findings, recording: Recording) -> dict[str, Any]:
         "limit_ns": [lane.histogram.limit_ns for lane in recording.lanes],
         "time": envelope,
         "marks": spots,
-        "telemetry": series.telemetry(recording) if envelope else [],
-        "worst": [[round(outlier.at_s, 3), format_time(outlier.latency_ns)] for outlier in findings.outliers],
+        "telemetry": series.telemetry(recording, outliers.monitors(findings)) if envelope else [],
+        "worst": [[round(worst.at_s, 3), worst.latency_ns, _place(findings, worst.lane)] for worst in findings.outliers],
     }
     suppressed = sum(lane.entry.suppressed or 0 for lane in recording.lanes)
     return {
@@ -231,6 +231,11 @@ def _plots(findings: Findings, recording: Recording) -> dict[str, Any]:
         "marks_left_out": left_out,
         "suppressed": wording.count(suppressed) if suppressed else "",
     }
+
+
+def _place(findings: Findings, lane: str | None) -> int:
+    """Index of a lane by its name, so that the page can give it the lane's colour."""
+    return next((index for index, found in enumerate(findings.lanes) if found.name == lane), 0)
 
 
 def _overflow_words(recording: Recording, labels: list[str]) -> str:

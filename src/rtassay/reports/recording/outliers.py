@@ -56,6 +56,11 @@ def worst(findings: Findings) -> str | None:
     return in_words(findings) or (f"{_where(findings, findings.outliers[0])}, {NOTHING}" if findings.outliers else None)
 
 
+def monitors(findings: Findings) -> frozenset[str]:
+    """The monitors with a reading that coincided with one of the worst wake-ups."""
+    return frozenset(hit.monitor for outlier in findings.outliers for hit in outlier.coincidences)
+
+
 def _where(findings: Findings, outlier: Outlier) -> str:
     return f"{format_time(outlier.latency_ns)} on {recording_text.label_of(findings, outlier.lane)} at {outlier.at_s:.1f} s"
 

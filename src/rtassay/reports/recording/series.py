@@ -148,8 +148,9 @@ def marks(recording: Recording) -> tuple[list[dict[str, Any]], int]:
     return lanes, spilled - len(kept)
 
 
-def telemetry(recording: Recording) -> list[dict[str, Any]]:
-    """Charts of telemetry on the time axis: {"title", "unit", "step", "lines": [{"name", "v"}], "left_out"}, means per bucket of time."""
+def telemetry(recording: Recording, unusual: frozenset[str] = frozenset()) -> list[dict[str, Any]]:
+    """Charts of telemetry on the time axis: {"title", "unit", "step", "lines": [{"name", "v"}], "left_out", "news"}, means per bucket of
+    time. `news`: the monitor is one of the `unusual`; a page folds the others away."""
     origin = origin_ns(recording)
     if origin is None:
         return []
@@ -184,6 +185,7 @@ def telemetry(recording: Recording) -> list[dict[str, Any]]:
                 "step": step / NS_PER_S,
                 "lines": lines,
                 "left_out": len(group) - len(kept),
+                "news": monitor in unusual,
             }
         )
     return charts
