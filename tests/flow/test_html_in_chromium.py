@@ -131,6 +131,9 @@ def test_every_plot_is_drawn_in_the_colours_of_its_lanes(visit, name):
         # In "huge" all lanes end alike and cover each other in places: the last drawn is always seen.
         assert (lines if name != "huge" else {hex_colour(page, "c3")}) <= seen, figure
     charts = {"imported": 2, "violated": 7, "huge": 7, "odd minimum": 7}.get(name, 6)
+    for folded in page.locator("#fig-time .strips summary").all():
+        folded.click()
+    until(page, lambda: page.locator(".chart canvas").count() == charts)
     assert_every_axis_has_labels(page, charts)
     for button in page.locator("[data-scale]").all():
         button.click()
@@ -220,6 +223,24 @@ def test_the_time_plots_zoom_together_and_the_readout_speaks(visit):
     page.mouse.move(box["x"] + 300, box["y"] + 50, steps=5)
     page.mouse.up()
     until(page, lambda: strip.evaluate("c => c.toDataURL()") != before)
+
+
+def test_monitors_with_nothing_unusual_are_folded_and_drawn_when_opened(visit):
+    page = visit("violated")
+    folded = page.locator("#fig-time .strips details")
+    names = [
+        chart["title"]
+        for chart in page.evaluate("JSON.parse(document.getElementById('data').textContent).telemetry")
+        if not chart["news"]
+    ]
+    assert names and all(name in folded.locator("summary").text_content() for name in names)
+    assert folded.locator(".strip").count() == 0
+    folded.locator("summary").click()
+    until(page, lambda: folded.locator(".strip canvas").count() == len(names))
+    place = page.evaluate(
+        "[document.getElementById('worst')?.offsetTop ?? 0, document.getElementById('plots').offsetTop]"
+    )
+    assert place[0] < place[1]
 
 
 def test_dark_mode_changes_page_and_plots_while_open(visit):

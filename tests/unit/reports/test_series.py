@@ -155,6 +155,14 @@ def test_telemetry_is_bounded_and_names_what_it_leaves_out():
     assert series.telemetry(replace(recording, telemetry=())) == []
 
 
+def test_a_monitor_that_coincided_with_a_worst_wake_up_is_news():
+    _, recording = examples.holds()
+    charts = series.telemetry(recording)
+    assert charts and not any(chart["news"] for chart in charts)
+    one = charts[0]["title"]
+    assert {chart["title"] for chart in series.telemetry(recording, frozenset([one])) if chart["news"]} == {one}
+
+
 @pytest.mark.parametrize(("low", "high"), [(100, 10**9), (1370, 1900), (2100, 4900), (123_456, 130_000)])
 def test_a_log_axis_always_has_two_ticks_or_more(low, high):
     ticks = svg.decade_ticks(low, high)

@@ -211,7 +211,9 @@ def _plots(findings: Findings, recording: Recording) -> dict[str, Any]:
         "time": envelope,
         "marks": spots,
         "telemetry": series.telemetry(recording, outliers.monitors(findings)) if envelope else [],
-        "worst": [[round(worst.at_s, 3), worst.latency_ns, _place(findings, worst.lane)] for worst in findings.outliers],
+        "worst": [
+            [round(worst.at_s, 3), worst.latency_ns, _place(findings, worst.lane)] for worst in findings.outliers
+        ],
     }
     suppressed = sum(lane.entry.suppressed or 0 for lane in recording.lanes)
     return {
