@@ -12,6 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rtassay.model.comparison import PRIMARY_Q
 from rtassay.model.errors import UsageError
 from rtassay.model.findings import lane_words
 from rtassay.model.units import format_us, parse_duration_ns
@@ -338,16 +339,20 @@ def _value(setting: Setting, given: Any) -> Any:
 
 
 def compare(
-    a: Sequence[OpenRecording | str | Path], b: Sequence[OpenRecording | str | Path], factor: Sequence[str] = ()
+    a: Sequence[OpenRecording | str | Path],
+    b: Sequence[OpenRecording | str | Path],
+    factor: Sequence[str] = (),
+    at: float = PRIMARY_Q,
 ) -> Comparison:
     """Group A against group B, run by run (`rtassay compare`, docs/method/comparisons.md).
 
-    The result holds the ladder of ratios B / A, the crossover, checks and the conclusion. Raises UsageError for an empty group.
+    The result holds the ladder of ratios B / A, the crossover, checks and the conclusion, which rests on the quantile `at`.
+    Raises UsageError for an empty group and for an `at` outside 0 .. 1.
     """
     from rtassay.analysis.many.compare import compare as run
 
     sides = [[_opened(one).recording for one in side] for side in (a, b)]
-    return run(sides[0], sides[1], factor=tuple(factor))
+    return run(sides[0], sides[1], factor=tuple(factor), at=at)
 
 
 def plot(

@@ -26,6 +26,25 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def several(home: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Two directories of three imported runs each: `slow` is three times as late as `fast`."""
+    made = {}
+    for name, times in (("fast", 1), ("slow", 3)):
+        made[name] = tmp_path_factory.mktemp(name)
+        for run in range(3):
+            edges = [times * (20 + k + run % 2) for k in range(10)]
+            rows = "".join(f"{edge:06d} {10_000 if k < 9 else 50:06d}\n" for k, edge in enumerate(edges))
+            ends = (
+                f"# Min Latencies: {edges[0]:05d}\n# Avg Latencies: {edges[4]:05d}\n# Max Latencies: {edges[-1]:05d}\n"
+            )
+            told = f"# Histogram\n{rows}# Total: 000090050\n{ends}# Histogram Overflows: 00000\n"
+            file = made[name] / f"{run}.txt"
+            file.write_text(told)
+            as_json("import", file, "-o", made[name], home=home)
+    return made
+
+
+@pytest.fixture(scope="module")
 def ids(home: Path) -> dict[str, str]:
     """The two files of a Raspberry Pi 3B, imported as anybody would."""
     made = {}
@@ -72,20 +91,33 @@ def test_a_recording_named_twice_counts_once_and_with_takes_all_that_follows(hom
 @pytest.mark.parametrize(
     ("a", "b", "condition", "code"),
     [
-        ("std", "rt", "regression", 1),  # stock to RT: later up to p99.999
-        ("std", "rt", "regression=150", 1),  # p99 is 3 times as late
-        ("std", "rt", "regression=250", 0),
-        ("rt", "std", "regression=20", 1),  # back: p99.99999 is later, by 26 % to 53 %
-        ("rt", "std", "regression=60%", 0),
-        ("std", "std", "regression", 0),
+        ("slow", "fast", "regression", 0),
+        ("fast", "slow", "regression", 1),
+        ("fast", "slow", "regression=150", 1),  # three times as late, give or take a tenth
+        ("fast", "slow", "regression=250%", 0),
+        ("fast", "fast", "regression", 0),
     ],
 )
 def test_a_build_server_fails_on_a_regression(
-    home: Path, ids: dict[str, str], a: str, b: str, condition: str, code: int
+    home: Path, several: dict[str, Path], a: str, b: str, condition: str, code: int
 ) -> None:
-    done = in_process("compare", ids[a], "--with", ids[b], "--fail-on", condition, home=home)
+    done = in_process("compare", several[a], "--with", several[b], "--fail-on", condition, home=home)
     assert done.returncode == code, done.stderr
     assert ("regression: B is later" in done.stderr) == (code == 1)
+
+
+def test_one_run_of_each_is_no_ground_for_a_regression(home: Path, ids: dict[str, str]) -> None:
+    """One run against another of the same kernel differs by chance in up to half of all comparisons."""
+    done = in_process("compare", ids["std"], "--with", ids["rt"], "--fail-on", "regression", home=home)
+    assert done.returncode == 4, done.stderr
+    assert "A has 1 run, B 1: a regression takes 3 runs of each" in done.stderr
+
+
+def test_the_primary_step_is_named(home: Path, several: dict[str, Path]) -> None:
+    data = as_json("compare", several["fast"], "--with", several["slow"], "--at", "p99", home=home)
+    assert (data["primary_q"], data["conclusion"]) == (0.99, "a_better")
+    shown = in_process("compare", several["fast"], "--with", several["slow"], home=home).stdout
+    assert "HAS THE LOWER LATENCY AT p99.9" in shown and "p99.9 *" in shown
 
 
 def test_the_same_recording_on_both_sides_shows_nothing(home: Path, ids: dict[str, str]) -> None:
@@ -119,6 +151,7 @@ def test_terminal_has_no_colour_in_a_pipe(home: Path, ids: dict[str, str]) -> No
         (("{std}", "--with", "nosuch"), "there is no recording 'nosuch'"),
         (("{std}", "--with", "{rt}", "--fail-on", "progress"), "regression=PERCENT"),
         (("{std}", "--with", "{rt}", "--factor", "weather"), "there is no factor 'weather'"),
+        (("{std}", "--with", "{rt}", "--at", "p100"), "no quantile"),
         (("{std}", "--with", "{rt}", "-o", "page.pdf"), "names no format"),
         (("{std}", "--with", "{rt}", "--json", "-o", "-"), "both want stdout"),
     ],

@@ -125,11 +125,11 @@ class _Work:
             )
         )
 
-    def compare(self, a: Sequence[Path], b: Sequence[Path], factor: str) -> dict[str, Any]:
+    def compare(self, a: Sequence[Path], b: Sequence[Path], factor: str, at: float) -> dict[str, Any]:
         from rtassay.analysis.many.compare import compare, comparison_dict
 
         groups = [[self.opened(path) for path in paths] for paths in (a, b)]
-        comparison = compare(groups[0], groups[1], factor=(factor,))
+        comparison = compare(groups[0], groups[1], factor=(factor,), at=at)
         self._comparisons.append(comparison)
         return comparison_dict(comparison)
 

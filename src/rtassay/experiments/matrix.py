@@ -15,6 +15,7 @@ import msgspec
 
 from rtassay.experiments.files import overlay
 from rtassay.experiments.schema import ExperimentFile, Load, Scenario, Settings
+from rtassay.model.comparison import PRIMARY_Q
 from rtassay.model.errors import InputFileError, RtassayError
 from rtassay.model.manifest import Plan
 from rtassay.model.settings import DEFAULT_DURATION_NS, OF_EXPERIMENT, SETTINGS, Setting, default
@@ -92,6 +93,7 @@ class ExperimentPlan:
     confidence: float = 0.95
     per: str = "cell"
     compare: tuple[str, ...] = ()
+    compare_at: float = PRIMARY_Q
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
     options: tuple[str, ...] = ()
     order: str = ""
@@ -151,6 +153,7 @@ def make_plan(
         confidence=file.acceptance.confidence,
         per=file.acceptance.per,
         compare=file.compare,
+        compare_at=file.compare_at,
         levels={
             "board": file.boards,
             "kernel": file.kernels,

@@ -31,12 +31,12 @@ class Analysis:
     """The analysis functions that this package gets. Paths are those of sealed recordings.
 
     `findings`: the object of `rtassay show --json`. `repeats`: (recordings, plan) -> an object with at least `demonstrated_ns` and
-    `state` for them taken together. `compare`: (A, B, factor) -> the object of `rtassay compare --json`.
+    `state` for them taken together. `compare`: (A, B, factor, primary step) -> the object of `rtassay compare --json`.
     """
 
     findings: Callable[[Path], dict[str, Any]]
     repeats: Callable[[Sequence[Path], ExperimentPlan], dict[str, Any]]
-    compare: Callable[[Sequence[Path], Sequence[Path], str], dict[str, Any]]
+    compare: Callable[[Sequence[Path], Sequence[Path], str, float], dict[str, Any]]
 
 
 def build(status: Status, analysis: Analysis) -> dict[str, Any]:
@@ -241,7 +241,7 @@ def _comparisons(plan: ExperimentPlan, paths: dict[str, Path], analysis: Analysi
                 theirs = [paths[cell.id] for cell in b if cell.id in paths]
                 if ours and theirs:
                     head = {"factor": factor, "a": levels[0], "b": level, "where": where}
-                    found.append(head | {"comparison": analysis.compare(ours, theirs, factor)})
+                    found.append(head | {"comparison": analysis.compare(ours, theirs, factor, plan.compare_at)})
     return found
 
 

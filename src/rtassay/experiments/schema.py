@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from rtassay.model.comparison import PRIMARY_Q
 from rtassay.model.settings import BY_NAME, CHOICE, CPUS, DURATION, FLAG, NUMBER, OF_EXPERIMENT, Setting
 
 _P, _SURE, _LANES = BY_NAME["p"], BY_NAME["confidence"], BY_NAME["lanes"]
@@ -20,6 +21,9 @@ Time = Annotated[str, Meta(description="a duration: 200us, 10s, 1h30m")]
 CpuText = Annotated[str, Meta(description="a CPU list such as 0-2,5")]
 Order = Literal["abba", "random-blocks", "as-written"]
 Positive = Annotated[int, Meta(ge=1, le=10_000)]
+Quantile = Annotated[
+    float, Meta(gt=0, lt=1, description="the primary step of the comparisons, on which each rests: 0.999 is p99.9")
+]
 
 
 class Load(Struct, frozen=True, forbid_unknown_fields=True):
@@ -148,6 +152,7 @@ class Correction(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     seed: int | None = None
     retries: Annotated[int, Meta(ge=0, le=100)] | None = None
     compare: tuple[str, ...] | None = None
+    compare_at: Quantile | None = None
     cool_down: CoolDown | None = None
     acceptance: Acceptance | None = None
 
@@ -182,6 +187,7 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
         tuple[Literal["board", "kernel", "load", "probe", "scenario"], ...],
         Meta(description="factors whose first level is compared with each other; default: those with two levels"),
     ] = ()
+    compare_at: Quantile = PRIMARY_Q
     cool_down: CoolDown | None = None
     acceptance: Acceptance = Acceptance()
     preset: Preset | None = None

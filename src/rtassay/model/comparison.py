@@ -5,6 +5,7 @@ A key may be added; a key that goes or changes its sense raises the number of th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,8 +19,11 @@ NO_DIFFERENCE = "no_difference_shown"
 REFUSED = "refused"
 CONCLUSIONS = (A_BETTER, B_BETTER, CROSSES, NO_DIFFERENCE, REFUSED)
 
+PRIMARY_Q = 0.999
+
 RUNS_T = "runs, Student-t on log"
 RUNS_BOOTSTRAP = "runs, bootstrap-t on log"
+RUNS_EXCHANGE = "runs, exchange of whole runs on log"
 WITHIN_RUN = "within the runs only"
 
 
@@ -28,9 +32,11 @@ class QuantileRatio:
     """One step of the ladder. `a_ns`, `b_ns`: geometric mean over the group's runs of the nearest-rank quantile (of one run: it).
 
     `lo`, `hi`: 95 % interval of `ratio`; `hi` None when unbounded, all three None where the data hold only lower bounds.
-    `method`: where the interval comes from (RUNS_T, RUNS_BOOTSTRAP, WITHIN_RUN); None without an interval.
-    `shown`: a_better or b_better where the difference stands after Holm's correction over the ladder; else None.
-    `p_value`: exact (or, for many runs, sampled) permutation of whole runs, with `p_holm`; None with too few runs.
+    `method`: where the interval comes from (RUNS_T, RUNS_BOOTSTRAP, RUNS_EXCHANGE, WITHIN_RUN); None without an interval.
+    `shown`: a_better or b_better where the difference stands; else None. At the primary step its own interval decides, elsewhere also
+    Holm's correction over the other steps.
+    `p_value`: exact (or, for many runs, sampled) permutation of whole runs; None with too few runs. `p_holm`: corrected over all steps but
+    the primary one, which keeps its `p_value`.
     `a12`: chance that a run of B has the larger value than a run of A (ties half); `cliffs_delta` = 2 a12 - 1.
     `detectable`: the smallest ratio (above 1, or its inverse) that this interval would have told from 1.
     """
@@ -156,7 +162,10 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Replication:
-    """How many runs there are, and how many an exact permutation test would need at the least for p <= 0.05."""
+    """How many runs there are, and how many an exact permutation test would need at the least for p <= 0.05.
+
+    `needed_per_group`: at the primary step; `needed_with_holm`: at each of the others.
+    """
 
     a_runs: int
     b_runs: int
@@ -166,9 +175,14 @@ class Replication:
     exact: bool | None
 
 
+def primary(rows: Sequence[QuantileRatio], q: float) -> QuantileRatio | None:
+    """The primary step of a ladder; None where nothing was compared."""
+    return next((row for row in rows if row.q == q), None)
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Everything a report of a comparison shows."""
+    """Everything a report of a comparison shows. `primary_q`: the step named beforehand, on which the conclusion rests."""
 
     a: Group
     b: Group
@@ -185,6 +199,7 @@ class Comparison:
     not_covered: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()
     bin_width_ns: int = 1
+    primary_q: float = PRIMARY_Q
     schema: str = "rtassay/compare/1"
     analysis_version: int = 1
     extra: dict[str, Any] = field(default_factory=dict)

@@ -12,6 +12,7 @@ from rtassay.model.comparison import (
     NO_DIFFERENCE,
     REFUSED,
     RUNS_BOOTSTRAP,
+    RUNS_EXCHANGE,
     RUNS_T,
     WITHIN_RUN,
     Comparison,
@@ -27,8 +28,9 @@ from rtassay.reports import severities, wording
 
 TONES = {A_BETTER: "none", B_BETTER: "none", CROSSES: "open", NO_DIFFERENCE: "none", REFUSED: "void"}
 METHODS = {
-    RUNS_T: "scatter of runs, Student's t on logarithms (Welch)",
+    RUNS_T: "scatter of runs, Student's t on logarithms (the wider of Welch's and the pooled one)",
     RUNS_BOOTSTRAP: "scatter of runs, studentised bootstrap of boots and runs on logarithms",
+    RUNS_EXCHANGE: "exchange of whole runs, exact for runs of any distribution",
     WITHIN_RUN: "order statistics within the runs; the scatter between runs is not in it",
 }
 _HASH = re.compile(r"[0-9a-f]{40,}")
@@ -44,11 +46,12 @@ def called(group: Group) -> str:
 def headline(comparison: Comparison) -> str:
     """The conclusion in a few capitals."""
     a, b = called(comparison.a), called(comparison.b)
+    at = wording.quantile_name(comparison.primary_q)
     return {
-        A_BETTER: f"{a} HAS THE LOWER LATENCY",
-        B_BETTER: f"{b} HAS THE LOWER LATENCY",
+        A_BETTER: f"{a} HAS THE LOWER LATENCY AT {at}",
+        B_BETTER: f"{b} HAS THE LOWER LATENCY AT {at}",
         CROSSES: "THE ORDER CHANGES ALONG THE TAIL",
-        NO_DIFFERENCE: "NO DIFFERENCE SHOWN",
+        NO_DIFFERENCE: f"NO DIFFERENCE SHOWN AT {at}",
         REFUSED: "NOT COMPARED",
     }[comparison.conclusion]
 
@@ -100,7 +103,7 @@ def ladder_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     places = digits(comparison)
     return [
         (
-            wording.quantile_name(row.q),
+            wording.quantile_name(row.q) + (" *" if row.q == comparison.primary_q else ""),
             value(row.a_ns, row, places),
             value(row.b_ns, row, places),
             wording.ratio(row.ratio),
@@ -282,6 +285,9 @@ def tests(comparison: Comparison) -> str:
     methods = list(dict.fromkeys(row.method for row in comparison.quantiles if row.method is not None))
     parts = []
     if methods:
+        parts.append(
+            "* The primary step, named beforehand and tested alone; the others are corrected for being many (Holm)."
+        )
         parts.append(f"Intervals: {'; '.join(METHODS[method] for method in methods)}.")
     many = comparison.replication
     if many is None:
@@ -289,7 +295,7 @@ def tests(comparison: Comparison) -> str:
     if many.exact is None:
         parts.append(
             f"No permutation test: with {many.a_runs} and {many.b_runs} runs the smallest p is {many.smallest_p:.2g}; "
-            f"{many.needed_per_group} runs of each can reach 0.05, {many.needed_with_holm} with Holm's correction over the ladder."
+            f"{many.needed_per_group} runs of each can reach 0.05 at the primary step, {many.needed_with_holm} with Holm's correction at the others."
         )
     else:
         how = "exact" if many.exact else "20,000 random exchanges"

@@ -45,15 +45,16 @@ def ladder(comparison: Comparison) -> str:
     parts.append(f'<text x="{one + 8:.1f}" y="{_TOP - 14}">B later →</text>')
     parts.append(f'<text class="mid" x="{(_LEFT + end) / 2:.0f}" y="{foot + 36}">latency of B / latency of A</text>')
     for index, row in enumerate(rows):
-        parts += _row(row, _TOP + _ROW * index + _ROW // 2, x_of, end)
+        name = wording.quantile_name(row.q) + (" *" if row.q == comparison.primary_q else "")
+        parts += _row(row, name, _TOP + _ROW * index + _ROW // 2, x_of, end)
     return "".join(parts) + "</svg>"
 
 
-def _row(row: QuantileRatio, y: int, x_of: Any, end: int) -> list[str]:
+def _row(row: QuantileRatio, name: str, y: int, x_of: Any, end: int) -> list[str]:
     kind = row.shown or "open"
     begin = _LEFT if row.lo is None else x_of(row.lo)
     stop = end if row.hi is None else x_of(row.hi)
-    parts = [f'<text class="end name" x="{_LEFT - 12}" y="{y + 4}">{wording.quantile_name(row.q)}</text>']
+    parts = [f'<text class="end name" x="{_LEFT - 12}" y="{y + 4}">{name}</text>']
     if row.lo is not None or row.hi is not None:
         caps = ("" if row.lo is None else f"M{begin:.1f} {y - 6}v12") + (
             "" if row.hi is None else f"M{stop:.1f} {y - 6}v12"

@@ -84,10 +84,10 @@ def _ladder_rows(comparison: Comparison) -> list[tuple[tuple[str, ...], str]]:
 
 
 def _tiles(comparison: Comparison) -> list[Tile]:
-    """The far end of the ladder, the crossover, maxima at equal n, replication."""
+    """The primary step, the far end of the ladder, the crossover, maxima at equal n, replication."""
     tiles = []
     steps = [row for row in comparison.quantiles if row.ratio is not None]
-    for row in dict.fromkeys((*(s for s in steps if s.q == 0.5), *steps[-1:])):
+    for row in dict.fromkeys((*(s for s in steps if s.q == comparison.primary_q), *steps[-1:])):
         name = f"B / A at {wording.quantile_name(row.q)}"
         tiles.append(
             Tile(

@@ -8,23 +8,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from rtassay.model.comparison import PRIMARY_Q
+
 if TYPE_CHECKING:
     from rtassay.model.comparison import Comparison
     from rtassay.model.recording import Recording
 
-__all__ = ["compare", "comparison_dict", "regressions"]
+__all__ = ["compare", "comparison_dict", "few_runs", "regressions"]
 
 
-def compare(a: Sequence[Recording], b: Sequence[Recording], *, factor: Sequence[str] = ()) -> Comparison:
+def compare(
+    a: Sequence[Recording], b: Sequence[Recording], *, factor: Sequence[str] = (), at: float = PRIMARY_Q
+) -> Comparison:
     """Everything rtassay can say about group B against group A (`model.comparison.Comparison`).
 
     `factor`: what is meant to differ (kernel, load, label.x ...); without it what the groups are told apart by is found out.
+    `at`: the primary step, a quantile named before the runs were looked at; the conclusion rests on it.
     Groups that cannot be compared give a Comparison with conclusion `refused` and the reasons. Raises UsageError for an empty
-    group and for a factor nobody knows.
+    group, for a factor nobody knows and for an `at` outside 0 .. 1.
     """
     from rtassay.analysis.many.compare.comparing import compare as run
 
-    return run(a, b, tuple(factor))
+    return run(a, b, tuple(factor), at)
 
 
 def comparison_dict(comparison: Comparison) -> dict[str, Any]:
@@ -32,6 +37,13 @@ def comparison_dict(comparison: Comparison) -> dict[str, Any]:
     from rtassay.analysis.many.compare.plain import comparison_dict as convert
 
     return convert(comparison)
+
+
+def few_runs(comparison: Comparison) -> str | None:
+    """Why no regression can be told from so few runs; None if it can."""
+    from rtassay.analysis.many.compare.plain import few_runs as find
+
+    return find(comparison)
 
 
 def regressions(comparison: Comparison, percent: float = 0.0) -> tuple[float, ...]:

@@ -14,10 +14,6 @@ from rtassay.analysis.many.compare.ratios import Side
 from rtassay.analysis.many.compare.run import Run, measures, prepare
 from rtassay.analysis.many.compare.sample import Sample
 from rtassay.model.comparison import (
-    A_BETTER,
-    B_BETTER,
-    CROSSES,
-    NO_DIFFERENCE,
     REFUSED,
     Comparison,
     Group,
@@ -26,16 +22,17 @@ from rtassay.model.comparison import (
     Replication,
 )
 from rtassay.model.errors import UsageError
-from rtassay.model.findings import LADDER
 from rtassay.model.recording import Recording
 
 REFUSING = ("INVALID-RECORDING", "MEASURE-DIFFERS", "NOT-COMPARABLE", "NO-SAMPLES")
 
 
-def compare(a: Sequence[Recording], b: Sequence[Recording], asked: tuple[str, ...]) -> Comparison:
+def compare(a: Sequence[Recording], b: Sequence[Recording], asked: tuple[str, ...], at: float) -> Comparison:
     """See `rtassay.analysis.many.compare.compare`."""
     if not a or not b:
         raise UsageError("a group to compare is empty", hint="rtassay compare A... --with B...")
+    if not 0 < at < 1:
+        raise UsageError(f"the primary step is a quantile between 0 and 1, not {at:g}", hint="--at p99.9")
     measure = _measure((*a, *b))
     runs_a, runs_b = (tuple(prepare(recording, measure) for recording in side) for side in (a, b))
     factor, rows = conditions.look(a, b, asked)
@@ -54,14 +51,15 @@ def compare(a: Sequence[Recording], b: Sequence[Recording], asked: tuple[str, ..
         sentence="",
         factor=factor,
         conditions=rows,
-        replication=_replication(len(runs_a), len(runs_b)),
+        replication=_replication(len(runs_a), len(runs_b), len(ratios.steps(at)) - 1),
         bin_width_ns=max(recording.manifest.bin_width_ns for recording in (*a, *b)),
+        primary_q=at,
         extra={"measure": measure},
     )
     refusing = [c for c in run_all(Pair(runs_a, runs_b, bare)) if c.id in REFUSING and c.severity == "invalid"]
     if refusing:
         refused = replace(bare, refusals=tuple(c.message for c in refusing))
-        return _finished(replace(refused, quantiles=_values_only(runs_a, runs_b)), runs_a, runs_b)
+        return _finished(replace(refused, quantiles=_values_only(runs_a, runs_b, at)), runs_a, runs_b)
     return _finished(_compared(bare, runs_a, runs_b, pools), runs_a, runs_b)
 
 
@@ -104,39 +102,33 @@ def _side(runs: Sequence[Run], lane: tuple[str, int | None] | None = None) -> Si
 
 def _compared(bare: Comparison, a: tuple[Run, ...], b: tuple[Run, ...], pools: tuple[Sample, Sample]) -> Comparison:
     side_a, side_b = _side(a), _side(b)
-    (rows,) = ratios.corrected([(side_a, side_b, ratios.ladder(side_a, side_b))])
+    at = bare.primary_q
+    (rows,) = ratios.corrected([(side_a, side_b, ratios.ladder(side_a, side_b, at))])
     return replace(
         bare,
         quantiles=rows,
         crossover=curves.crossover(*pools, rows),
-        conclusion=_conclusion(rows),
-        lanes=_lanes(a, b),
+        conclusion=ratios.conclusion(rows, at),
+        lanes=_lanes(a, b, at),
         rarefied=curves.rarefied(*pools),
     )
 
 
-def _lanes(a: tuple[Run, ...], b: tuple[Run, ...]) -> tuple[LaneRatios, ...]:
+def _lanes(a: tuple[Run, ...], b: tuple[Run, ...], at: float) -> tuple[LaneRatios, ...]:
     """The ladder of every lane that all runs have, where there is more than one, corrected over all of them."""
     common = [lane for lane in a[0].by_lane if all(lane in run.by_lane for run in (*a, *b))]
     if max(len(run.by_lane) for run in (*a, *b)) < 2:
         return ()
     sides = [(lane, _side(a, lane), _side(b, lane)) for lane in common]
-    ladders = [(x, y, ratios.ladder(x, y, bootstrap=False)) for _, x, y in sides]
+    ladders = [(x, y, ratios.ladder(x, y, at, pooled=False)) for _, x, y in sides]
     tables = ratios.corrected(ladders)
     return tuple(LaneRatios(name, cpu, rows) for ((name, cpu), _, _), rows in zip(sides, tables, strict=True))
 
 
-def _conclusion(rows: Sequence[QuantileRatio]) -> str:
-    shown = {row.shown for row in rows} - {None}
-    if shown == {A_BETTER, B_BETTER}:
-        return CROSSES
-    return shown.pop() or NO_DIFFERENCE if shown else NO_DIFFERENCE
-
-
-def _values_only(a: Sequence[Run], b: Sequence[Run]) -> tuple[QuantileRatio, ...]:
+def _values_only(a: Sequence[Run], b: Sequence[Run], at: float) -> tuple[QuantileRatio, ...]:
     """What a refused comparison still shows: the quantiles of a single run each, without any ratio."""
     rows = []
-    for q in LADDER:
+    for q in ratios.steps(at):
         limits = [runs[0].pooled.quantile(q) if len(runs) == 1 else None for runs in (a, b)]
         values = [limit.value_ns if limit is not None else None for limit in limits]
         exact = all(limit is not None and limit.exact for limit in limits)
@@ -144,7 +136,8 @@ def _values_only(a: Sequence[Run], b: Sequence[Run]) -> tuple[QuantileRatio, ...
     return tuple(rows)
 
 
-def _replication(a_runs: int, b_runs: int) -> Replication:
+def _replication(a_runs: int, b_runs: int, others: int) -> Replication:
+    """`others`: steps of the ladder beside the primary one."""
     smallest = inference.smallest_p(a_runs, b_runs)
     enough = smallest <= inference.ENOUGH_P
     return Replication(
@@ -152,7 +145,7 @@ def _replication(a_runs: int, b_runs: int) -> Replication:
         b_runs=b_runs,
         smallest_p=smallest,
         needed_per_group=inference.runs_needed(inference.ENOUGH_P),
-        needed_with_holm=inference.runs_needed(inference.ENOUGH_P / len(LADDER)),
+        needed_with_holm=inference.runs_needed(inference.ENOUGH_P / others),
         exact=inference.all_exchanges(a_runs, b_runs) if enough else None,
     )
 

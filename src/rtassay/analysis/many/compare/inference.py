@@ -18,11 +18,12 @@ EXACT_AT_MOST = 200_000
 DRAWS = 20_000
 BOOTSTRAPS = 4_000
 ENOUGH_P = 0.05
+_SAME = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Welch:
-    """Difference of two means with its standard error and Welch's degrees of freedom."""
+class TTest:
+    """Difference of two means with its standard error and degrees of freedom."""
 
     difference: float
     error: float
@@ -41,15 +42,29 @@ class Welch:
         return 1.0 if gap <= 0 else 2 * float(stdtr(self.freedom, -gap / self.error))
 
 
-def welch(a: Floats, b: Floats, floor_a: float, floor_b: float) -> Welch:
+def welch(a: Floats, b: Floats, floor_a: float, floor_b: float) -> TTest:
     """mean(b) - mean(a), at least two values each. `floor`: a standard deviation that the values' resolution hides."""
     parts = []
     for values, floor in ((a, floor_a), (b, floor_b)):
-        spread = max(float(np.var(values, ddof=1)), floor * floor, 1e-24)
-        parts.append((spread / values.size, values.size - 1))
+        parts.append((_variance(values, floor) / values.size, values.size - 1))
     (va, da), (vb, db) = parts
     freedom = (va + vb) ** 2 / (va * va / da + vb * vb / db)
-    return Welch(float(np.mean(b) - np.mean(a)), math.sqrt(va + vb), freedom)
+    return TTest(float(np.mean(b) - np.mean(a)), math.sqrt(va + vb), freedom)
+
+
+def student(a: Floats, b: Floats, floor_a: float, floor_b: float) -> TTest:
+    """As `welch`, with one variance for both groups.
+
+    Where sizes are unequal, a small group whose runs are alike by luck makes Welch's test too sure: 3 runs against 12 of two modes
+    differ at 5 % in 23 % of comparisons. The more cautious of both tests does so in 4.5 % (docs/method/comparisons.md).
+    """
+    freedom = a.size + b.size - 2
+    pooled = ((a.size - 1) * _variance(a, floor_a) + (b.size - 1) * _variance(b, floor_b)) / freedom
+    return TTest(float(np.mean(b) - np.mean(a)), math.sqrt(pooled * (1 / a.size + 1 / b.size)), freedom)
+
+
+def _variance(values: Floats, floor: float) -> float:
+    return max(float(np.var(values, ddof=1)), floor * floor, 1e-24)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +155,49 @@ def permutation_p(a: Floats, b: Floats) -> tuple[float, bool]:
         return np.asarray(np.abs(sums / size - (total - sums) / (both - size)), dtype=np.float64)
 
     limit = seen - 1e-12 * max(1.0, abs(total))
+    picks = _exchanges(pool, size)
     if all_exchanges(a.size, b.size):
-        return float((differences(_subsets(both, size)) >= limit).mean()), True
-    random = np.random.Generator(np.random.PCG64(zlib.crc32(pool.tobytes())))
-    picks = random.permuted(np.tile(np.arange(both), (DRAWS, 1)), axis=1)[:, :size]
+        return float((differences(picks) >= limit).mean()), True
     return (1 + int((differences(picks) >= limit).sum())) / (DRAWS + 1), False
+
+
+def exchange_interval(a: Floats, b: Floats, alpha: float = 0.05) -> tuple[float, float]:
+    """All shifts s of b against a that an exchange of whole runs does not reject: two-sided p of (a, b - s) above `alpha`.
+
+    Exact for runs of any distribution (Edgington and Onghena, Randomization Tests, 2007). An exchange that leaves u between the means and of b's
+    runs the share c (more in the second group than in the first) is as extreme as what was seen for s between (d - u) / (1 - c) and
+    (d + u) / (1 + c), d being the difference seen; so the limits are order statistics of these ends.
+    """
+    values = np.concatenate([a, b])
+    order = np.argsort(values, kind="stable")
+    pool, of_b = values[order], (order >= a.size).astype(np.float64)
+    size, both, d = min(a.size, b.size), values.size, float(np.mean(b) - np.mean(a))
+    picks = _exchanges(pool, size)
+
+    def gap(column: Floats) -> Floats:
+        chosen = column[picks].sum(axis=1)
+        return np.asarray((column.sum() - chosen) / (both - size) - chosen / size, dtype=np.float64)
+
+    sign = 1.0 if a.size <= b.size else -1.0
+    u, c = sign * gap(pool), np.clip(sign * gap(of_b), -1.0, 1.0)
+    moved = (
+        np.abs(c) < 1 - _SAME
+    )  # the others are the groups themselves: as extreme as what was seen, whatever the shift
+    u, c = u[moved], c[moved]
+    ends = np.stack([(d - u) / (1 - c), (d + u) / (1 + c)])
+    themselves = max(int((~moved).sum()), 1)
+    low = np.sort(np.append(ends.min(axis=0), np.full(themselves, -np.inf)))
+    high = np.sort(np.append(ends.max(axis=0), np.full(themselves, np.inf)))
+    rejected = math.floor(alpha * low.size + 1e-9)
+    return float(low[rejected]), float(high[-1 - rejected])
+
+
+def _exchanges(pool: Floats, size: int) -> npt.NDArray[np.int64]:
+    """Places of `size` runs of the sorted pool, a row an exchange: every one, or DRAWS that the pool's values seed."""
+    if all_exchanges(size, pool.size - size):
+        return _subsets(pool.size, size)
+    random = np.random.Generator(np.random.PCG64(zlib.crc32(pool.tobytes())))
+    return random.permuted(np.tile(np.arange(pool.size), (DRAWS, 1)), axis=1)[:, :size]
 
 
 @functools.lru_cache(maxsize=2)

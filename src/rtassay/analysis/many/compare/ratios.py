@@ -1,4 +1,7 @@
-"""The ladder of quantiles: ratio B / A with an interval from the scatter of runs, or, with one run a group, from within the runs."""
+"""The ladder of quantiles: ratio B / A with an interval from the scatter of runs, or, with one run a group, from within the runs.
+
+One step is the primary one, named before the runs were looked at: it is tested alone. The others are corrected for being many.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,18 @@ from rtassay.analysis.lane.distribution import ints
 from rtassay.analysis.many.compare import inference
 from rtassay.analysis.many.compare.inference import Arm, Floats
 from rtassay.analysis.many.compare.sample import Limits, Sample
-from rtassay.model.comparison import A_BETTER, B_BETTER, RUNS_BOOTSTRAP, RUNS_T, WITHIN_RUN, QuantileRatio
+from rtassay.model.comparison import (
+    A_BETTER,
+    B_BETTER,
+    CROSSES,
+    NO_DIFFERENCE,
+    RUNS_BOOTSTRAP,
+    RUNS_EXCHANGE,
+    RUNS_T,
+    WITHIN_RUN,
+    QuantileRatio,
+    primary,
+)
 from rtassay.model.findings import LADDER
 
 ALPHA = 0.05
@@ -33,34 +47,59 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A row before Holm, with the run-level p of the gap between the bins; None where only intervals within the runs are there."""
+    """A row before Holm, with the run-level p of the gap between the bins; None where only intervals within the runs are there.
+
+    `alone`: the primary step, which is not corrected.
+    """
 
     row: QuantileRatio
     p: float | None
+    alone: bool = False
 
 
-def ladder(a: Side, b: Side, *, bootstrap: bool = True) -> list[Step]:
-    """All steps of LADDER, not yet corrected for being many (`corrected`). Empty if a run has no sample."""
+def steps(at: float) -> tuple[float, ...]:
+    """LADDER with the primary step in its place."""
+    return tuple(sorted({*LADDER, at}))
+
+
+def ladder(a: Side, b: Side, at: float, *, pooled: bool = True) -> list[Step]:
+    """All `steps(at)`, not yet corrected for being many (`corrected`). Empty if a run has no sample.
+
+    `pooled`: False for a single lane, which has no primary step and no bootstrap.
+    """
     if not all(sample.n for sample in (*a.samples, *b.samples)) or not a.samples or not b.samples:
         return []
-    return [_step(a, b, q, bootstrap) for q in LADDER]
+    return [_step(a, b, q, bootstrap=pooled, alone=pooled and q == at) for q in steps(at)]
 
 
 def corrected(families: Sequence[tuple[Side, Side, list[Step]]]) -> list[tuple[QuantileRatio, ...]]:
-    """The rows of several ladders with Holm's correction over all their steps together."""
+    """The rows of several ladders with Holm's correction over all their steps together but the primary one."""
     flat = [(a, b, step) for a, b, steps in families for step in steps]
-    tests = sum(step.row.method is not None for _, _, step in flat)
-    decided = inference.holm([step.p for _, _, step in flat], tests)
-    permuted = inference.holm([step.row.p_value for _, _, step in flat])
-    rows = [
-        replace(step.row, shown=_shown(a, b, step, p, tests), p_holm=p_permuted)
-        for (a, b, step), p, p_permuted in zip(flat, decided, permuted, strict=True)
-    ]
+    tests = sum(step.row.method is not None and not step.alone for _, _, step in flat)
+    decided = inference.holm([None if step.alone else step.p for _, _, step in flat], tests)
+    permuted = inference.holm([None if step.alone else step.row.p_value for _, _, step in flat])
+    rows = []
+    for (a, b, step), p, p_permuted in zip(flat, decided, permuted, strict=True):
+        if step.alone:
+            rows.append(replace(step.row, shown=_excludes_one(step.row.lo, step.row.hi), p_holm=step.row.p_value))
+        else:
+            rows.append(replace(step.row, shown=_shown(a, b, step, p, tests), p_holm=p_permuted))
     out, at = [], 0
     for _, _, steps in families:
         out.append(tuple(rows[at : at + len(steps)]))
         at += len(steps)
     return out
+
+
+def conclusion(rows: Sequence[QuantileRatio], at: float) -> str:
+    """What the primary step of a corrected ladder shows; `crosses` if another step shows the opposite.
+
+    Other steps alone conclude nothing, so that at most 5 % of comparisons of equal groups conclude something.
+    """
+    first = primary(rows, at)
+    if first is None or first.shown is None:
+        return NO_DIFFERENCE
+    return CROSSES if {row.shown for row in rows} >= {A_BETTER, B_BETTER} else first.shown
 
 
 def _shown(a: Side, b: Side, step: Step, p: float | None, tests: int) -> str | None:
@@ -71,12 +110,16 @@ def _shown(a: Side, b: Side, step: Step, p: float | None, tests: int) -> str | N
         lo, hi = _within(a, b, row.q, ALPHA / max(tests, 1))
     elif p is None or p > ALPHA:
         return None
+    return _excludes_one(lo, hi)
+
+
+def _excludes_one(lo: float | None, hi: float | None) -> str | None:
     if lo is not None and lo > 1:
         return A_BETTER
     return B_BETTER if hi is not None and hi < 1 else None
 
 
-def _step(a: Side, b: Side, q: float, bootstrap: bool) -> Step:
+def _step(a: Side, b: Side, q: float, bootstrap: bool, alone: bool) -> Step:
     limits_a, limits_b = (tuple(_limits(s, q) for s in side.samples) for side in (a, b))
     exact = all(limit.exact for limit in (*limits_a, *limits_b))
     row = QuantileRatio(q, _centre(limits_a), _centre(limits_b), None, None, None, "exact" if exact else "at_least")
@@ -85,7 +128,7 @@ def _step(a: Side, b: Side, q: float, bootstrap: bool) -> Step:
     if la is None or lb is None:
         lo, hi = _within(a, b, q, ALPHA)
         known = lo is not None or hi is not None
-        return Step(replace(row, lo=lo, hi=hi, method=WITHIN_RUN if known else None), None)
+        return Step(replace(row, lo=lo, hi=hi, method=WITHIN_RUN if known else None), None, alone)
     ratio = math.exp(float(np.mean(lb.low) - np.mean(la.low)))
     if la.low.size == lb.low.size == 1:
         ratio = limits_b[0].value_ns / limits_a[0].value_ns
@@ -93,27 +136,37 @@ def _step(a: Side, b: Side, q: float, bootstrap: bool) -> Step:
     if min(la.low.size, lb.low.size) < 2:
         lo, hi = _within(a, b, q, ALPHA)
         row = replace(row, lo=lo, hi=hi, method=WITHIN_RUN, detectable=_detectable(ratio, lo, hi))
-        return Step(row, None)
+        return Step(row, None, alone)
     effect = inference.a12(la.low, lb.low)
-    return _between(a, b, replace(row, a12=effect, cliffs_delta=2 * effect - 1), la, lb, bootstrap)
+    return _between(a, b, replace(row, a12=effect, cliffs_delta=2 * effect - 1), la, lb, bootstrap, alone)
 
 
-def _between(a: Side, b: Side, row: QuantileRatio, la: Logs, lb: Logs, bootstrap: bool) -> Step:
+def _between(a: Side, b: Side, row: QuantileRatio, la: Logs, lb: Logs, bootstrap: bool, alone: bool) -> Step:
     """The interval from the scatter of runs. Bins widen it: the true values lie anywhere in theirs."""
-    test = inference.welch(la.low, lb.low, la.hidden, lb.hidden)
-    half = test.half_width(ALPHA)
-    low, high, method = test.difference - half, test.difference + half, RUNS_T
+    enough = inference.smallest_p(la.low.size, lb.low.size) <= inference.ENOUGH_P
+    tests = [test(la.low, lb.low, la.hidden, lb.hidden) for test in (inference.welch, inference.student)]
+    half, difference = max(test.half_width(ALPHA) for test in tests), tests[0].difference
+    low, high, method = difference - half, difference + half, RUNS_T
     if bootstrap and min(la.low.size, lb.low.size) >= BOOTSTRAP_FROM:
         found = inference.bootstrap_t(_arm(a, la, row.q), _arm(b, lb, row.q), ALPHA)
         if found is not None:
             low, high, method = *found, RUNS_BOOTSTRAP
+    if alone and enough:
+        exact = inference.exchange_interval(la.low, lb.low, ALPHA)
+        if method == RUNS_BOOTSTRAP and (_grouped(a) or _grouped(b)):
+            exact = min(low, exact[0]), max(high, exact[1])  # runs of one boot are not exchanged with impunity
+        low, high, method = *exact, RUNS_EXCHANGE
     lo, hi = math.exp(low - la.wide), math.exp(high + lb.wide)
-    gap = max(test.difference - la.wide, -test.difference - lb.wide, 0.0)
-    enough = inference.smallest_p(la.low.size, lb.low.size) <= inference.ENOUGH_P
+    gap = max(difference - la.wide, -difference - lb.wide, 0.0)
     p_value = inference.permutation_p(la.low, lb.low)[0] if enough else None
     ratio = row.ratio or 1.0
     row = replace(row, lo=lo, hi=hi, method=method, p_value=p_value, detectable=_detectable(ratio, lo, hi))
-    return Step(row, test.p_value(gap))
+    return Step(row, max(test.p_value(gap) for test in tests), alone)
+
+
+def _grouped(side: Side) -> bool:
+    """Whether boots are known and one of them holds several runs."""
+    return None not in side.boots and len(set(side.boots)) < len(side.boots)
 
 
 def _limits(sample: Sample, q: float) -> Limits:

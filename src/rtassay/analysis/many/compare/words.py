@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from rtassay.model.comparison import A_BETTER, B_BETTER, CROSSES, REFUSED, WITHIN_RUN, Comparison, Group, QuantileRatio
+from rtassay.model.comparison import (
+    A_BETTER,
+    B_BETTER,
+    CROSSES,
+    REFUSED,
+    WITHIN_RUN,
+    Comparison,
+    Group,
+    QuantileRatio,
+    primary,
+)
 from rtassay.model.units import format_time
 
 
@@ -45,15 +55,36 @@ def _runs(group: Group) -> str:
 
 
 def _conclusion(result: Comparison, a: str, b: str) -> str:
+    at = percentile(result.primary_q)
+    first = primary(result.quantiles, result.primary_q)
     shown = [row for row in result.quantiles if row.shown is not None]
     if result.conclusion == CROSSES:
         return _crossing(result, shown, a, b)
-    if result.conclusion in (A_BETTER, B_BETTER):
+    others = [row for row in shown if row.q != result.primary_q]
+    if first is not None and result.conclusion in (A_BETTER, B_BETTER):
         better, worse = (a, b) if result.conclusion == A_BETTER else (b, a)
-        far = max(shown, key=lambda row: abs(_log(row)))
-        where = f"at {_span(shown)}"
-        return f"{better} has the lower latency {where}, {worse} up to {_times(far)} as late ({percentile(far.q)})"
-    return f"no difference shown{_seen(result)}"
+        text = f"{better} has the lower latency at {at}, the step named beforehand; {worse} is {_times(first)} as late there"
+        if others:
+            far = max(others, key=_log)
+            text += f"; also at {_span(others)}, up to {_times(far)} ({percentile(far.q)})"
+        return text
+    if first is None or first.method is None:
+        text = f"no difference shown: the samples do not reach {at}, the step named beforehand (--at)"
+    else:
+        text = f"no difference shown at {at}, the step named beforehand{_seen(first)}"
+    return text + _elsewhere(others, a, b)
+
+
+def _elsewhere(others: list[QuantileRatio], a: str, b: str) -> str:
+    """What other steps show where the primary one shows nothing."""
+    parts = []
+    for name, kind in ((a, A_BETTER), (b, B_BETTER)):
+        rows = [row for row in others if row.shown == kind]
+        if rows:
+            parts.append(f"{name} is earlier at {_span(rows)}")
+    if not parts:
+        return ""
+    return f". Elsewhere {' and '.join(parts)}: to conclude from it, name that step (--at) and compare new runs"
 
 
 def _crossing(result: Comparison, shown: list[QuantileRatio], a: str, b: str) -> str:
@@ -91,14 +122,11 @@ def _times(row: QuantileRatio) -> str:
     return f"{_log(row):.3g} times"
 
 
-def _seen(result: Comparison) -> str:
-    """The smallest difference that would have been told, at a few steps."""
-    known = [row for row in result.quantiles if row.detectable is not None]
-    if not known:
+def _seen(row: QuantileRatio) -> str:
+    """The smallest difference that would have been told."""
+    if row.detectable is None:
         return ", and the data could not show one"
-    steps = [row for row in known if row.q in (0.5, 0.999, 0.99999)] or known[-1:]
-    said = ", ".join(f"{_change(row.detectable or 1.0)} at {percentile(row.q)}" for row in steps)
-    return f"; {said} would have been seen"
+    return f"; {_change(row.detectable)} would have been seen"
 
 
 def _change(factor: float) -> str:

@@ -46,6 +46,41 @@ def test_many_runs_are_sampled_and_say_so():
     assert inference.permutation_p(a, b) == (p, exact), "not deterministic"
 
 
+@pytest.mark.parametrize(("m", "n"), [(4, 4), (5, 5), (3, 6), (7, 4)])
+def test_the_interval_of_exchanges_holds_the_shifts_that_no_exchange_rejects(m, n):
+    """Against the test itself: just inside a limit the shifted groups are not rejected at 5 %, just outside they are."""
+    random = np.random.Generator(np.random.PCG64(m * 10 + n))
+    a, b = random.normal(0, 1, m), random.normal(0.7, 2, n)
+    low, high = inference.exchange_interval(a, b)
+    for limit, outwards in ((low, -1), (high, 1)):
+        inside, outside = (inference.permutation_p(a, b - limit - outwards * step)[0] for step in (-1e-6, 1e-6))
+        assert inside > 0.05 >= outside
+    assert inference.exchange_interval(b, a) == pytest.approx((-high, -low))
+
+
+def test_sampled_exchanges_give_nearly_students_interval():
+    random = np.random.Generator(np.random.PCG64(9))
+    a, b = random.normal(0, 1, 14), random.normal(0.9, 1, 15)
+    found = inference.exchange_interval(a, b)
+    wanted = stats.ttest_ind(b, a).confidence_interval()
+    assert found == pytest.approx((wanted.low, wanted.high), abs=0.08)
+    assert found == inference.exchange_interval(a, b), "not deterministic"
+
+
+def test_so_few_runs_that_no_exchange_is_rare_have_no_interval_of_exchanges():
+    assert inference.exchange_interval(np.array([1.0, 2.0, 3.0]), np.array([7.0, 8.0, 9.0])) == (-math.inf, math.inf)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_student_is_scipys(seed):
+    random = np.random.Generator(np.random.PCG64(seed))
+    a, b = random.normal(0, 1, 4), random.normal(0.5, 3, 7)
+    wanted = stats.ttest_ind(b, a)
+    test = inference.student(a, b, 0, 0)
+    assert test.p_value(abs(test.difference)) == pytest.approx(wanted.pvalue)
+    assert test.difference + test.half_width() == pytest.approx(wanted.confidence_interval().high)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.integers(0, 30))
 def test_holm(ps, more):

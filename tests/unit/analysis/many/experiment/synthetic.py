@@ -96,8 +96,8 @@ def make(
     status = Status(plan, Path("/x"), total, tuple(states), 0, None, gone, 1)
     comparisons = []
 
-    def compared(a: Sequence[Path], b: Sequence[Path], factor: str) -> dict[str, Any]:
-        found = compare([recordings[p.stem] for p in a], [recordings[p.stem] for p in b], factor=(factor,))
+    def compared(a: Sequence[Path], b: Sequence[Path], factor: str, at: float) -> dict[str, Any]:
+        found = compare([recordings[p.stem] for p in a], [recordings[p.stem] for p in b], factor=(factor,), at=at)
         comparisons.append(found)
         return comparison_dict(found)
 
