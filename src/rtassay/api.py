@@ -62,9 +62,12 @@ class OpenRecording:
         `deadline` is text (`"100us"`) or int ns; without one, the run's own requirement is used. `p` is per due activation, 0 <= p < 1;
         `confidence` lies between 0 and 1. Formulas: docs/method. Raises UsageError for values outside these ranges.
         """
+        from rtassay import store
         from rtassay.analysis.judge import judge
 
-        return judge(self.recording, deadline_ns=_ns(deadline), p_target=p, confidence=confidence)
+        deadline_ns = _ns(deadline)
+        recording = store.with_order(self.recording, deadline_ns)
+        return judge(recording, deadline_ns=deadline_ns, p_target=p, confidence=confidence)
 
     @property
     def verdict(self) -> Verdict | None:

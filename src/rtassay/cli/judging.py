@@ -50,10 +50,11 @@ def with_trust(requirement: Requirement, strict: bool, waivers: dict[str, str]) 
 
 def judge(recording: Recording, requirement: Requirement) -> Findings:
     """Findings computed now."""
+    from rtassay import store
     from rtassay.analysis.judge import judge
 
     return judge(
-        recording,
+        store.with_order(recording, requirement.deadline_ns),
         deadline_ns=requirement.deadline_ns,
         p_target=requirement.p_target,
         confidence=requirement.confidence,

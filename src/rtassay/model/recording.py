@@ -105,7 +105,7 @@ class Message:
 class Lane:
     """One lane with its tables.
 
-    `spills`: every sample at or above the run's deadline or with missed activations, up to a limit; None where there is none.
+    `spills`: the latest samples with their positions, as far as the source kept them; None where it kept none.
     """
 
     entry: LaneEntry
@@ -116,7 +116,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What analysis works on. `path` is where it lies, for messages only."""
+    """What analysis works on. `path` is where it lies, for messages and for the store."""
 
     manifest: Manifest
     lanes: tuple[Lane, ...]

@@ -15,6 +15,7 @@ from rtassay.store.writer import RecordingWriter, is_running
 if TYPE_CHECKING:
     from rtassay.store.importing import import_events
     from rtassay.store.reading import histogram_from_samples, iter_samples, open_recording
+    from rtassay.store.samples import with_order
     from rtassay.store.sealing import seal
 
 _LAZY = {
@@ -23,6 +24,7 @@ _LAZY = {
     "iter_samples": "rtassay.store.reading",
     "open_recording": "rtassay.store.reading",
     "seal": "rtassay.store.sealing",
+    "with_order": "rtassay.store.samples",
 }
 
 __all__ = [
@@ -41,6 +43,7 @@ __all__ = [
     "save_findings",
     "save_manifest",
     "seal",
+    "with_order",
 ]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,6 +19,7 @@ from rtassay.store.collect import Collector, EventTuple
 from rtassay.store.counts import Counts
 from rtassay.store.manifests import check_hashes, check_sizes, load_manifest
 from rtassay.store.paths import MESSAGES
+from rtassay.store.samples import SAMPLES, all_samples, damage_of, lane_of_group, with_order
 from rtassay.store.stitch import Block, Stitcher
 from rtassay.store.streams import ParserFor, events_of, parser_of, stream_of
 
@@ -30,7 +30,7 @@ _EMPTY = np.zeros(0, np.int64)
 def open_recording(path: Path, *, parser_for: ParserFor | None = None, verify: bool = False) -> Recording:
     """The recording at `path` with its small tables (not the samples: `iter_samples`).
 
-    An unsealed one is read from its stream as far as that goes; its manifest has results, `damage.cut` and `sealed` False.
+    Its spills hold all exceedances of the run's own deadline where that is possible; for another deadline: `with_order`. An unsealed one is read from its stream as far as that goes; its manifest has results, `damage.cut` and `sealed` False.
     Raises CorruptRecording that names the file and what differs (sizes always, hashes with `verify`), NewerFormat.
     """
     manifest = load_manifest(path)
@@ -39,7 +39,7 @@ def open_recording(path: Path, *, parser_for: ParserFor | None = None, verify: b
     check_sizes(path, manifest)
     if verify:
         check_hashes(path, manifest)
-    return _open_sealed(path, manifest)
+    return with_order(_open_sealed(path, manifest), manifest.plan.deadline_ns)
 
 
 def iter_samples(path: Path, lane: int, *, parser_for: ParserFor | None = None) -> Iterator[tuple[Any, Any, Any]]:
@@ -49,7 +49,7 @@ def iter_samples(path: Path, lane: int, *, parser_for: ParserFor | None = None) 
     """
     manifest = load_manifest(path)
     if manifest.sealed:
-        yield from _sealed_samples(path, manifest, lane)
+        yield from all_samples(path, manifest, lane)
     else:
         stream, parser = _unsealed_parser(path, manifest, parser_for)
         stitcher = Stitcher()
@@ -63,17 +63,15 @@ def histogram_from_samples(path: Path) -> dict[int, Histogram]:
     """Exact histogram of every lane, counted again from the samples. Raises UsageError if none were kept."""
     import pyarrow.parquet as pq
 
-    from rtassay.store.tables import SAMPLES
-
     manifest = load_manifest(path)
     if not manifest.sealed:
         raise UsageError(f"{path} is not sealed", hint="rtassay seal makes it a whole recording")
     if SAMPLES not in manifest.seals:
         raise UsageError(f"{path} keeps no samples", "it was recorded with histograms only")
     counts: dict[int, Counts] = {}
-    with _damage_of(path / SAMPLES), pq.ParquetFile(path / SAMPLES, page_checksum_verification=True) as file:
+    with damage_of(path / SAMPLES), pq.ParquetFile(path / SAMPLES, page_checksum_verification=True) as file:
         for index in range(file.num_row_groups):
-            lane = _lane_of_group(file, index)
+            lane = lane_of_group(file, index)
             column = file.read_row_group(index, columns=["latency_ns"], use_threads=False).column(0)
             for chunk in column.chunks:
                 counts.setdefault(lane, Counts()).add_values(chunk.to_numpy())
@@ -83,48 +81,6 @@ def histogram_from_samples(path: Path) -> dict[int, Histogram]:
 def _some(block: Block | None) -> Iterator[Block]:
     if block is not None:
         yield block
-
-
-@contextlib.contextmanager
-def _damage_of(file: Path) -> Iterator[None]:
-    """An error of pyarrow about a file, as an error of ours."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowException, OSError, KeyError, ValueError, TypeError, IndexError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise CorruptRecording(f"{file} is damaged or missing", reason) from error
-
-
-def _sealed_samples(path: Path, manifest: Manifest, lane: int) -> Iterator[Block]:
-    import pyarrow.parquet as pq
-
-    from rtassay.store.tables import SAMPLES
-
-    if SAMPLES not in manifest.seals:
-        return
-    with _damage_of(path / SAMPLES):
-        file = pq.ParquetFile(path / SAMPLES, page_checksum_verification=True)
-    with file:
-        for index in range(file.num_row_groups):
-            with _damage_of(path / SAMPLES):
-                if _lane_of_group(file, index) != lane:
-                    continue
-                table = file.read_row_group(index, columns=["latency_ns", "missed", "dropped"], use_threads=False)
-                columns = [table.column(i).to_numpy().astype(np.int64) for i in range(3)]
-            yield columns[0], columns[1], columns[2]
-
-
-def _lane_of_group(file: Any, index: int) -> int:
-    """All rows of a row group are of one lane: its statistics say which."""
-    statistics = file.metadata.row_group(index).column(0).statistics
-    if statistics is not None and statistics.has_min_max and statistics.min == statistics.max:
-        return int(statistics.min)
-    lanes = np.unique(file.read_row_group(index, columns=["lane"]).column(0).to_numpy())
-    if len(lanes) != 1:
-        raise KeyError(f"row group {index} holds samples of {len(lanes)} lanes")
-    return int(lanes[0])
 
 
 def _read_table(path: Path, name: str) -> Any:
@@ -144,12 +100,12 @@ def _open_sealed(path: Path, manifest: Manifest) -> Recording:
     for name in (tables.HISTOGRAM, tables.SECONDS, tables.EVENTS):
         if name not in manifest.seals:
             raise CorruptRecording(f"{path / name} is missing from the recording", "it was never sealed")
-    with _damage_of(path / tables.HISTOGRAM):
+    with damage_of(path / tables.HISTOGRAM):
         table = _read_table(path, tables.HISTOGRAM)
         histogram, limits = _numpy(table), tables.limits_of(table)
-    with _damage_of(path / tables.SECONDS):
+    with damage_of(path / tables.SECONDS):
         seconds = _numpy(_read_table(path, tables.SECONDS))
-    with _damage_of(path / tables.EVENTS):
+    with damage_of(path / tables.EVENTS):
         events, spills = _events(path)
     lanes = []
     for entry in manifest.lanes:
@@ -229,7 +185,7 @@ def _spill_columns(table: Any) -> tuple[Any, ...]:
 
 
 def _by_lane(blocks: list[tuple[Any, ...]]) -> dict[int, Spills]:
-    """Blocks of (lane, k, latency_ns, missed) as one table a lane, by rising k."""
+    """Blocks of (lane, k, latency_ns, missed) as one table a lane, by rising k, each k once."""
     if not blocks:
         return {}
     lane, k, latency_ns, missed = (np.concatenate([block[i] for block in blocks]) for i in range(4))
@@ -237,9 +193,9 @@ def _by_lane(blocks: list[tuple[Any, ...]]) -> dict[int, Spills]:
     for index in np.unique(lane).tolist():
         at = np.flatnonzero(lane == index)
         positions = k[at]
-        if (positions[1:] < positions[:-1]).any():
-            order = np.argsort(positions, kind="stable")
-            at, positions = at[order], positions[order]
+        if (positions[1:] <= positions[:-1]).any():
+            positions, first = np.unique(positions, return_index=True)  # a damaged stream may tell one sample twice
+            at = at[first]
         found[int(index)] = Spills(positions, latency_ns[at], missed[at])
     return found
 
@@ -247,7 +203,7 @@ def _by_lane(blocks: list[tuple[Any, ...]]) -> dict[int, Spills]:
 def _telemetry(path: Path) -> tuple[Series, ...]:
     from rtassay.store.tables import TELEMETRY
 
-    with _damage_of(path / TELEMETRY):
+    with damage_of(path / TELEMETRY):
         table = _read_table(path, TELEMETRY)
     keys = list(zip(*(table.column(name).to_pylist() for name in ("monitor", "name", "unit")), strict=True))
     mono_ns, values = table.column("mono_ns").to_numpy(), table.column("value").to_numpy()
@@ -258,7 +214,7 @@ def _telemetry(path: Path) -> tuple[Series, ...]:
 
 
 def _messages(path: Path) -> tuple[Message, ...]:
-    with _damage_of(path / MESSAGES):
+    with damage_of(path / MESSAGES):
         return tuple(Message(**json.loads(line)) for line in (path / MESSAGES).read_text("utf-8").splitlines())
 
 

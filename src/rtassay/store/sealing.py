@@ -8,18 +8,22 @@ import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from rtassay.model import failpoints, warnings
 from rtassay.model.errors import CorruptRecording
 from rtassay.model.events import End, Event, Facts, Note, Output, Second
+from rtassay.model.facts import facts_of
 from rtassay.model.manifest import Damage, Manifest, RunWarning, Seal
-from rtassay.model.recording import Message
+from rtassay.model.recording import Message, Spills
 from rtassay.store import tables
-from rtassay.store.account import summarise
+from rtassay.store.account import bin_width, summarise
 from rtassay.store.collect import Collector
 from rtassay.store.disk import disk_error, sha256_of, sync_directory, sync_file
 from rtassay.store.manifests import FINDINGS, load_manifest, save_manifest
+from rtassay.store.order import SpillFrames, late_from, write_spills
 from rtassay.store.paths import MANIFEST, MESSAGES
+from rtassay.store.samples import SAMPLES, LateSamples
 from rtassay.store.streams import ParserFor, Progress, events_of, parser_of, stream_of
 from rtassay.store.writer import LOCK, Lock
 from rtassay.wire.stream import MAGIC, StreamParser
@@ -117,7 +121,7 @@ def _seal(
 def _undo(path: Path) -> None:
     """Remove what a failed sealing made: on a full disk it is in the way."""
     shutil.rmtree(path / _ASIDE, ignore_errors=True)
-    for name in (*tables.SCHEMAS, tables.SAMPLES, MESSAGES):
+    for name in (*tables.SCHEMAS, SAMPLES, MESSAGES):
         with contextlib.suppress(OSError):
             (path / name).unlink(missing_ok=True)
 
@@ -131,17 +135,21 @@ def write_tables(
     """
     seconds = tables.RowWriter(directory, tables.SECONDS)
     rows = tables.EventsWriter(directory)
-    samples = tables.SamplesWriter(directory / tables.SAMPLES, {"rtassay.id": manifest.id})
-    open_writers: list[Callable[[], object]] = [seconds.close, rows.close, samples.abort]
+    frames = SpillFrames(directory)
+    samples = tables.SamplesWriter(directory / SAMPLES, {"rtassay.id": manifest.id})
+    open_writers: list[Callable[[], object]] = [seconds.close, rows.close, frames.close, samples.abort]
     try:
-        collected = Collector(lambda second: seconds.add(_second_row(second)), rows.add, samples.add, rows.add_spill)
+        collected = Collector(lambda second: seconds.add(_second_row(second)), rows.add, samples.add, frames.add)
         for event in events:
             collected.add(event)
         collected.finish()
+        has_samples = samples.close()
+        late = _late_samples(manifest, collected, samples) if has_samples else {}
+        write_spills(rows, collected.lanes, late, frames.read())
         open_writers.clear()
+        frames.close()
         seconds.close()
         rows.close()
-        has_samples = samples.close()
     finally:
         for close in open_writers:
             with contextlib.suppress(Exception):
@@ -159,13 +167,34 @@ def write_tables(
     )
     made = [tables.HISTOGRAM, tables.SECONDS, tables.EVENTS]
     if has_samples:
-        made.append(tables.SAMPLES)
-        # The stream is the only copy until these bytes are known to hold the same samples.
-        if tables.digest_file(samples.path) != samples.digests:
-            raise CorruptRecording(f"{samples.path} does not read back as it was written", hint="check the disk")
+        made.append(SAMPLES)
     for name in made:
         sync_file(directory / name)
     return manifest, made
+
+
+def _late_samples(manifest: Manifest, collected: Collector, samples: tables.SamplesWriter) -> dict[int, Spills]:
+    """The latest samples of every lane. They are found in the reading that checks what was written.
+
+    The stream is the only copy until these bytes are known to hold the same samples: raises CorruptRecording if they do not.
+    """
+    deadline_ns = manifest.plan.deadline_ns
+    if deadline_ns is None:
+        deadline_ns = facts_of(collected.facts).requested.deadline_ns
+    width_ns = bin_width(manifest, collected)
+    found: dict[int, LateSamples] = {}
+    for lane, tally in collected.lanes.items():
+        from_ns = late_from(tally.counts().table(width_ns), deadline_ns)
+        if from_ns is not None:
+            found[lane] = LateSamples(from_ns, tally.stitcher.first_k or 0)
+
+    def take(lane: int, latency_ns: Any, missed: Any, dropped: Any) -> None:
+        if lane in found:
+            found[lane].take(latency_ns, missed, dropped)
+
+    if tables.digest_file(samples.path, take) != samples.digests:
+        raise CorruptRecording(f"{samples.path} does not read back as it was written", hint="check the disk")
+    return {lane: one.spills() for lane, one in found.items()}
 
 
 def seals_of(path: Path, *, keep_telemetry: bool = False, known: dict[str, Seal] | None = None) -> dict[str, Seal]:

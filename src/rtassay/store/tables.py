@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 from rtassay.model.events import Spill
 
 HISTOGRAM = "histogram.parquet"
-SAMPLES = "samples.parquet"
 SECONDS = "seconds.parquet"
 EVENTS = "events.parquet"
 TELEMETRY = "telemetry.parquet"
@@ -232,11 +231,17 @@ class SamplesWriter:
         narrow.unlink()
 
 
-def digest_file(path: Path) -> dict[int, tuple[int, int, int, int]]:
-    """Per lane: rows, CRC-32 of all latencies in order, sums of missed and dropped, read back from the file."""
+def digest_file(
+    path: Path, take: Callable[[int, Any, Any, Any], None] = lambda *block: None
+) -> dict[int, tuple[int, int, int, int]]:
+    """Per lane: rows, CRC-32 of all latencies in order, sums of missed and dropped, read back from the file.
+
+    `take` gets every block: lane, latency_ns, missed, dropped.
+    """
     found: dict[int, tuple[int, int, int, int]] = {}
     for lane, latency_ns, missed, dropped in _groups(path):
         found[lane] = _digest(found.get(lane), latency_ns, missed, dropped)
+        take(lane, latency_ns, missed, dropped)
     return found
 
 

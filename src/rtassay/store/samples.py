@@ -1,0 +1,157 @@
+"""The samples of a sealed recording: row group by row group, all of a lane or only its latest ones."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rtassay.model.errors import CorruptRecording
+from rtassay.model.manifest import Manifest
+from rtassay.model.recording import Lane, Recording, Spills
+
+SAMPLES = "samples.parquet"
+# More late samples of one lane than this are not read: a requirement missed so often needs no order to be judged.
+READ_MOST = 2_000_000
+
+Block = tuple[Any, Any, Any]  # latency_ns, missed, dropped
+
+
+class LateSamples:
+    """Those of one lane's samples that are at or above `from_ns`, taken block by block in order of time."""
+
+    def __init__(self, from_ns: int, first_k: int) -> None:
+        self.from_ns = from_ns
+        self._next_k = first_k
+        self._found: list[tuple[Any, Any, Any]] = []
+
+    def take(self, latency_ns: Any, missed: Any, dropped: Any) -> None:
+        """Samples as `samples.parquet` holds them: integer arrays of one length."""
+        at = np.flatnonzero(latency_ns >= self.from_ns)
+        gaps = None
+        if missed.any() or dropped.any():
+            gaps = missed.astype(np.int64) + dropped
+        if at.size:
+            k = at + self._next_k
+            if gaps is not None:
+                k += np.cumsum(gaps)[at] - gaps[at]
+            self._found.append((k, latency_ns[at].astype(np.int64), missed[at].astype(np.int64)))
+        self._next_k += len(latency_ns) + (0 if gaps is None else int(gaps.sum()))
+
+    def skip(self, activations: int) -> None:
+        """The next so many activations have no sample at or above `from_ns`."""
+        self._next_k += activations
+
+    def spills(self) -> Spills:
+        """What was found, by rising position."""
+        none = np.zeros(0, np.int64)
+        return Spills(*(np.concatenate([none, *(block[i] for block in self._found)]) for i in range(3)))
+
+
+def with_order(recording: Recording, deadline_ns: int | None) -> Recording:
+    """The recording with all exceedances of a deadline among its spills, as far as every sample was kept.
+
+    Sealing has put the latest samples there. The others are read only for a lower deadline, at most READ_MOST a lane. Unsealed recordings stay as they are.
+    Raises CorruptRecording.
+    """
+    if deadline_ns is None or recording.path is None or SAMPLES not in recording.manifest.seals:
+        return recording
+    path, width_ns = Path(recording.path), recording.manifest.bin_width_ns
+    wanted = {lane.entry.index: _missing_from(lane, deadline_ns, width_ns) for lane in recording.lanes}
+    levels = {index: level for index, level in wanted.items() if level is not None}
+    if not levels:
+        return recording
+    first = {lane.entry.index: lane.entry.first_k for lane in recording.lanes}
+    found = _late_samples(path, {index: LateSamples(level, first[index]) for index, level in levels.items()})
+    lanes = tuple(
+        replace(lane, spills=found[lane.entry.index].spills()) if lane.entry.index in found else lane
+        for lane in recording.lanes
+    )
+    return replace(recording, lanes=lanes)
+
+
+def _missing_from(lane: Lane, deadline_ns: int, width_ns: int) -> int | None:
+    """The lower edge of the bins that reach the deadline; None if their samples are all in the spills, or too many."""
+    bins = lane.histogram
+    reaching = bins.lower_ns + bins.width_ns > deadline_ns
+    exceed = int(bins.counts[reaching].sum())
+    have = 0 if lane.spills is None else int((lane.spills.latency_ns + width_ns > deadline_ns).sum())
+    if have >= exceed or exceed > READ_MOST:
+        return None
+    return int(bins.lower_ns[reaching].min())
+
+
+def _late_samples(path: Path, lanes: dict[int, LateSamples]) -> dict[int, LateSamples]:
+    """One reading of the samples. Row groups of which the statistics say that no sample is late are not decoded."""
+    with _open(path) as file, damage_of(path / SAMPLES):
+        for index in range(file.num_row_groups):
+            late = lanes.get(lane_of_group(file, index))
+            if late is None:
+                continue
+            rows = file.metadata.row_group(index).num_rows
+            if _most(file, index, "latency_ns") < late.from_ns:
+                late.skip(rows + sum(_sum(file, index, name) for name in ("missed", "dropped")))
+                continue
+            table = file.read_row_group(index, columns=["latency_ns", "missed", "dropped"], use_threads=False)
+            late.take(*(table.column(i).to_numpy() for i in range(3)))
+    return lanes
+
+
+def _most(file: Any, index: int, name: str) -> float:
+    """The largest value of a column in a row group as its statistics tell; infinity where they do not."""
+    found = file.metadata.row_group(index).column(file.schema_arrow.names.index(name)).statistics
+    return float("inf") if found is None or not found.has_min_max else found.max
+
+
+def _sum(file: Any, index: int, name: str) -> int:
+    if _most(file, index, name) == 0:
+        return 0
+    return int(file.read_row_group(index, columns=[name], use_threads=False).column(0).to_numpy().sum(dtype=np.int64))
+
+
+def all_samples(path: Path, manifest: Manifest, lane: int) -> Iterator[Block]:
+    """latency_ns, missed, dropped (int64) of one lane, row group by row group; nothing if no samples were kept."""
+    if SAMPLES not in manifest.seals:
+        return
+    with _open(path) as file:
+        for index in range(file.num_row_groups):
+            with damage_of(path / SAMPLES):
+                if lane_of_group(file, index) != lane:
+                    continue
+                table = file.read_row_group(index, columns=["latency_ns", "missed", "dropped"], use_threads=False)
+                columns = [table.column(i).to_numpy().astype(np.int64) for i in range(3)]
+            yield columns[0], columns[1], columns[2]
+
+
+def _open(path: Path) -> Any:
+    import pyarrow.parquet as pq
+
+    with damage_of(path / SAMPLES):
+        return pq.ParquetFile(path / SAMPLES, page_checksum_verification=True)
+
+
+@contextlib.contextmanager
+def damage_of(file: Path) -> Iterator[None]:
+    """An error of pyarrow about a file, as an error of ours."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError, KeyError, ValueError, TypeError, IndexError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise CorruptRecording(f"{file} is damaged or missing", reason) from error
+
+
+def lane_of_group(file: Any, index: int) -> int:
+    """All rows of a row group are of one lane: its statistics say which."""
+    statistics = file.metadata.row_group(index).column(0).statistics
+    if statistics is not None and statistics.has_min_max and statistics.min == statistics.max:
+        return int(statistics.min)
+    lanes = np.unique(file.read_row_group(index, columns=["lane"]).column(0).to_numpy())
+    if len(lanes) != 1:
+        raise KeyError(f"row group {index} holds samples of {len(lanes)} lanes")
+    return int(lanes[0])

@@ -1,0 +1,221 @@
+"""The order of late activations: which samples sealing keeps with their positions, and which are read only when a deadline asks."""
+
+from __future__ import annotations
+
+import runpy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rtassay import store
+from rtassay.analysis.lane.account import accounts
+from rtassay.model.errors import CorruptRecording
+from rtassay.model.events import End, Event, Facts, HistogramPart, Note, Samples, Spill
+from rtassay.model.manifest import Manifest, Plan, Source
+from rtassay.model.recording import Recording
+from rtassay.store import order, samples, tables
+from rtassay.store.counts import Counts
+from rtassay.wire.encode import StreamEncoder
+
+CYCLIC = runpy.run_path(str(Path(__file__).parents[3] / "wire" / "golden" / "make.py"))["cyclic"]
+INTERVAL = 1_000_000
+
+
+def block(lane: int, first_k: int, latency_ns: Any, missed: Any = None) -> Samples:
+    none = np.zeros(len(latency_ns), np.int64)
+    gaps = none if missed is None else np.asarray(missed, np.int64)
+    return Samples(lane, first_k, np.asarray(latency_ns, np.int64), gaps, none)
+
+
+def spill(lane: int, *rows: tuple[int, int, int]) -> Spill:
+    return Spill(lane, 0, *np.array(rows, np.int64).reshape(-1, 3).T)
+
+
+def sealed(home: Path, events: list[Event], **plan: Any) -> Path:
+    blank = Manifest(store.new_id(), "2026-11-22T12:00:00Z", Source("rtprobe", None, "rtw", "counted"), Plan(**plan))
+    with store.RecordingWriter.create(home, blank, "stream.rtw") as writer:
+        writer.append(StreamEncoder().encode_all(events))
+    store.seal(writer.path)
+    return writer.path
+
+
+def rows(recording: Recording, lane: int = 0) -> list[tuple[int, int, int]]:
+    spills = recording.lanes[lane].spills
+    return [] if spills is None else list(spills.rows())
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits as for a long run: of 40 samples the ten latest are kept."""
+    monkeypatch.setattr(order, "LEAST_ROWS", 10)
+    monkeypatch.setattr(order, "MOST_ROWS", 20)
+
+
+def table_of(values: list[int], width: int = 1) -> tuple[Any, Any, Any]:
+    counts = Counts()
+    counts.add_values(np.array(values))
+    return counts.table(width)
+
+
+def test_the_latest_of_a_thousand_are_kept_within_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = list(range(5000))
+    assert order.late_from(table_of(values), None) == 4000
+    monkeypatch.setattr(order, "LEAST_ROWS", 2)
+    assert order.late_from(table_of(values), None) == 4995
+    monkeypatch.setattr(order, "MOST_ROWS", 3)
+    assert order.late_from(table_of(values), None) == 4997
+    # the exceedances of the run's own deadline, up to the same limit; the upper end of a bin decides
+    assert order.late_from(table_of(values), 4998) == 4997
+    assert order.late_from(table_of(values), 4997) == 4997
+    assert order.late_from(table_of(values), 4996) == 4997
+    monkeypatch.setattr(order, "MOST_ROWS", 100)
+    assert order.late_from(table_of(values), 4950) == 4950
+    assert order.late_from(table_of([10, 20, 30, 40, 50], 10), 40) == 40
+    assert order.late_from(table_of([10, 20, 30, 40, 50], 10), 39) == 30
+
+
+def test_equal_samples_are_kept_together_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order, "LEAST_ROWS", 3)
+    assert order.late_from(table_of([1, 2, 2, 2, 3, 3]), None) == 3
+    assert order.late_from(table_of([2, 2, 2, 2]), None) is None
+    assert order.late_from(table_of([]), None) is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_late_samples_stand_at_the_positions_of_the_whole_sequence(data: st.DataObject) -> None:
+    """Cut into any blocks, some of them skipped by their maximum: the same rows as by one sample after the other."""
+    length = data.draw(st.integers(1, 40))
+    numbers = st.lists(st.integers(0, 9), min_size=length, max_size=length)
+    latency, missed, dropped = (np.array(data.draw(numbers)) for _ in range(3))
+    missed, dropped = np.where(missed > 7, missed, 0), np.where(dropped > 8, dropped, 0)
+    level, first_k = data.draw(st.integers(0, 9)), data.draw(st.integers(0, 3))
+    late = samples.LateSamples(level, first_k)
+    cuts = sorted(data.draw(st.sets(st.integers(1, length), max_size=5)))
+    for begin, end in zip([0, *cuts], [*cuts, length], strict=True):
+        part = [column[begin:end] for column in (latency, missed, dropped)]
+        if end > begin and part[0].max() < level:
+            late.skip(end - begin + int(part[1].sum() + part[2].sum()))
+        else:
+            late.take(*part)
+    expected, k = [], first_k
+    for value, gap, lost in zip(latency.tolist(), missed.tolist(), dropped.tolist(), strict=True):
+        if value >= level:
+            expected.append((k, value, gap))
+        k += 1 + gap + lost
+    assert list(late.spills().rows()) == expected
+
+
+@pytest.mark.usefixtures("few")
+def test_a_burst_beyond_the_probes_limit_has_its_order(tmp_path: Path) -> None:
+    """Fifteen late ones within a second, of which the probe sent two: their order is known all the same, down to the run's deadline."""
+    latency = [50] * 100 + list(range(1000, 1015)) + [50] * 100
+    frame = Spill(0, 13, *np.array([[100, 1000, 0], [101, 1001, 0]]).T)
+    path = sealed(tmp_path, [Facts({"interval_ns": INTERVAL}), frame, block(0, 0, latency), End({})], deadline_ns=900)
+    recording = store.open_recording(path)
+    assert rows(recording) == [(100 + i, 1000 + i, 0) for i in range(15)]
+    assert accounts(recording)[0].ordered_from_ns == 51
+
+
+@pytest.mark.usefixtures("few")
+def test_a_deadline_below_what_was_kept_reads_the_samples(tmp_path: Path) -> None:
+    latency = [5, 90, 5, 80, 70, 5, 60, *[100] * 8, 5]
+    missed = [0, 3, 0, 0, 1, *[0] * 11]
+    facts = {"interval_ns": INTERVAL, "requested": {"deadline_ns": 95}}
+    path = sealed(tmp_path, [Facts(facts), block(1, 0, latency, missed), block(0, 2, [5, 6]), End({})])
+    recording = store.open_recording(path)
+    second = accounts(recording)[1]
+    assert [row[1] for row in rows(recording, 1)] == [90, 80, *[100] * 8]
+    assert second.ordered_from_ns == 71
+    for deadline in (95, 71):
+        assert store.with_order(recording, deadline) is recording
+    lower = store.with_order(recording, 70)
+    assert [row[1] for row in rows(lower, 1)] == [90, 80, 70, *[100] * 8]
+    assert rows(lower, 1)[:3] == [(1, 90, 3), (6, 80, 0), (7, 70, 1)]
+    assert lower.lanes[0] is recording.lanes[0] and accounts(lower)[1].ordered_from_ns == 61
+    everything = store.with_order(recording, 1)
+    assert len(rows(everything, 1)) == 16 and accounts(everything)[1].ordered_from_ns == 0
+    assert store.with_order(recording, None) is recording
+    assert store.with_order(replace(recording, path=None), 1).lanes == recording.lanes
+
+
+@pytest.mark.usefixtures("few")
+def test_more_late_ones_than_the_limit_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = sealed(tmp_path, [Facts({}), block(0, 0, range(40)), End({})])
+    recording = store.open_recording(path)
+    monkeypatch.setattr(samples, "READ_MOST", 30)
+    assert len(rows(store.with_order(recording, 10))) == 30
+    assert store.with_order(recording, 9) is recording
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("statistics", [True, False])
+def test_row_groups_without_a_late_sample_count_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statistics: bool
+) -> None:
+    """Groups of three samples: one has missed activations and nothing late, another nothing at all; statistics may be absent."""
+    monkeypatch.setattr(tables, "GROUP_ROWS", 3)
+    latency = [1, 2, 3, 1, 1, 1, 50, 60, 1, *range(70, 92)]
+    missed = [0, 4, 0, *[0] * 28]
+    path = sealed(tmp_path, [Facts({}), block(0, 0, latency, missed), End({})])
+    if not statistics:
+        from rtassay.store.sealing import seals_of
+
+        table = pq.read_table(path / samples.SAMPLES)
+        pq.write_table(table, path / samples.SAMPLES, row_group_size=3, write_statistics=False)
+        store.save_manifest(path, replace(store.load_manifest(path), seals=seals_of(path)))
+    recording = store.open_recording(path)
+    assert rows(recording)[0][1] == 82
+    assert rows(store.with_order(recording, 50))[:3] == [(10, 50, 0), (11, 60, 0), (13, 70, 0)]
+
+
+@pytest.mark.usefixtures("few")
+def test_samples_that_cannot_be_read_are_an_error_that_names_the_file(tmp_path: Path) -> None:
+    path = sealed(tmp_path, [Facts({}), block(0, 0, range(40)), End({})])
+    recording = store.open_recording(path)
+    file = path / samples.SAMPLES
+    file.write_bytes(file.read_bytes()[:-9] + b"\0" * 9)
+    with pytest.raises(CorruptRecording, match=r"samples\.parquet is damaged or missing"):
+        store.with_order(recording, 5)
+
+
+@pytest.mark.usefixtures("few")
+def test_where_samples_are_missing_the_probes_own_frames_fill_in(tmp_path: Path) -> None:
+    """Samples 20 to 29 never arrived, the frame with the late one among them did. Nothing stands twice."""
+    part = HistogramPart(0, np.array([5, 90, 95]), np.array([1, 1, 1]), np.array([38, 1, 1]))
+    first, last = [5] * 10 + [90] + [5] * 9, [5] * 10
+    frame = spill(0, (10, 90, 0), (25, 95, 0))
+    events: list[Event] = [Facts({}), block(0, 0, first), frame, block(0, 30, last), part, End({})]
+    recording = store.open_recording(sealed(tmp_path, events))
+    assert rows(recording) == [(10, 90, 0), (25, 95, 0)]
+    assert accounts(recording)[0].ordered_from_ns == 6
+
+
+def test_without_samples_the_frames_are_all_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kept in pieces and on disk meanwhile; the file for it is gone in the end."""
+    monkeypatch.setattr(order, "_ROWS_AT_ONCE", 2)
+    frames = [spill(1, (1, 90, 0), (2, 91, 0), (3, 92, 1)), spill(0, (7, 80, 0)), spill(1, (9, 93, 0))]
+    path = sealed(tmp_path, [Facts({}), *frames, Note("break", 0, {}), End({})])
+    recording = store.open_recording(path, verify=True)
+    assert rows(recording, 0) == [(7, 80, 0)]
+    assert rows(recording, 1) == [(1, 90, 0), (2, 91, 0), (3, 92, 1), (9, 93, 0)]
+    assert not [file for file in path.rglob(".spills*")]
+
+
+def test_a_sample_told_twice_counts_once(tmp_path: Path) -> None:
+    part = HistogramPart(0, np.array([90]), np.array([1]), np.array([2]))
+    path = sealed(tmp_path, [Facts({}), spill(0, (3, 90, 0)), spill(0, (3, 90, 0)), part, End({})])
+    recording = store.open_recording(path)
+    assert rows(recording) == [(3, 90, 0)] and accounts(recording)[0].ordered_from_ns is None
+
+
+def test_every_exceedance_of_a_sealed_stream_has_its_order(tmp_path: Path) -> None:
+    recording = store.open_recording(sealed(tmp_path, CYCLIC()))
+    for lane in accounts(recording):
+        assert lane.ordered_from_ns is not None and lane.ordered_from_ns <= 0 and lane.spills.k.size == lane.entry.n
