@@ -42,21 +42,11 @@ class Outliers:
 
 
 def outliers(lane: Account) -> Outliers | None:
-    """The largest complete set of kept samples: as many as the histogram holds above their smallest. None without order."""
-    spills = lane.spills
-    if not spills.k.size or lane.entry.first_due_ns is None:
+    """All samples in the lane's tail, as far down as none is missing. None without order, or if none lies there."""
+    if lane.ordered_from_ns is None:
         return None
-    order = np.argsort(-spills.latency_ns, kind="stable")
-    values = spills.latency_ns[order]
-    ends = np.flatnonzero(np.append(values[1:] < values[:-1], True))
-    in_bins = np.cumsum(lane.counts[::-1])[::-1]
-    above = np.searchsorted(lane.lower, values[ends], side="left")
-    held = np.where(above < in_bins.size, in_bins[np.minimum(above, in_bins.size - 1)], 0) + lane.over
-    complete = np.flatnonzero(held == ends + 1)
-    if not complete.size:
-        return None
-    last = int(ends[complete[-1]])
-    return Outliers(int(values[last]), np.sort(spills.k[order[: last + 1]]))
+    kept = lane.spills.at(lane.spills.latency_ns >= max(lane.ordered_from_ns, lane.tail_from_ns))
+    return Outliers(int(kept.latency_ns.min()), kept.k) if len(kept) else None
 
 
 @dataclass(frozen=True, slots=True)

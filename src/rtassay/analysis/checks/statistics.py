@@ -264,14 +264,15 @@ def _poisson_at_least(count: int, mean: float) -> float:
 
 
 def outlier_times(lane: Account) -> Ints | None:
-    """Wake-up times of the samples kept one by one, sorted; None where they cannot be known."""
+    """Wake-up times of the kept samples in the lane's tail, sorted; None where they cannot be known."""
     entry = lane.entry
     if entry.first_due_ns is None or not lane.interval_ns:
         return None
     spills = lane.spills
     if not spills.k.size:
         return ints([]) if entry.spilled == 0 else None
-    return np.sort(entry.first_due_ns + spills.k * lane.interval_ns + spills.latency_ns)
+    late = spills.at(spills.latency_ns >= lane.tail_from_ns)
+    return np.sort(entry.first_due_ns + late.k * lane.interval_ns + late.latency_ns)
 
 
 def _coincident(times: Ints, others: Ints) -> int:

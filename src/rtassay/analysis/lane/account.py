@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from rtassay.analysis.lane.bounds import nearest_rank
 from rtassay.analysis.lane.distribution import Ints, ints
 from rtassay.model.manifest import LaneEntry, Manifest
 from rtassay.model.recording import Lane, Recording, Spills
 
 COUNTED = "counted"
 SKIP = "skip"
+TAIL = 0.999
+# At most one of so many samples lies in the tail.
+TAIL_MOST = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +147,17 @@ class Account:
         if self.top_sorted:
             return slice(int(np.searchsorted(self.top, deadline_ns, side="right")), None)
         return self.top > deadline_ns
+
+    @property
+    def tail_from_ns(self) -> int:
+        """Where the lane's tail begins: at the bin of its p99.9 (nearest rank); behind it if the tail would be more than 1 % of the samples."""
+        below = self.under + np.cumsum(self.counts)
+        total = self.under + int(self.counts.sum()) + self.over
+        at = int(np.searchsorted(below, nearest_rank(total, TAIL)))
+        if at == below.size:
+            return self.limit_ns
+        wide = (total - int(below[at] - self.counts[at])) * TAIL_MOST > total
+        return int(self.top[at] if wide else self.lower[at])
 
     @property
     def clip_bin(self) -> int | None:
