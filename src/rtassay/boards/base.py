@@ -7,6 +7,7 @@ with a console and nothing else can stand beside a Linux board.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from enum import Enum, auto
 from pathlib import Path
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # How long a board may take to answer a short script.
 ANSWER_S = 30.0
+# The most that it may say.
+ANSWER_BYTES = 4 * 1024 * 1024
 
 
 class LinkLost(BoardError):
@@ -266,3 +269,42 @@ class EndsWithHost:
     async def reattach(self, name: str, offset: int) -> BoardProcess:
         """Raise UsageError: no run outlives its host here."""
         raise UsageError(f"there is no '{name}' to attach to", "a run on this machine ends with its host")
+
+
+async def answer(
+    process: BoardProcess, whose: str, what: str, *, most: int = ANSWER_BYTES, within_s: float = ANSWER_S
+) -> bytes:
+    """All that a command writes to stdout. Raises BoardError when it is more than `most` bytes, or takes longer than `within_s`."""
+    said = bytearray()
+    allowed = Allowance(whose, what, most)
+    try:
+        async with asyncio.timeout(within_s):
+            async for chunk in process.chunks():
+                allowed.spend(chunk)
+                said += chunk
+    except TimeoutError as error:
+        raise BoardError(f"{whose} does not answer", f"{what} did not end within {within_s:.0f} s") from error
+    return bytes(said)
+
+
+def too_much(whose: str, what: str, most: int) -> BoardError:
+    """The error for a peer that says more than it has to say."""
+    return BoardError(
+        f"{whose} floods the connection",
+        f"more than {most:,} bytes came from {what}",
+        "log in by hand and look at what the board prints: its start-up files, and the program named here",
+    )
+
+
+class Allowance:
+    """The bytes that one stream of a peer may have. `whose` and `what` name the peer and the stream in the error."""
+
+    def __init__(self, whose: str, what: str, most: int) -> None:
+        self._whose, self._what, self._most = whose, what, most
+        self._spent = 0
+
+    def spend(self, chunk: bytes) -> None:
+        """Count a chunk. Raises BoardError when it is one too many."""
+        self._spent += len(chunk)
+        if self._spent > self._most:
+            raise too_much(self._whose, self._what, self._most)

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from rtassay.boards.lease import SILENT_S, Lease, lease_of
+from rtassay.model import foreign
 from rtassay.model.errors import BoardError
 
 # /dev/shm later: systemd-logind removes the files of a user there when the last session of that user has ended.
@@ -70,7 +71,8 @@ def claims_of(answer: bytes) -> tuple[Claim, ...]:
         uptime_s = float(uptimes[0])
     except (IndexError, ValueError):
         return ()
-    found = (_claim(line.removeprefix("claim="), uptime_s) for line in lines if line.startswith("claim="))
+    told = [line.removeprefix("claim=") for line in lines if line.startswith("claim=")]
+    found = (_claim(text, uptime_s) for text in told[:_MOST])
     return tuple(claim for claim in found if claim is not None)
 
 
@@ -106,9 +108,12 @@ def busy(board: str, claim: Claim) -> BoardError:
 
 def _claim(text: str, uptime_s: float) -> Claim | None:
     words = text.split(" ", 5)
-    if len(words) != 6 or not words[0].isdigit() or not words[2].isdigit():
+    if len(words) != 6:
         return None
-    uid, user, spooler, run, said, what = words
+    owner, user, process, run, said, what = words
+    uid, spooler = foreign.number(owner), foreign.number(process)
+    if uid is None or spooler is None:
+        return None
     lease = lease_of(what)
     if lease is None or lease.run != run:
         return None
@@ -119,4 +124,4 @@ def _claim(text: str, uptime_s: float) -> Claim | None:
         return None
     # A time in the future is not valid: otherwise its owner could keep the claim fresh for any time.
     heard_s = heard_s if heard_s is not None and heard_s > -1.0 else None
-    return Claim(int(uid), user, int(spooler), heard_s, lease, directory if isinstance(directory, str) else "")
+    return Claim(uid, user, spooler, heard_s, lease, directory if isinstance(directory, str) else "")

@@ -8,15 +8,19 @@ from rtassay.boards import claims, scripts
 from rtassay.boards import lease as leases
 from rtassay.boards.base import RemoteTransport, Transport
 from rtassay.boards.places import all_places_script
+from rtassay.model import foreign
+
+# There are fewer places to look at.
+_MOST = 32
 
 
 async def clean(transport: RemoteTransport, asked_directory: str | None, *, force: bool) -> list[str]:
     """Remove it and return lines about it. Raises BoardError while something runs, unless forced. Only root can force other users' runs to end."""
     answer = await transport.run(all_places_script(transport.uid, asked_directory))
     found: list[str] = []
-    for directory in answer.decode(errors="replace").split("\n"):
-        if directory.startswith("/"):
-            found += await _clean_directory(transport, directory, force=force)
+    directories = [text for text in answer.decode(errors="replace").split("\n") if foreign.is_path(text)]
+    for directory in directories[:_MOST]:
+        found += await _clean_directory(transport, directory, force=force)
     return found + await _clean_claims(transport, force=force)
 
 

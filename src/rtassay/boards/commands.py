@@ -11,6 +11,7 @@ from rtassay.boards import scripts
 from rtassay.boards.base import AttachedProcess, LinkLost, RemoteTransport
 from rtassay.boards.spooled import Fetcher, SpooledProcess
 from rtassay.boards.tenancy import Tenancy
+from rtassay.model import foreign
 from rtassay.model.errors import BoardError, RunLost
 
 # Starting takes long on a board under full load.
@@ -106,7 +107,7 @@ class Commands:
 
     async def _pid_of(self, spool: str) -> int | None:
         words = (await self._transport.run(f"cat {shlex.quote(f'{spool}/pid')}")).split()
-        return int(words[2]) if len(words) >= 3 else None
+        return foreign.number(words[2].decode(errors="replace")) if len(words) >= 3 else None
 
     async def _launched(self, words: Sequence[str], argv: Sequence[str], spool: str) -> int:
         line = f"started {shlex.join(argv)}, spooled in {spool}"
@@ -115,12 +116,13 @@ class Commands:
         answer = await self._transport.run(script, _LAUNCH_S)
         code, _, said = answer.decode(errors="replace").strip().partition("\n")
         told = said.split()
-        if code != "0" or len(told) != 2 or not told[1].isdigit():
+        pid = foreign.number(told[1]) if len(told) == 2 else None
+        if code != "0" or pid is None:
             why = said.strip().splitlines()
             raise BoardError(
                 f"cannot start {argv[0]} on board '{self._transport.name}'", why[-1] if why else f"exit code {code}"
             )
-        return int(told[1])
+        return pid
 
     def _budget(self, name: str) -> int:
         """Limit of unfetched bytes on the board, so that a small board does not run out of memory."""

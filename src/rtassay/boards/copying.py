@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 from pathlib import Path
 
-from rtassay.boards.base import Transport
+from rtassay.boards.base import ANSWER_BYTES, Transport, answer
 from rtassay.model.errors import BoardError
 
 _CHUNK = 256 * 1024
@@ -32,8 +32,7 @@ async def copy(transport: Transport, source: Path, target: str, then: str = "") 
         for at in range(0, len(data), _CHUNK):
             await process.write(data[at : at + _CHUNK])
         await process.close_stdin()
-        async with asyncio.timeout(_COPY_S):
-            told = b"".join([chunk async for chunk in process.chunks()])
+        told = await answer(process, transport.name, f"copying {source.name}", within_s=_COPY_S)
         code = await process.wait(_COPY_S)
         words = (await process.errors()).decode(errors="replace").strip()
     except TimeoutError as error:
@@ -59,6 +58,7 @@ async def _arrived(transport: Transport, target: str, data: bytes, sum_there: by
         return words[1] == hashlib.new(words[0].removesuffix("sum"), data).hexdigest()
     process = await transport.start(["cat", target])
     try:
-        return b"".join([chunk async for chunk in process.chunks()]) == data
+        most = len(data) + ANSWER_BYTES
+        return await answer(process, transport.name, f"reading {target}", most=most, within_s=_COPY_S) == data
     finally:
         await process.end()

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from rtassay.model import foreign
 from rtassay.model.errors import BoardError
 
 # The holder renews its lease this often. A holder counts as dead if it is silent for SILENT_S of the board's uptime and runs nothing.
@@ -21,6 +22,8 @@ HEARTBEAT_S = 10.0
 SILENT_S = 45.0
 LEASE = "lease"
 HEARTBEAT = "heartbeat"
+# The limit of files and of spools that are read from the directory of a board.
+_MOST = 1000
 _NAME = re.compile(r"[0-9A-Za-z-]{1,64}")
 
 
@@ -126,9 +129,9 @@ def occupancy_of(answer: bytes) -> Occupancy:
     files: list[str] = []
     for line in answer.decode(errors="replace").splitlines():
         key, _, value = line.partition("=")
-        if key == "spool":
+        if key == "spool" and len(spools) < _MOST:
             spools += _spool(value)
-        elif key == "file":
+        elif key == "file" and len(files) < _MOST and foreign.is_name(value):
             files.append(value)
         elif key == "lease":
             lease = lease_of(value)
@@ -204,7 +207,10 @@ def lease_of(text: str) -> Lease | None:
 
 def _spool(text: str) -> list[Spool]:
     words = text.split()
-    run, _, name = words[0].partition("/") if words else ("", "", "")
-    if len(words) != 4 or not name or not words[3].isdigit():
+    if len(words) != 4:
         return []
-    return [Spool(run, name, words[1] == "1", words[2] == "1", int(words[3]))]
+    run, _, name = words[0].partition("/")
+    size = foreign.number(words[3])
+    if size is None or not (foreign.is_name(run) and foreign.is_name(name)):
+        return []
+    return [Spool(run, name, words[1] == "1", words[2] == "1", size)]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
-import os
 import shutil
 import signal
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from rtassay.boards.base import ANSWER_S, Transport
+from rtassay.boards import clients
+from rtassay.boards.base import ANSWER_S, Transport, answer
 from rtassay.boards.binaries import probe_path
 from rtassay.boards.linux import AttachedBoard
 from rtassay.model.errors import BoardError
@@ -25,6 +25,8 @@ _F_SETPIPE_SZ = 1031
 # How long a guard may take to end its command in order, and then to end it at once.
 _IN_ORDER_S = 4.0
 _AT_ONCE_S = 4.0
+# Its stderr ends with it, unless another process holds it open.
+_ERRORS_S = 5.0
 
 
 class LocalProcess:
@@ -43,23 +45,16 @@ class LocalProcess:
             yield chunk
 
     async def errors(self) -> bytes:
-        await asyncio.wait([self._errors])
+        await asyncio.wait([self._errors], timeout=_ERRORS_S)
         return self._kept
 
     async def write(self, data: bytes) -> None:
-        """Write to the command's stdin. Bytes are lost if the command has ended, as in a pipe."""
-        stdin = self._process.stdin
-        assert stdin is not None
-        with contextlib.suppress(OSError):
-            stdin.write(data)
-            await stdin.drain()
+        """Write to the command's stdin. Bytes are lost if the command has ended, as in a pipe. Raises BoardError if nothing takes them."""
+        if not await clients.write(self._process, data):
+            raise BoardError("a command on this machine takes nothing", "it does not read its stdin")
 
     async def close_stdin(self) -> None:
-        stdin = self._process.stdin
-        if stdin is not None and not stdin.is_closing():
-            stdin.close()
-            with contextlib.suppress(OSError):
-                await stdin.wait_closed()
+        await clients.close_stdin(self._process)
 
     async def signal(self, number: int) -> None:
         if self._process.returncode is None:
@@ -74,22 +69,12 @@ class LocalProcess:
     async def end(self) -> None:
         """Close stdin, which ends an attached guard. Then SIGTERM, on which the guard gives no more time; then SIGKILL to the session started here."""
         await self.close_stdin()
-        if not await self._ends_within(_IN_ORDER_S):
+        if not await clients.ended(self._process, _IN_ORDER_S):
             await self.signal(signal.SIGTERM)
-            await self._ends_within(_AT_ONCE_S)
-        if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
-            await self._process.wait()
-        # Without this, another process that holds the pipe keeps the event loop's transport alive, and its warning.
-        self._process._transport.close()  # type: ignore[attr-defined]
+            await clients.ended(self._process, _AT_ONCE_S)
+        await clients.put_away(self._process)
         self._errors.cancel()
         await asyncio.wait([self._errors])
-
-    async def _ends_within(self, timeout_s: float) -> bool:
-        with contextlib.suppress(TimeoutError):
-            await self.wait(timeout_s)
-        return self._process.returncode is not None
 
     async def _keep_errors(self) -> None:
         stderr = self._process.stderr
@@ -114,10 +99,7 @@ class LocalTransport:
         process = await self.start(["sh", "-c", script])
         try:
             await process.close_stdin()
-            async with asyncio.timeout(timeout_s):
-                return b"".join([chunk async for chunk in process.chunks()])
-        except TimeoutError as error:
-            raise BoardError("this machine does not answer", f"no answer within {timeout_s:.0f} s") from error
+            return await answer(process, "this machine", "a short script", within_s=timeout_s)
         finally:
             self._processes.remove(process)
             await process.end()

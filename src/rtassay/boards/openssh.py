@@ -19,14 +19,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtassay.boards.base import ANSWER_S, LinkLost
+from rtassay.boards import clients
+from rtassay.boards.base import ANSWER_BYTES, ANSWER_S, LinkLost, too_much
 from rtassay.model.errors import BoardError, UsageError
 
 SSH_VARIABLE = "RTASSAY_SSH"
 # Time limit of a login, with a jump host and the key exchange of a slow board under load.
 CONNECT_S = 60.0
 _STDERR_KEPT = 64 * 1024
-_LINE_MAX = 4 * 1024 * 1024
+# ssh's own words are short. The patterns below take quadratic time on a line without an end.
+_LINES_KEPT, _LINE_KEPT = 100, 500
 _OPTIONS = (
     ("BatchMode", "yes"),
     ("ConnectTimeout", "20"),
@@ -100,7 +102,7 @@ class Link:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 start_new_session=True,
-                limit=_LINE_MAX,
+                limit=ANSWER_BYTES,
             )
         except OSError as error:
             raise BoardError(
@@ -116,7 +118,7 @@ class Link:
     async def ask(self, script: str, timeout_s: float = ANSWER_S) -> bytes:
         """Run a small shell script in the shell that holds the connection and return its stdout; for short answers only.
 
-        It must not read stdin. Raises BoardError when the connection is lost.
+        It must not read stdin. Raises LinkLost when the connection is lost, BoardError when the board does not stop talking.
         """
         async with self._asking:
             master = self._master
@@ -131,13 +133,15 @@ class Link:
                         await master.stdin.drain()
                     answer = await _until(master.stdout, f"{end}\n".encode())
             except TimeoutError as error:
-                with contextlib.suppress(ProcessLookupError):
-                    master.kill()  # close a connection that does not answer
+                _kill(master)  # close a connection that does not answer
                 raise LinkLost(
                     f"board {self.target} does not answer",
                     f"no answer within {timeout_s:.0f} s",
                     f"try by hand: {self.target.by_hand()} true",
                 ) from error
+            except asyncio.LimitOverrunError as error:
+                _kill(master)
+                raise too_much(f"board {self.target}", "its shell", ANSWER_BYTES) from error
             if answer is None:
                 raise await self._failure()
             # Output of the board's start-up files comes before our mark.
@@ -153,14 +157,8 @@ class Link:
         if master is not None:
             if master.stdin is not None:
                 master.stdin.close()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(1.0):
-                    await master.wait()
-            if master.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    master.kill()
-                await master.wait()
-            master._transport.close()  # type: ignore[attr-defined]
+            await clients.ended(master, 1.0)
+            await clients.put_away(master)
         if self._errors is not None:
             await asyncio.wait([self._errors], timeout=1.0)
             self._errors.cancel()
@@ -188,11 +186,16 @@ class Link:
 
 
 async def _until(stream: asyncio.StreamReader, mark: bytes) -> bytes | None:
-    """Everything before `mark`; None when the stream ends first."""
+    """Everything before `mark`; None when the stream ends first. Raises LimitOverrunError when the mark does not come."""
     try:
         return (await stream.readuntil(mark)).removesuffix(mark)
-    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+    except asyncio.IncompleteReadError:
         return None
+
+
+def _kill(master: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        master.kill()
 
 
 def _socket_path() -> Path:
@@ -277,6 +280,7 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
 
 def explain(target: Target, said: str) -> LinkLost:
     """One sentence and the next step, made from ssh's stderr."""
+    said = "\n".join(line[:_LINE_KEPT] for line in said.splitlines()[-_LINES_KEPT:])
     lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("@")]
     last = lines[-1] if lines else None
     for pattern, why, hint in _CAUSES:

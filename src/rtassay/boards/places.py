@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rtassay.model import foreign
 from rtassay.model.errors import BoardError
 
 # For root, memory first, so that nothing is written to the card that boots the board. For others, first the places that survive their
@@ -13,6 +15,7 @@ from rtassay.model.errors import BoardError
 _ROOT_PLACES = ("/run", "/dev/shm", "/tmp", "/var/tmp", "/var/volatile", "$HOME", "/mnt", "/data")
 _USER_PLACES = ("/tmp", "/var/tmp", "$HOME", "/dev/shm", "$XDG_RUNTIME_DIR", "/run/user/$(id -u)", "/data")
 DIRECTORY = "rtassay"
+_CAPS = re.compile(r"[0-9a-f]{1,16}")
 # Room for a probe and the first segments of a measurement.
 _LEAST_KIB = 4096
 
@@ -45,22 +48,30 @@ if p=$(command -v rtprobe) && [ -x "$p" ]; then echo installed=$(sha256sum <"$p"
 def contact_of(answer: bytes, where: str) -> Contact:
     """Raises BoardError for a board that does not run Linux or lacks basic programs."""
     fields = _fields(answer)
-    if fields.get("system") != "Linux" or not fields.get("uid", "").isdigit():
+    uid, machine, memory_kib = foreign.number(fields.get("uid")), fields.get("machine", ""), fields.get("memory_kib")
+    if fields.get("system") != "Linux" or uid is None:
         raise BoardError(
             f"{where} is no board that rtassay knows",
             f"it says it runs {fields.get('system') or 'nothing known'}",
             "a board needs Linux with a shell, cat and id (BusyBox will do)",
         )
+    if not foreign.is_name(machine):
+        raise BoardError(
+            f"{where} does not tell its architecture",
+            f"uname -m says {foreign.one_line(machine, 60)!r}",
+            "look at its uname",
+        )
     caps = fields.get("caps", "")
-    nice = bool(caps) and bool(int(caps, 16) >> 23 & 1) if _is_hex(caps) else False
+    nice = bool(_CAPS.fullmatch(caps)) and bool(int(caps, 16) >> 23 & 1)
+    available_kib = foreign.number(memory_kib)
     return Contact(
-        uid=int(fields["uid"]),
-        machine=fields.get("machine", ""),
+        uid=uid,
+        machine=machine,
         system=fields["system"],
         sudo=fields.get("sudo", "none"),
         real_time=nice or fields.get("rtprio", "0") not in ("", "0"),
         boot_id=fields.get("boot_id", ""),
-        memory_bytes=int(fields["memory_kib"]) * 1024 if fields.get("memory_kib", "").isdigit() else None,
+        memory_bytes=None if available_kib is None else available_kib * 1024,
         installed=_installed(fields.get("installed", "")),
     )
 
@@ -107,8 +118,9 @@ def place_of(answer: bytes, where: str) -> tuple[str, int | None]:
     """The directory, and the KiB that are free there (None where `df` does not tell). Raises BoardError when nothing fits."""
     fields = _fields(answer)
     if "place" in fields:
-        free = fields.get("free_kib", "")
-        return fields["place"], int(free) if free.isdigit() else None
+        if not foreign.is_path(fields["place"]):
+            raise BoardError(f"{where} names no directory", f"it says {foreign.one_line(fields['place'], 60)!r}")
+        return fields["place"], foreign.number(fields.get("free_kib"))
     tried = [
         line.partition("=")[2] for line in answer.decode(errors="replace").splitlines() if line.startswith("tried=")
     ]
@@ -127,12 +139,4 @@ def _fields(answer: bytes) -> Mapping[str, str]:
 
 def _installed(told: str) -> tuple[str, str] | None:
     words = told.split(" ", 2)  # sum, "-", path
-    return (words[2], words[0]) if len(words) == 3 and len(words[0]) == 64 and words[2].startswith("/") else None
-
-
-def _is_hex(text: str) -> bool:
-    try:
-        int(text, 16)
-    except ValueError:
-        return False
-    return True
+    return (words[2], words[0]) if len(words) == 3 and len(words[0]) == 64 and foreign.is_path(words[2]) else None

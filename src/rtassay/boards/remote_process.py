@@ -12,6 +12,7 @@ import re
 import shlex
 from collections.abc import AsyncIterator, Sequence
 
+from rtassay.boards import clients
 from rtassay.boards.base import LinkLost
 from rtassay.boards.openssh import Link
 from rtassay.model.errors import BoardError
@@ -22,6 +23,8 @@ _NOISE_MAX = 1024 * 1024
 _START_S = 60.0
 # How long a command may take to end after its stdin was closed.
 _ENDS_S = 4.0
+# Its stderr ends with it, unless another process holds it open.
+_ERRORS_S = 5.0
 
 # $1 mark, $2 how to become root (words, or nothing), then the command. The outer shell lives on to tell the exit code: ssh itself
 # gives 255 both for a command that a signal ended and for a connection that was lost. The messages of the outer shell ("Terminated") are dropped.
@@ -80,7 +83,7 @@ class RemoteProcess:
             raise LinkLost(
                 f"board {link.target} does not answer", f"{argv[0]} did not start within {_START_S:.0f} s"
             ) from error
-        except BoardError:
+        except BaseException:  # also when cancelled: no client is left behind
             await process.end()
             raise
         return process
@@ -97,23 +100,16 @@ class RemoteProcess:
             yield chunk
 
     async def errors(self) -> bytes:
-        await asyncio.wait([self._reader])
+        await asyncio.wait([self._reader], timeout=_ERRORS_S)
         return self._words_and_code()[0][-_STDERR_KEPT:]
 
     async def write(self, data: bytes) -> None:
-        """Write to the command's stdin. Bytes are lost if the command has ended, as in a pipe."""
-        stdin = self._client.stdin
-        assert stdin is not None
-        with contextlib.suppress(OSError):
-            stdin.write(data)
-            await stdin.drain()
+        """Write to the command's stdin. Bytes are lost if the command has ended, as in a pipe. Raises LinkLost if nothing takes them."""
+        if not await clients.write(self._client, data):
+            raise LinkLost(f"board {self._link.target} takes nothing", f"{self._argv[0]} does not read its stdin")
 
     async def close_stdin(self) -> None:
-        stdin = self._client.stdin
-        if stdin is not None and not stdin.is_closing():
-            stdin.close()
-            with contextlib.suppress(OSError):
-                await stdin.wait_closed()
+        await clients.close_stdin(self._client)
 
     async def signal(self, number: int) -> None:
         if self._client.returncode is None:
@@ -140,17 +136,12 @@ class RemoteProcess:
         await self.close_stdin()
         with contextlib.suppress(TimeoutError, BoardError):
             await self.wait(_ENDS_S)
-        if self._client.returncode is None:
-            if self._outer and self._link.alive:
-                with contextlib.suppress(BoardError):
-                    await self._link.ask(_kill_script(self._become, self._outer, self.pid))
-                with contextlib.suppress(TimeoutError, BoardError):
-                    await self.wait(_ENDS_S)
-            if self._client.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    self._client.kill()
-                await self._client.wait()
-        self._client._transport.close()  # type: ignore[attr-defined]
+        if self._client.returncode is None and self._outer and self._link.alive:
+            with contextlib.suppress(BoardError):
+                await self._link.ask(_kill_script(self._become, self._outer, self.pid))
+            with contextlib.suppress(TimeoutError, BoardError):
+                await self.wait(_ENDS_S)
+        await clients.put_away(self._client)
         self._reader.cancel()
         await asyncio.wait([self._reader])
 
@@ -164,9 +155,9 @@ class RemoteProcess:
                 raise BoardError(
                     f"cannot start {self._argv[0]} on {self._link.target}", "there is no such program on the board"
                 )
-            if found := re.search(self._mark + rb" outer (\d+)\n", seen):
+            if found := re.search(self._mark + rb" outer (\d{1,9})\n", seen):
                 self._outer = int(found[1])
-            if found := re.search(self._mark + rb" pid (\d+)\n", seen):
+            if found := re.search(self._mark + rb" pid (\d{1,9})\n", seen):
                 self.pid = int(found[1])
                 self._early = seen[found.end() :]
                 return
@@ -189,7 +180,7 @@ class RemoteProcess:
         words = (
             self._errors_raw.partition(self._mark + b"\n")[2] if self._mark in self._errors_raw else self._errors_raw
         )
-        found = re.search(rb"\n" + self._mark + rb" exit (\d+)\n", words)
+        found = re.search(rb"\n" + self._mark + rb" exit (\d{1,3})\n", words)
         return (words, None) if found is None else (words[: found.start()], int(found[1]))
 
     async def _keep_errors(self) -> None:

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 from rtassay.boards.base import AttachedProcess, LinkLost, RemoteTransport
+from rtassay.model import foreign
 from rtassay.model.errors import BoardError, RunLost
 
 _ACK_EVERY_S = 2.0
@@ -19,6 +20,11 @@ _QUEUED_BYTES = 4 * 1024 * 1024
 # Records of `rtprobe fetch`: kind, 0, channel, length of what follows (wire/STREAM.md, "Spools").
 _HEAD = struct.Struct("<BBHI")
 _DATA, _END, _LOST = 1, 2, 3
+# fetch sends at most 64 KiB of a stream, or of stderr, in one record.
+_RECORD_MAX = 256 * 1024
+# So many connections in a row may bring nothing, with growing pauses between them.
+_FRUITLESS = 20
+_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 10.0
 
 
 class SpooledProcess:
@@ -133,7 +139,8 @@ class SpooledProcess:
 
     def _end(self, payload: bytes) -> None:
         head, _, self._words = payload.partition(b"\n")
-        numbers = [int(word) for word in head.split() if word.isdigit()]
+        told = [foreign.number(word) for word in head.decode(errors="replace").split()]
+        numbers = [number for number in told if number is not None]
         if len(numbers) != 3:
             self.fail(BoardError("the board does not say how the run ended", f"{self.directory}/exit cannot be read"))
         elif lost := numbers[2]:
@@ -173,6 +180,7 @@ class Fetcher:
         self._hanging_up = False
         self._acknowledging = False
         self._last_ack_s = time.monotonic()
+        self._arrived = 0
 
     @property
     def processes(self) -> tuple[SpooledProcess, ...]:
@@ -219,12 +227,22 @@ class Fetcher:
 
     async def _serve(self) -> None:
         """Fetch over one connection after the other, until all commands are fetched."""
+        fruitless = 0
         try:
             while any(process.wanted for process in self._processes):
+                before = self._arrived
                 with contextlib.suppress(LinkLost, TimeoutError):
                     await self._one_connection()
                     continue
+                fruitless = 0 if self._arrived > before else fruitless + 1
+                if fruitless > _FRUITLESS:
+                    raise BoardError(
+                        "the board sends nothing of the run",
+                        f"{fruitless} connections in a row ended without a byte",
+                        "look at the board's memory, its processes and its kernel log",
+                    )
                 await self._transport.reach()
+                await asyncio.sleep(min(fruitless * _PAUSE_S, _LONGEST_PAUSE_S))
         except BoardError as error:
             self._fail_all(error)
         except Exception as error:  # a reader must not wait for ever
@@ -238,6 +256,9 @@ class Fetcher:
             for process in self._processes:
                 await self._request(process)
             async for channel, kind, payload in _records(link.chunks()):
+                if channel >= len(self._processes):
+                    raise _no_records(f"a record of channel {channel}, which nobody asked for")
+                self._arrived += len(payload)
                 await self._processes[channel].put(kind, payload)
                 if not any(process.wanted for process in self._processes):
                     return
@@ -264,18 +285,24 @@ class Fetcher:
 
 
 async def _records(chunks: AsyncIterator[bytes]) -> AsyncIterator[tuple[int, int, bytes]]:
-    """Channel, kind and payload of each record. A record that was cut is left out."""
+    """Channel, kind and payload of each record. A record that was cut is left out. Raises BoardError for what is no record."""
     seen = bytearray()
     async for chunk in chunks:
         seen += chunk
         at = 0
         while len(seen) - at >= _HEAD.size:
-            kind, _, channel, length = _HEAD.unpack_from(seen, at)
+            kind, zero, channel, length = _HEAD.unpack_from(seen, at)
+            if zero or kind not in (_DATA, _END, _LOST) or length > _RECORD_MAX:
+                raise _no_records(f"a record of kind {kind} with {length:,} bytes")
             if len(seen) - at < _HEAD.size + length:
                 break
             yield channel, kind, bytes(seen[at + _HEAD.size : at + _HEAD.size + length])
             at += _HEAD.size + length
         del seen[:at]
+
+
+def _no_records(what: str) -> BoardError:
+    return BoardError("the program that sends the run's data on the board is not rtprobe", f"it sent {what}")
 
 
 def _last(words: bytes) -> str | None:

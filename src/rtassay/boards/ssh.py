@@ -99,8 +99,13 @@ class SshTransport:
         process = await self.start(["cat", path])
         try:
             await process.close_stdin()
-            output = b"".join([chunk async for chunk in process.chunks()])
-            return output[:_SMALL_FILE] if await process.wait(ANSWER_S) == 0 else None
+            output = bytearray()
+            async with asyncio.timeout(ANSWER_S):
+                async for chunk in process.chunks():
+                    output += chunk
+                    if len(output) >= _SMALL_FILE:
+                        return bytes(output[:_SMALL_FILE])
+            return bytes(output) if await process.wait(ANSWER_S) == 0 else None
         except TimeoutError as error:
             raise LinkLost(f"board '{self.name}' does not answer", f"reading {path} did not end") from error
         finally:

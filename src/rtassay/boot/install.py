@@ -14,6 +14,7 @@ from pathlib import Path
 from rtassay.boards.base import LinuxBoard
 from rtassay.boot.shell import must, output
 from rtassay.boot.switch import loader_of
+from rtassay.model import foreign
 from rtassay.model.errors import BoardError, InputFileError
 
 _KERNEL = re.compile(r"boot/(?:vmlinuz|vmlinux|Image)-([A-Za-z0-9][A-Za-z0-9.+~_-]*)")
@@ -63,7 +64,8 @@ async def _room(board: LinuxBoard, archive: Path) -> None:
     """Raises BoardError if there is no room for the archive and three times its size unpacked."""
     text, code, _ = await output(board, ["df", "-Pk", "/boot", "/"])
     rows = [line.split() for line in text.splitlines()[1:]]
-    free = [int(row[3]) * 1024 for row in rows if len(row) >= 6 and row[3].isdigit()]
+    told = [foreign.number(row[3]) for row in rows if len(row) >= 6]
+    free = [kib * 1024 for kib in told if kib is not None]
     if code == 0 and free and min(free[-1], free[0] * 4) < 4 * archive.stat().st_size:
         raise BoardError(
             f"there is no room for the kernel on board '{board.name}'",

@@ -7,6 +7,7 @@ import re
 from rtassay.boards.base import LinuxBoard
 from rtassay.boot.base import Kernel
 from rtassay.boot.shell import go_down, must, output, rt_by_release, sh
+from rtassay.model import foreign
 from rtassay.model.errors import BoardError, UsageError
 
 _LIST = 'for f in "$1"/boot/vmlinuz-* "$1"/boot/Image-*; do [ -f "$f" ] && echo "$f"; done; true'
@@ -80,8 +81,8 @@ class Kexec:
         platforms do so up to 3 MiB higher, over the initrd, and panic. With room for eight times the file it lies well clear."""
         if not (await sh(board, "uname -m")).startswith("arm"):
             return []
-        size = (await sh(board, 'wc -c < "$1"', path)).strip()
-        return [f"--image-size={8 * int(size)}"] if size.isdigit() else []
+        size = foreign.number((await sh(board, 'wc -c < "$1"', path)).strip())
+        return [] if size is None else [f"--image-size={8 * size}"]
 
     async def _files(self, board: LinuxBoard) -> list[str]:
         return (await sh(board, _LIST, self._root)).split()

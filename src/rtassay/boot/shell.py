@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 
-from rtassay.boards.base import LinuxBoard
+from rtassay.boards.base import LinuxBoard, answer
 from rtassay.model.errors import BoardError
 
 _SHORT_S = 60.0
@@ -26,7 +26,7 @@ async def output(board: LinuxBoard, argv: Sequence[str], timeout_s: float = _SHO
         async with asyncio.timeout(timeout_s):
             process = await board.start(argv)
             await process.close_stdin()
-            text = b"".join([chunk async for chunk in process.chunks()])
+            text = await answer(process, f"board '{board.name}'", argv[0], within_s=timeout_s)
             code = await process.wait(timeout_s)
             errors = (await process.errors()).decode(errors="replace").strip().splitlines()
     except TimeoutError as error:

@@ -9,6 +9,7 @@ from rtassay.loads.base import LoadResult, LoadSpec, Rate
 from rtassay.model.errors import UsageError
 from rtassay.model.events import End, Note, Output
 from rtassay.model.units import NS_PER_S, format_cpu_list
+from rtassay.model.views import integer
 
 _LONGEST_LINE = 64 * 1024
 
@@ -78,7 +79,10 @@ class WorkStream:
         return rates
 
     def _work(self, event: Note) -> list[Rate]:
-        now, operations = int(event.data["mono_ns"]), float(event.data["operations"])
+        now, done = integer(event.data.get("mono_ns")), integer(event.data.get("operations"))
+        if now is None or done is None:
+            return []
+        operations = float(done)
         last, self._last = self._last, (now, operations)
         self.operations, self.unit = operations, str(event.data.get("unit", "operations"))
         # The last event comes with the end, some milliseconds after the one before: too short a time for a rate.

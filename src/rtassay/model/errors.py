@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rtassay.model.foreign import clean
+
 EXIT_OK = 0
 EXIT_VIOLATED = 1
 EXIT_USAGE = 2
@@ -14,14 +16,17 @@ EXIT_TERMINATED = 143
 
 
 class RtassayError(Exception):
-    """Base of every expected failure. `what` names it, `why` gives the cause, `hint` the next step."""
+    """Base of every expected failure. `what` names it, `why` gives the cause, `hint` the next step.
+
+    What a board or a file said may be part of them: they pass the filter of `foreign`.
+    """
 
     exit_code = EXIT_BUG
 
     def __init__(self, what: str, why: str | None = None, hint: str | None = None) -> None:
         super().__init__(what)
-        self.what = what
-        self.why = why
+        self.what = clean(what)
+        self.why = None if why is None else clean(why)
         self.hint = hint
 
     def __str__(self) -> str:

@@ -10,6 +10,9 @@ _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2
 
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.+-]+")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
+# A counter of the kernel fits 64 bits. Python refuses thousands of digits, and a float does not hold hundreds.
+_NUMBER = re.compile(r"-?[0-9]{1,20}")
 
 
 def printable(text: str) -> str:
@@ -26,6 +29,22 @@ def clean(text: str, limit: int = LIMIT) -> str:
 def one_line(text: str, limit: int = LIMIT) -> str:
     """`clean` on a single line: every run of white space is one space."""
     return clean(" ".join(text.split()), limit)
+
+
+def number(text: str | None) -> int | None:
+    """The integer that the text is, if it has at most 20 digits; None for anything else."""
+    return int(text) if text is not None and _NUMBER.fullmatch(text) else None
+
+
+def is_name(text: str) -> bool:
+    """Whether the text may become part of a path or a command as it is: letters, digits and `_.+-`, at most 64 characters."""
+    return _NAME.fullmatch(text) is not None
+
+
+def is_path(text: str) -> bool:
+    """Whether the text is an absolute path of printable characters without `..`, at most 1000 long."""
+    plain = text.isprintable() and "\N{REPLACEMENT CHARACTER}" not in text
+    return text.startswith("/") and plain and len(text) <= 1000 and ".." not in text.split("/")
 
 
 def file_name(text: str) -> str:

@@ -25,6 +25,8 @@ _UNITS = {
 }
 _PART = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*([a-zµ]+)")
 _MAX_NS = 2**62
+# The largest number of CPUs that Linux can be built for.
+_CPUS = 8192
 
 
 def parse_duration_ns(text: str, *, bare: str | None = None) -> int:
@@ -77,15 +79,21 @@ def format_time(ns: int | float) -> str:
 def parse_cpu_list(text: str) -> tuple[int, ...]:
     """`0-2,5` (also `0-6:2`) as sorted CPU numbers. Raises UsageError for anything else."""
     cpus: set[int] = set()
+    named = 0
     for part in text.strip().split(","):
         match = re.fullmatch(r"\s*(\d{1,6})(?:-(\d{1,6})(?::(\d{1,6}))?)?\s*", part)
         if match is None:
-            raise UsageError(f"'{text}' is not a CPU list", hint="write 1, 0-3 or 0,2-3")
+            raise UsageError(f"'{text[:60]}' is not a CPU list", hint="write 1, 0-3 or 0,2-3")
         first = int(match[1])
         last = int(match[2]) if match[2] else first
         step = int(match[3]) if match[3] else 1
         if last < first or step == 0:
-            raise UsageError(f"'{part}' in CPU list '{text}' runs backwards")
+            raise UsageError(f"'{part}' in CPU list '{text[:60]}' runs backwards")
+        named += len(range(first, last + 1, step))
+        if last >= _CPUS or named > _CPUS:
+            raise UsageError(
+                f"CPU list '{text[:60]}' names more CPUs than Linux has", f"they are numbered below {_CPUS}"
+            )
         cpus.update(range(first, last + 1, step))
     return tuple(sorted(cpus))
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtassay.boards.base import AtClose, LinuxBoard
+from rtassay.boards.base import Allowance, AtClose, LinuxBoard
 from rtassay.model import warnings
 from rtassay.model.errors import BoardError, CorruptRecording, RunLost, UsageError
 from rtassay.model.events import End, Facts, Second
@@ -23,6 +23,7 @@ from rtassay.session.board_files import read_files
 from rtassay.session.control import Interrupted, LiveLanes, Progress, RunResult, StopRequest
 from rtassay.session.loads import RecordedLoads, load_name
 from rtassay.session.measure import PROBE
+from rtassay.session.prepare import beside_limit, stream_limit
 from rtassay.session.telemetry import TELEMETRY, recorded
 from rtassay.store import RecordingWriter
 from rtassay.wire.stream import StreamParser
@@ -198,7 +199,11 @@ class _Attached:
         return process
 
     async def _read(self, process: BoardProcess, file: str) -> None:
+        plan = self._writer.manifest.plan
+        limit = stream_limit(plan) if file == self._writer.stream_file else beside_limit(plan)
+        allowed = Allowance("the board", file, limit)
         async for chunk in process.chunks():
+            allowed.spend(chunk)
             self._writer.append_to(file, chunk)
             if file == self._writer.stream_file and file.endswith(".rtw"):
                 self._take(chunk)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from rtassay.boards.base import LinuxBoard
+from rtassay.boards.base import Allowance, LinuxBoard
 from rtassay.model.errors import BoardError
 from rtassay.model.events import FileContent
 from rtassay.wire.stream import StreamParser
@@ -14,6 +14,10 @@ from rtassay.wire.stream import StreamParser
 _TIMEOUT_S = 60.0
 # One frame's worth: a kernel configuration is some 300 kB.
 _MAX_BYTES = 1_000_000
+# The limit of all files together: thousands of processes, and the kernel's log.
+_MOST = 64 * 1024 * 1024
+# The kernel's trace of a hit.
+_TRACE_MOST = 256 * 1024 * 1024
 
 
 async def read_files(board: LinuxBoard, rtprobe: str, paths: Sequence[str]) -> dict[str, bytes]:
@@ -22,9 +26,11 @@ async def read_files(board: LinuxBoard, rtprobe: str, paths: Sequence[str]) -> d
     process = await board.start(argv)
     parser = StreamParser()
     files: dict[str, bytes] = {}
+    allowed = Allowance(f"board '{board.name}'", "reading its files", _MOST)
     try:
         async with asyncio.timeout(_TIMEOUT_S):
             async for chunk in process.chunks():
+                allowed.spend(chunk)
                 _keep(parser.feed(chunk), files)
             code = await process.wait(_TIMEOUT_S)
     except TimeoutError as error:
@@ -41,11 +47,13 @@ async def read_files(board: LinuxBoard, rtprobe: str, paths: Sequence[str]) -> d
 
 
 async def take_file(board: LinuxBoard, path: str, tee: Callable[[bytes], None]) -> None:
-    """Move a file that the probe left on the board, of any size, to `tee`. Raises BoardError if it cannot be read; it then stays there."""
+    """Move a file that the probe left on the board, of at most 256 MiB, to `tee`. Raises BoardError if it cannot be read; it then stays there."""
     try:
         async with asyncio.timeout(_TIMEOUT_S):
             reading = await board.start(["cat", path])
+            allowed = Allowance(f"board '{board.name}'", path, _TRACE_MOST)
             async for chunk in reading.chunks():
+                allowed.spend(chunk)
                 tee(chunk)
             code = await reading.wait(_TIMEOUT_S)
             if code == 0:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from rtassay.model import foreign
 from rtassay.model.errors import UsageError
 from rtassay.model.units import parse_cpu_list
 
@@ -36,7 +37,6 @@ PATHS: Final = (
 _STATE = re.compile(r"/cpu(\d{1,6})/cpuidle/state(\d{1,6})/(\w+)$")
 _IRQ = re.compile(r"/irq/(\d{1,9})/(smp_affinity_list|effective_affinity_list|actions)$")
 _SERVER_OF = re.compile(r"/fair_server/cpu(\d{1,6})/(runtime|period)$")
-_NUMBER = re.compile(r"-?[0-9]{1,20}")
 _RECORD = re.compile(r"\d{1,6},\d{1,20},(\d{1,15})(?:,[^;]*)?;(.*RT throttling.*)")
 
 
@@ -53,11 +53,11 @@ def idle_states(files: Mapping[str, bytes]) -> dict[str, list[dict[str, Any]]] |
 
 
 def _idle_state(state: Mapping[str, str]) -> dict[str, Any]:
-    disabled = _whole(state.get("disable"))
+    disabled = foreign.number(state.get("disable"))
     return {
         "name": state.get("name"),
-        "latency_us": _whole(state.get("latency")),
-        "residency_us": _whole(state.get("residency")),
+        "latency_us": foreign.number(state.get("latency")),
+        "residency_us": foreign.number(state.get("residency")),
         "disabled": None if disabled is None else disabled != 0,
     }
 
@@ -116,7 +116,7 @@ def fair_servers(files: Mapping[str, bytes]) -> dict[str, dict[str, int | None]]
     found: dict[int, dict[str, int | None]] = {}
     for match, text in _matching(files, _SERVER_OF):
         entry = found.setdefault(int(match[1]), {"runtime_ns": None, "period_ns": None})
-        entry[f"{match[2]}_ns"] = _whole(text)
+        entry[f"{match[2]}_ns"] = foreign.number(text)
     return {f"cpu{cpu}": found[cpu] for cpu in sorted(found)} or None
 
 
@@ -141,10 +141,6 @@ def _matching(files: Mapping[str, bytes], pattern: re.Pattern[str]) -> Iterator[
 def _text(files: Mapping[str, bytes], path: str) -> str | None:
     content = files.get(path)
     return None if content is None else content.decode(errors="replace").strip() or None
-
-
-def _whole(text: str | None) -> int | None:
-    return int(text) if text is not None and _NUMBER.fullmatch(text) else None
 
 
 def _cpu_list(text: str | None) -> list[int] | None:

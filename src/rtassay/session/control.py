@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rtassay.model.errors import EXIT_INTERRUPTED, RtassayError
 from rtassay.model.events import Second
+from rtassay.model.views import integer
 
 
 class Interrupted(RtassayError):
@@ -88,8 +90,10 @@ class LiveLanes:
         self._last: dict[int, Second] = {}
         self._sums: dict[int, tuple[int, int]] = {}
 
-    def start(self, lanes: list[dict[str, int | None]]) -> None:
-        self._cpus = {int(entry["lane"] or 0): entry.get("cpu") for entry in lanes}
+    def start(self, lanes: Any) -> None:
+        """`lanes`: the list of that name in FACTS, as the board sent it."""
+        known = [entry for entry in lanes if isinstance(entry, dict)] if isinstance(lanes, list) else []
+        self._cpus = {integer(entry.get("lane")) or 0: integer(entry.get("cpu")) for entry in known}
 
     def add(self, second: Second) -> None:
         missed, dropped = self._sums.get(second.lane, (0, 0))

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import shlex
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from rtassay.boards.base import BoardProcess, LinuxBoard
+from rtassay.boards.base import Allowance, BoardProcess, LinuxBoard
 from rtassay.loads.base import Load, LoadCommand, LoadResult
 from rtassay.model.errors import BoardError
 from rtassay.model.events import End, Event, Note, Output
 from rtassay.model.manifest import LoadEntry
 from rtassay.model.units import NS_PER_S
+from rtassay.model.views import integer
 from rtassay.session.board_files import said
 from rtassay.wire.stream import MAGIC, StreamParser
 
@@ -132,17 +134,19 @@ class LoadWatch:
         elif note.name == "usage":
             self._usage(note)
         elif note.name == "child_started" and self._used is None:
-            self._used = (int(note.data["mono_ns"]), 0)
+            self._used = (integer(note.data.get("mono_ns")) or 0, 0)
 
     def _usage(self, note: Note) -> None:
-        now, used = int(note.data["mono_ns"]), int(note.data["cpu_ns"])
+        now, used = integer(note.data.get("mono_ns")), integer(note.data.get("cpu_ns"))
+        if now is None or used is None:
+            return
         before, self._used = self._used, (now, used)
         if before is not None and now > before[0]:
             self._add("cpus", "CPUs", now, (used - before[1]) / (now - before[0]))
         for name, unit in _USAGE.items():
-            if note.data.get(name) is not None:
-                self._add(name, unit, now, float(note.data[name]))
-        self._most_real_time = max(self._most_real_time, int(note.data.get("real_time") or 0))
+            if (value := integer(note.data.get(name))) is not None:
+                self._add(name, unit, now, float(value))
+        self._most_real_time = max(self._most_real_time, integer(note.data.get("real_time")) or 0)
 
     def _add(self, quantity: str, unit: str, mono_ns: int, value: float) -> None:
         times, values = self._columns.setdefault((quantity, unit), (array("q"), array("d")))
@@ -151,17 +155,24 @@ class LoadWatch:
 
     def _cpu_time(self, exited: dict[str, int | None]) -> tuple[int | None, int | None]:
         """Of all its descendants where the guard came to its end, else of those the command waited for."""
-        end = self._end.data if self._end is not None else exited
+        end = _integers(self._end.data) if self._end is not None else exited
         return end.get("user_ns"), end.get("system_ns")
 
     def _field_of(self, name: str) -> dict[str, int | None]:
-        return self._notes[name].data if name in self._notes else {}
+        return _integers(self._notes[name].data) if name in self._notes else {}
+
+
+def _integers(data: Mapping[str, Any]) -> dict[str, int | None]:
+    return {key: integer(value) for key, value in data.items()}
 
 
 class GuardedLoad:
     """One load process. `exited` is set as soon as it is gone, asked to or not."""
 
-    def __init__(self, process: BoardProcess, planned: PlannedLoad, tee: Callable[[bytes], None]) -> None:
+    def __init__(
+        self, process: BoardProcess, planned: PlannedLoad, tee: Callable[[bytes], None], most_bytes: int
+    ) -> None:
+        self._allowed = Allowance("the board", f"the load {planned.spec}", most_bytes)
         self._process = process
         self._planned = planned
         self._tee = tee
@@ -175,12 +186,19 @@ class GuardedLoad:
 
     @classmethod
     async def start(
-        cls, board: LinuxBoard, rtprobe: str, planned: PlannedLoad, max_ns: int, tee: Callable[[bytes], None], name: str
+        cls,
+        board: LinuxBoard,
+        rtprobe: str,
+        planned: PlannedLoad,
+        max_ns: int,
+        tee: Callable[[bytes], None],
+        most_bytes: int,
+        name: str,
     ) -> GuardedLoad:
-        """`name`: what it is launched as."""
+        """`most_bytes`: the limit of what it may send; `name`: what it is launched as."""
         options = ["--attached", "--wrap", "--cgroup", "--usage", "--max", f"{max_ns}ns"]
         argv = [rtprobe, "guard", *options, "--", *planned.command.argv]
-        return cls(await board.launch(argv, name), planned, tee)
+        return cls(await board.launch(argv, name), planned, tee, most_bytes)
 
     async def wait_started(self) -> None:
         """Until the guard says that it runs, and it says itself that it is ready, where it does. Raises BoardError otherwise."""
@@ -235,6 +253,7 @@ class GuardedLoad:
     async def _read(self) -> None:
         try:
             async for chunk in self._process.chunks():
+                self._allowed.spend(chunk)
                 self._tee(chunk)
                 self._take(self._parser.feed(chunk))
             self._take(self._parser.finish())

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from rtassay.boards.base import LinuxBoard
 from rtassay.model.errors import BoardError
 from rtassay.model.events import Facts
+from rtassay.model.views import integer
 from rtassay.wire.stream import StreamParser
 
 _TIMEOUT_S = 20.0
@@ -38,9 +39,10 @@ async def compare(
             await process.wait(_TIMEOUT_S)
     except TimeoutError as error:
         raise BoardError(f"board '{board.name}' does not answer", "while its clock was read") from error
-    if facts is None:
+    told = {} if facts is None else facts.data
+    board_mono, board_wall = integer(told.get("mono_ns")), integer(told.get("wall_ns"))
+    if board_mono is None or board_wall is None:
         raise BoardError(f"board '{board.name}' does not tell its clock")
-    board_mono, board_wall = int(facts.data["mono_ns"]), int(facts.data["wall_ns"])
     host_mono = (asked_mono + came_mono) // 2
     found: dict[str, int | float | None] = {
         "offset_ns": board_wall - (asked_wall + came_wall) // 2,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from rtassay.model import foreign
 from rtassay.model.errors import UsageError
 from rtassay.model.units import parse_cpu_list
 from rtassay.session import conditions, kernel_config, processes, virtualisation
@@ -13,7 +14,7 @@ from rtassay.session import conditions, kernel_config, processes, virtualisation
 _CPUS = "/sys/devices/system/cpu"
 _CLOCKS = "/sys/devices/system/clocksource/clocksource0"
 _RT_THREADS = "@rt-threads"
-_GOVERNOR = re.compile(r"/cpu(\d+)/cpufreq/scaling_governor$")
+_GOVERNOR = re.compile(r"/cpu([0-9]{1,6})/cpufreq/scaling_governor$")
 
 PATHS: Final = (
     "/proc/version",
@@ -145,12 +146,11 @@ class _Texts:
         return None if content is None else content.decode(errors="replace").strip("\0\n\t ") or None
 
     def number(self, path: str) -> int | None:
-        text = self.get(path)
-        return int(text) if text is not None and re.fullmatch(r"-?\d+", text) else None
+        return foreign.number(self.get(path))
 
     def numbers(self, path: str) -> list[int] | None:
-        words = _words(self.get(path))
-        return [int(word) for word in words] if words and all(word.isdigit() for word in words) else None
+        numbers = [foreign.number(word) for word in _words(self.get(path)) or ()]
+        return [n for n in numbers if n is not None] if numbers and None not in numbers else None
 
     def cpus(self, path: str) -> list[int] | None:
         """A CPU list; an empty file is an empty list, a missing one None."""
@@ -184,7 +184,7 @@ def _field(text: str, name: str) -> str | None:
 
 def _kib(meminfo: str, name: str) -> int | None:
     value = _field(meminfo, name)
-    match = None if value is None else re.fullmatch(r"(\d+) kB", value)
+    match = None if value is None else re.fullmatch(r"([0-9]{1,15}) kB", value)
     return None if match is None else int(match[1]) * 1024
 
 

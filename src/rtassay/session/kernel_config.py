@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import re
 import zlib
 
+from rtassay.model import foreign
+
+# A configuration is some 300 kB.
+_MOST_BYTES = 4_000_000
 _SYMBOL = re.compile(r"^(CONFIG_\w+)=(.*)$", re.MULTILINE)
 _PARENTHESES = re.compile(r"\((\w+)\)")
 _ON_CMDLINE = re.compile(r"(?:^|\s)preempt=(none|voluntary|full|lazy)(?=\s|$)")
@@ -63,7 +68,8 @@ def unpack(content: bytes | None) -> str | None:
         return None
     if content.startswith(b"\x1f\x8b"):
         try:
-            content = gzip.decompress(content)
+            with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+                content = file.read(_MOST_BYTES)
         except (OSError, EOFError, zlib.error):
             return None
     text = content.decode(errors="replace")
@@ -145,7 +151,7 @@ def describe(
         "config_sha256": None if config_text is None else sha256(config_text),
         "config_rt": None if config is None else config.get("CONFIG_PREEMPT_RT") == "y",
         "debug": debug_options(config, cmdline),
-        "config_hz": int(hz) if hz is not None and hz.isdigit() else None,
+        "config_hz": foreign.number(hz),
     }
 
 

@@ -39,12 +39,14 @@ class Loads:
         rtprobe: str,
         planned: Sequence[PlannedLoad],
         max_ns: int,
+        most_bytes: int,
         started: Callable[[asyncio.Task[None]], None],
         unless_stopped: Callable[[Coroutine[Any, Any, None]], Coroutine[Any, Any, None]],
     ) -> None:
         """Start them one by one; `started` hears of every reader. One that others need is ready before the next is started."""
         for index, one in enumerate(planned):
-            load = await GuardedLoad.start(board, rtprobe, one, max_ns, self._tee_of(index), load_name(index))
+            name, tee = load_name(index), self._tee_of(index)
+            load = await GuardedLoad.start(board, rtprobe, one, max_ns, tee, most_bytes, name)
             self._guarded.append(load)
             started(load.reader)
             if load.ends_last:

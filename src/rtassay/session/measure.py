@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from rtassay.boards.base import BoardProcess, LinuxBoard
+from rtassay.boards.base import Allowance, BoardProcess, LinuxBoard
+from rtassay.model import foreign
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.events import End, Event, Facts, Note, Parser, Second
 from rtassay.session.board_files import said
 from rtassay.session.control import LaneProgress, LiveLanes
-from rtassay.session.prepare import GRACE_NS, Prepared
+from rtassay.session.prepare import GRACE_NS, Prepared, stream_limit
 from rtassay.wire.stream import StreamParser
 
 # By then a guard has ended its command: 20 s of grace at most, then SIGKILL.
@@ -36,6 +38,7 @@ class Measurement:
         # The full stream goes to disk undecoded: only its rollups are looked into while it runs.
         own = prepared.probe.stream_file.endswith(".rtw")
         self._parser: Parser = StreamParser(only=_ROLLUPS) if own else prepared.probe.parser(prepared.plan)
+        self._allowed = Allowance("the board", "the probe", stream_limit(prepared.plan))
         self._lanes = LiveLanes()
         self._begun_s = time.monotonic()
         self.facts: dict[str, Any] = {}
@@ -67,7 +70,8 @@ class Measurement:
         wall_ns = self.facts.get("wall_ns")
         at = datetime.now(UTC) - timedelta(microseconds=self.elapsed_ns // 1000)
         if isinstance(wall_ns, int):
-            at = datetime.fromtimestamp(wall_ns / 1e9, UTC)
+            with contextlib.suppress(OverflowError, ValueError, OSError):  # no year of any calendar
+                at = datetime.fromtimestamp(wall_ns / 1e9, UTC)
         return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     async def words(self) -> bytes:
@@ -109,6 +113,7 @@ class Measurement:
 
     async def _read(self) -> None:
         async for chunk in self._process.chunks():
+            self._allowed.spend(chunk)
             self._tee(chunk)
             self._take(self._parser.feed(chunk))
         self._take(self._parser.finish())
@@ -122,6 +127,7 @@ class Measurement:
                 self._lanes.start(event.data.get("lanes", []))
                 self._begun_s = time.monotonic()
             elif isinstance(event, Note) and event.name == "break":
-                self.trace = event.data.get("trace")
+                trace = event.data.get("trace")
+                self.trace = trace if isinstance(trace, str) and foreign.is_path(trace) else None
             elif isinstance(event, End):
                 self.end = event.data

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rtassay.boards.base import LinuxBoard
+from rtassay.boards.base import LinuxBoard, answer
 from rtassay.loads.base import Asked, Load, LoadSpec, parse_asked
 from rtassay.model import methods, rooms
 from rtassay.model.cyclictest import equivalent
@@ -24,7 +24,9 @@ from rtassay.session.guarded import PlannedLoad
 GRACE_NS = 45 * NS_PER_S
 # How long a load may take to get under way: processes forked, memory touched.
 SPIN_UP_NS = NS_PER_S
-_VERSION = re.compile(r"\d+\.\d+[\w.]*")
+# Limits of streams, in bytes. A row of `cyclictest -v` has some 40; one line may start many threads on a CPU.
+_STREAM_BASE, _STREAM_PER_S, _PER_ACTIVATION, _LANES = 256 << 20, 16 << 20, 64, 64
+_VERSION = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}[\w.]{0,40}")
 _PACKAGES = {"cyclictest": "rt-tests", "hackbench": "rt-tests"}
 
 
@@ -52,11 +54,15 @@ class Prepared:
 
 
 def planned_ns(plan: Plan) -> int:
-    """Length of a complete plan; the shorter one where both a duration and a count are given."""
-    assert plan.interval_ns is not None
-    by_count = None if plan.count is None else (plan.count + 1) * plan.interval_ns
+    """Length of a plan; the shorter one where both a duration and a count are given."""
+    by_count = None if plan.count is None else (plan.count + 1) * _interval_ns(plan)
     lengths = [length for length in (plan.duration_ns, by_count) if length is not None]
-    return min(lengths)
+    return min(lengths, default=DEFAULT_DURATION_NS)
+
+
+def _interval_ns(plan: Plan) -> int:
+    interval_ns: int = plan.interval_ns or default("interval")
+    return interval_ns
 
 
 async def prepare(board: LinuxBoard, asked: Plan, *, isolated: bool, lanes: int | None) -> Prepared:
@@ -106,6 +112,17 @@ async def prepare(board: LinuxBoard, asked: Plan, *, isolated: bool, lanes: int 
         inventory=facts,
         tool_versions=versions,
     )
+
+
+def stream_limit(plan: Plan) -> int:
+    """Bytes that the probe may send: several times what every sample of every lane takes, in any format."""
+    activations = max(len(plan.cpus or ()), _LANES) * planned_ns(plan) // _interval_ns(plan)
+    return beside_limit(plan) + _PER_ACTIVATION * activations
+
+
+def beside_limit(plan: Plan) -> int:
+    """Bytes that a load, or the monitors, may send."""
+    return _STREAM_BASE + _STREAM_PER_S * load_seconds(plan)
 
 
 def load_seconds(plan: Plan) -> int:
@@ -214,15 +231,18 @@ async def _described(board: LinuxBoard, rtprobe: str) -> bytes:
     """What the board's own rtprobe prints of its methods."""
     process = await board.start([rtprobe, "describe"])
     await process.close_stdin()
-    return b"".join([chunk async for chunk in process.chunks()])
+    return await answer(process, f"board '{board.name}'", "rtprobe describe")
 
 
 async def _version(board: LinuxBoard, program: str) -> str | None:
     """What `PROGRAM --version` says first that looks like a version; some tools say it with an error, which is no matter."""
     process = await board.start([program, "--version"])
     await process.close_stdin()
-    said = b"".join([chunk async for chunk in process.chunks()])
-    await process.wait(10.0)
+    said = await answer(process, f"board '{board.name}'", f"{program} --version")
+    try:
+        await process.wait(10.0)
+    except TimeoutError as error:
+        raise BoardError(f"board '{board.name}' does not answer", f"{program} --version did not end") from error
     text = (said + b"\n" + await process.errors()).decode(errors="replace")
     found = _VERSION.search(text)
     return None if found is None else found[0]

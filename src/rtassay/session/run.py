@@ -23,7 +23,7 @@ from rtassay.session.board_files import read_files, take_file
 from rtassay.session.control import Interrupted, Progress, RunResult, StopRequest
 from rtassay.session.loads import Loads
 from rtassay.session.measure import Measurement
-from rtassay.session.prepare import GRACE_NS, SPIN_UP_NS, Prepared, load_seconds, prepare
+from rtassay.session.prepare import GRACE_NS, SPIN_UP_NS, Prepared, beside_limit, load_seconds, prepare
 from rtassay.session.telemetry import SeriesKeeper, Telemetry, all_monitors, housekeeping
 from rtassay.store import RecordingWriter, new_id
 
@@ -96,7 +96,7 @@ class _Run:
         """The order of a run."""
         self._tell("inventory")
         self._board.synced = self._sync
-        await self._board.open()
+        await self._or_stopped(self._board.open())
         prepared = await self._or_stopped(prepare(self._board, self._asked, isolated=isolated, lanes=lanes))
         accept(prepared.inventory)
         await self._compare_clocks(prepared)
@@ -120,6 +120,7 @@ class _Run:
             all_monitors(),
             _longest_ns(prepared),
             lambda data: self._tee("telemetry.rtw", data),
+            beside_limit(prepared.plan),
             housekeeping(prepared.inventory, prepared.cpus),
         )
         self._watch(self._telemetry.reader)
@@ -130,7 +131,13 @@ class _Run:
             return
         self._tell("load", planned_ns=SPIN_UP_NS)
         await self._loads.start(
-            self._board, prepared.rtprobe, prepared.loads, _longest_ns(prepared), self._watch, self._or_stopped
+            self._board,
+            prepared.rtprobe,
+            prepared.loads,
+            _longest_ns(prepared),
+            beside_limit(prepared.plan),
+            self._watch,
+            self._or_stopped,
         )
         await self._or_stopped(asyncio.sleep(SPIN_UP_NS / _NS))
         await self._loads.check_alive()

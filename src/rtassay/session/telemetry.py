@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rtassay.boards.base import BoardProcess, LinuxBoard
+from rtassay.boards.base import Allowance, BoardProcess, LinuxBoard
 from rtassay.model import recording, rooms
 from rtassay.model.errors import BoardError
 from rtassay.model.events import Event, FileContent
@@ -151,7 +151,10 @@ def recorded(path: Path) -> SeriesKeeper | None:
 class Telemetry:
     """The watch process. Start it before the load, stop it after: `cpu` then sees the load come and go."""
 
-    def __init__(self, process: BoardProcess, keeper: SeriesKeeper, tee: Callable[[bytes], None]) -> None:
+    def __init__(
+        self, process: BoardProcess, keeper: SeriesKeeper, tee: Callable[[bytes], None], most_bytes: int
+    ) -> None:
+        self._allowed = Allowance("the board", "the monitors", most_bytes)
         self._process = process
         self._keeper = keeper
         self._tee = tee
@@ -166,14 +169,15 @@ class Telemetry:
         monitors: Sequence[Monitor],
         max_ns: int,
         tee: Callable[[bytes], None],
+        most_bytes: int,
         cpus: Sequence[int] = (),
     ) -> Telemetry:
-        """`cpus`: where the watch may run (`housekeeping`); empty: anywhere."""
+        """`most_bytes`: the limit of what it may send. `cpus`: where the watch may run (`housekeeping`); empty: anywhere."""
         keeper = SeriesKeeper(monitors)
         guard = [rtprobe, "guard", "--attached", "--max", f"{max_ns}ns", "--"]
         watch = [rtprobe, "watch", "--every", "1s", "--max-bytes", str(_MAX_BYTES)]
         where = ["--cpus", format_cpu_list(list(cpus))] if cpus else []
-        return cls(await board.launch([*guard, *watch, *where, *keeper.paths], TELEMETRY), keeper, tee)
+        return cls(await board.launch([*guard, *watch, *where, *keeper.paths], TELEMETRY), keeper, tee, most_bytes)
 
     async def stop(self, timeout_s: float) -> SeriesKeeper:
         """End the watch and return what it saw. Raises BoardError if it never said anything."""
@@ -189,6 +193,7 @@ class Telemetry:
 
     async def _read(self) -> None:
         async for chunk in self._process.chunks():
+            self._allowed.spend(chunk)
             self._tee(chunk)
             self._keeper.take(self._parser.feed(chunk))
         self._keeper.take(self._parser.finish())

@@ -20,7 +20,7 @@ from rtassay.boards.base import AtClose
 from rtassay.model.errors import BoardError, RunLost, UsageError
 from rtassay.model.events import End, Event
 from rtassay.model.manifest import Manifest, Plan, Source
-from rtassay.session import attach
+from rtassay.session import attach, prepare
 from rtassay.session.control import Interrupted, Progress, StopRequest
 from rtassay.session.run import run
 from rtassay.wire.encode import StreamEncoder
@@ -207,3 +207,15 @@ def test_a_part_that_is_lost_for_good_is_kept_as_far_as_it_came(tmp_path: Path) 
     assert made.closed_with == [AtClose.FETCH_REST]
     assert (path / "stream.rtw").read_bytes() == CYCLIC[:3000]
     assert not store.load_manifest(path).sealed
+
+
+@pytest.mark.parametrize("of", ["monitors", "probe"])
+def test_a_board_that_sends_without_end_fills_no_disk(of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each stream has its limit: the plan says how much a run can be."""
+    most = len(WATCH) + 10_000
+    for name, value in (("_STREAM_BASE", most), ("_STREAM_PER_S", 0), ("_PER_ACTIVATION", 0)):
+        monkeypatch.setattr(prepare, name, value)
+    flood = Script(bytes(most + 1), waits=True)
+    made = board(flood) if of == "probe" else board(Script(waits=True), flood)
+    with pytest.raises(BoardError, match=f"floods the connection.*from the {of}"):
+        measure(made, tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 
 import pytest
 from hypothesis import given
@@ -394,3 +395,22 @@ def test_a_dynamic_kernel_in_an_inventory() -> None:
 )  # fmt: skip
 def test_guests_and_real_boards(files: dict[str, bytes], expected: str | None) -> None:
     assert virtualisation.detect(files) == expected
+
+
+HOSTILE = (
+    b"9" * 5000,
+    b"0-8191," * 20_000,
+    b"\x1f\x8b" + gzip.compress(b"CONFIG_HZ=" + b"9" * 5000 + b"\n" + bytes(50_000_000))[2:],
+    b"a : " + b"9" * 5000 + b" kB\n" * 10,
+    b"\xff\x00\x1b]0;x\x07" * 10_000,
+)
+
+
+@pytest.mark.parametrize("content", HOSTILE, ids=["digits", "CPUs", "gzip", "kB", "escapes"])
+def test_files_of_a_board_with_anything_in_them(content: bytes) -> None:
+    """Described or left out: nothing raises, and nothing grows without a limit."""
+    paths = [path.replace("[0-9]*", "7").replace("*", "7") for path in inventory.PATHS]
+    described = inventory.describe(dict.fromkeys(paths, content), content)
+    assert len(json.dumps(described)) < 100 * len(content) + 1_000_000
+    assert inventory.describe_end(dict.fromkeys(paths, content))["rt_runtime_us"] is None
+    inventory.allowed_cpus(dict.fromkeys(paths, content))

@@ -55,7 +55,7 @@ class Running:
         async def through(work: Coroutine[Any, Any, None]) -> None:
             await work
 
-        await self.loads.start(self.board, "rtprobe", self.planned, 5 * S, self.heard.append, through)  # type: ignore[arg-type]
+        await self.loads.start(self.board, "rtprobe", self.planned, 5 * S, 10**9, self.heard.append, through)  # type: ignore[arg-type]
 
     def then(self, after: Callable[[Loads], Coroutine[Any, Any, T]]) -> T:
         async def main() -> T:
@@ -266,7 +266,7 @@ def test_trouble_after_the_request_to_end_is_none_though_the_guard_heard_no_requ
 def test_asked_twice_to_end_is_asked_once_more() -> None:
     async def main() -> list[str]:
         board = ScriptedBoard({"load-0": load_part()})
-        load = await GuardedLoad.start(board, "rtprobe", planned(), S, lambda data: None, "load-0")
+        load = await GuardedLoad.start(board, "rtprobe", planned(), S, lambda data: None, 10**9, "load-0")
         await load.stop(1.0)
         await load.stop(1.0)
         assert load.exited.is_set() and not load.ends_last
@@ -382,7 +382,7 @@ async def watching(
     part: Part, cpus: tuple[int, ...] = (), wait_s: float = 0.0
 ) -> tuple[ScriptedBoard, list[bytes], Any]:
     board, kept = ScriptedBoard({"telemetry": part}), list[bytes]()
-    telemetry = await Telemetry.start(board, "rtprobe", [TemperatureMonitor()], 7 * S, kept.append, cpus)
+    telemetry = await Telemetry.start(board, "rtprobe", [TemperatureMonitor()], 7 * S, kept.append, 10**9, cpus)
     await asyncio.sleep(wait_s)
     return board, kept, await telemetry.stop(30.0)
 
