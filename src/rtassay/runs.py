@@ -6,7 +6,6 @@ The command `rtassay run` and the function `rtassay.run` both use this module, s
 from __future__ import annotations
 
 import contextlib
-import re
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 from rtassay.loads.base import parse_asked
 from rtassay.model import rooms
 from rtassay.model.errors import BoardError, UsageError
+from rtassay.model.foreign import printable
+from rtassay.model.labels import check_labels, check_text
 from rtassay.model.manifest import Plan
 from rtassay.model.settings import DEFAULT_DURATION_NS, SETTINGS, default
 from rtassay.probes.base import find
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from rtassay.model.findings import Findings
     from rtassay.model.recording import Recording
     from rtassay.session.control import Progress, RunResult, StopRequest
-
-_LABEL = re.compile(r"[A-Za-z][\w.-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +57,8 @@ def make_request(board: str | LinuxBoard, values: Mapping[str, Any]) -> RunReque
     from rtassay.boards.known import resolve
 
     labels = check_labels(values["labels"])
+    if values["note"] is not None:
+        check_text("--note", values["note"])
     plan = make_plan(values)
     check_probe(plan)
     return RunRequest(
@@ -69,14 +70,6 @@ def make_request(board: str | LinuxBoard, values: Mapping[str, Any]) -> RunReque
         isolated=values["cpus"] == "isolated",
         lanes=values["lanes"],
     )
-
-
-def check_labels(labels: Mapping[str, str]) -> dict[str, str]:
-    """The labels. Raises UsageError for one with a strange key or without a value."""
-    for key, value in labels.items():
-        if not (isinstance(key, str) and _LABEL.fullmatch(key) and isinstance(value, str) and value):
-            raise UsageError(f"--label '{key}={value}' is not of the form key=value", hint="write --label ambient=21C")
-    return dict(labels)
 
 
 def make_plan(values: Mapping[str, Any]) -> Plan:
@@ -104,7 +97,7 @@ def make_plan(values: Mapping[str, Any]) -> Plan:
         load=" + ".join(loads),
         loads=loads,
         settings=dict(values["settings"]),
-        argv=tuple(values["argv"]),
+        argv=tuple(printable(word) for word in values["argv"]),
         strict=values["strict"],
         waivers=check_waivers(values["waivers"]) if values["waivers"] else {},
         **stated,

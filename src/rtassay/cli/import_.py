@@ -17,6 +17,7 @@ from rtassay.importers.base import Importer
 from rtassay.importers.versions import late_policy
 from rtassay.model.errors import InputFileError, UsageError
 from rtassay.model.events import Event, Facts
+from rtassay.model.labels import check_text
 from rtassay.model.recording import Recording
 from rtassay.model.settings import BY_NAME
 from rtassay.model.units import NS_PER_US
@@ -97,6 +98,8 @@ def command(
         raise UsageError(f"-o {output} is not a directory")
     if column is not None and format_name is None:
         format_name = tabular(files)
+    if note is not None:
+        check_text("--note", note)
     told = Told(output, parse_labels(labels), note, reading, interval_ns, tool_version)
     chosen = choose(files, format_name)  # all are looked at before any is imported
     importers = [make_importer(one.format, reading) for one in chosen]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from importlib import import_module
@@ -10,8 +11,10 @@ from typing import Any, Final
 import click
 
 from rtassay import __version__
+from rtassay.cli import streams
 from rtassay.cli.terminal import echo
-from rtassay.model.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_USAGE, RtassayError
+from rtassay.model.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_USAGE, RtassayError, UsageError
+from rtassay.model.foreign import is_utf8
 
 # In the order of the work; each module holds one command named `command`.
 VERBS: Final = {
@@ -91,29 +94,28 @@ def tell(error: RtassayError) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and exit with the code of docs/architecture.md."""
-    sys.exit(run(sys.argv[1:] if argv is None else argv))
+    streams.prepare()
+    code = run(sys.argv[1:] if argv is None else argv)
+    with contextlib.suppress(RtassayError):  # after an error, which is reported already
+        sys.stdout.flush()
+    sys.exit(code)
 
 
 def run(argv: list[str]) -> int:
     """The exit code of one command line."""
     try:
-        code: Any = cli.main(args=argv, prog_name="rtassay", standalone_mode=False)
-        return int(code) if isinstance(code, int) else 0
+        code = _code_of(argv)
+        sys.stdout.flush()
+        return code
     except RtassayError as error:
         tell(error)
         return error.exit_code
-    except click.exceptions.Exit as ended:
-        return int(ended.exit_code)
     except click.ClickException as error:
         error.show()
         return EXIT_USAGE
     except (click.Abort, KeyboardInterrupt):
         echo("rtassay: interrupted", err=True)
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader of stdout has ended (`| head`): write nothing more, and flush nothing at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except Exception as bug:
         if os.environ.get("RTASSAY_DEBUG"):
             raise
@@ -123,6 +125,24 @@ def run(argv: list[str]) -> int:
             err=True,
         )
         return EXIT_BUG
+
+
+def _check_words(argv: list[str]) -> None:
+    """Only the name of a file that exists may have bytes that are not UTF-8: all other words go into recordings and messages."""
+    for word in argv:
+        if not is_utf8(word) and not os.path.lexists(word):
+            raise UsageError(
+                f"'{word}' is not UTF-8", "it has bytes that no text has", "type it anew, or set a UTF-8 locale"
+            )
+
+
+def _code_of(argv: list[str]) -> int:
+    _check_words(argv)
+    try:
+        code: Any = cli.main(args=argv, prog_name="rtassay", standalone_mode=False)
+    except click.exceptions.Exit as ended:
+        return int(ended.exit_code)
+    return int(code) if isinstance(code, int) else 0
 
 
 if __name__ == "__main__":

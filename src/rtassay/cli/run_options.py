@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from rtassay.cli.options import waivers_of
 from rtassay.model.errors import UsageError
+from rtassay.model.labels import check_labels
 from rtassay.model.units import parse_duration_ns
 
 
@@ -15,8 +15,9 @@ def parse_labels(labels: tuple[str, ...]) -> dict[str, str]:
     known: dict[str, str] = {}
     for label in labels:
         key, equals, value = label.partition("=")
-        if not equals or not re.fullmatch(r"[A-Za-z][\w.-]*", key) or not value:
+        if not equals:
             raise UsageError(f"--label '{label}' is not of the form key=value", hint="write --label ambient=21C")
+        check_labels({key: value})
         if known.get(key, value) != value:
             raise UsageError(f"--label {key} is given twice: '{known[key]}' and '{value}'")
         known[key] = value

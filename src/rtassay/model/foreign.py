@@ -47,6 +47,16 @@ def is_path(text: str) -> bool:
     return text.startswith("/") and plain and len(text) <= 1000 and ".." not in text.split("/")
 
 
+def is_utf8(text: str) -> bool:
+    """Whether the text can be written as UTF-8. A word of the command line with other bytes has lone surrogates for them."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a person may have written the text as a label or a note: one line without control characters, at most 4000 long."""
+    return len(text) <= LIMIT and "\n" not in text and printable(text) == text
+
+
 def file_name(text: str) -> str:
     """A name that stays in its directory and is not hidden: letters, digits and `_.+-`; at most 100 characters."""
     return _NOT_IN_A_NAME.sub("_", text).lstrip(".")[:100] or "unnamed"

@@ -1,0 +1,30 @@
+"""Labels and notes of a person: text that a recording keeps and every reader shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from rtassay.model.errors import UsageError
+from rtassay.model.foreign import LIMIT, is_sentence
+
+_KEY = re.compile(r"[A-Za-z][\w.-]{0,99}")
+
+
+def check_labels(labels: Mapping[str, str]) -> dict[str, str]:
+    """The labels. Raises UsageError for one with a strange key, without a value, or with a value that is no line of text."""
+    for key, value in labels.items():
+        if not (isinstance(key, str) and _KEY.fullmatch(key) and isinstance(value, str) and value):
+            raise UsageError(f"--label '{key}={value}' is not of the form key=value", hint="write --label ambient=21C")
+        check_text(f"--label {key}", value)
+    return dict(labels)
+
+
+def check_text(option: str, text: str) -> None:
+    """Raises UsageError for a text that is not one line of UTF-8 without control characters."""
+    if not is_sentence(text):
+        raise UsageError(
+            f"{option} is not one line of text",
+            f"it has more than {LIMIT} characters, a control character, or bytes that are not UTF-8",
+            "write it in UTF-8, on one line",
+        )
