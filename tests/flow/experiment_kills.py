@@ -1,4 +1,4 @@
-"""An experiment that is killed at ten moments and resumed each time; as a script, the full matrix of 2 x 3 x 5:
+"""An experiment that is killed at some moments and resumed each time; as a script, the full matrix of 2 x 3 x 5:
 
 .venv/bin/python tests/flow/experiment_kills.py --repeats 5 --full DIR
 """
@@ -35,8 +35,8 @@ repeats = {repeats}
 name = "idle"
 
 [[loads]]
-name = "cpu"
-run = ["builtin:cpu"]
+name = "timer"
+run = ["builtin:timer"]
 
 [settings]
 interval = "1ms"
@@ -77,13 +77,14 @@ class Kill:
         return self.name == "measure"
 
 
-def moments(seed: int) -> list[Kill]:
-    """Ten in a random order: four inside a measurement, three in sealing, three in writing the journal."""
+def moments(seed: int, measuring: int = 4, sealing: int = 3, writing: int = 3) -> list[Kill]:
+    """In a random order: so many inside a measurement, in sealing, and in writing the journal (at most three)."""
     chance = random.Random(seed)
-    kills = [Kill("measure", round(chance.uniform(0.0, 1.2), 2)) for _ in range(4)]
+    kills = [Kill("measure", round(chance.uniform(0.0, 1.2), 2)) for _ in range(measuring)]
     steps = ["begun", "decoded", "written", "moved histogram.parquet", "finished", "sealed"]
-    kills += [Kill(f"seal {step}:1") for step in chance.sample(steps, 3)]
-    kills += [Kill(f"journal {step}:1") for step in ("torn sealed", "before sealed", "torn started")]
+    kills += [Kill(f"seal {step}:1") for step in chance.sample(steps, sealing)]
+    steps = ["torn sealed", "before sealed", "torn started"]
+    kills += [Kill(f"journal {step}:1") for step in chance.sample(steps, writing)]
     chance.shuffle(kills)
     return kills
 

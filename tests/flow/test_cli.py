@@ -293,7 +293,7 @@ def measuring(home: Path) -> bool:
 
 
 def test_ctrl_c_seals_what_there_is(tmp_path: Path) -> None:
-    process = start(tmp_path, "--duration", "600s", "--load", "builtin", "--interval", "1ms")
+    process = start(tmp_path, "--duration", "600s", "--load", "builtin:timer", "--interval", "1ms")
     wait_until(lambda: measuring(tmp_path))
     process.send_signal(signal.SIGINT)
     out, errors = process.communicate(timeout=180)
@@ -307,7 +307,7 @@ def test_ctrl_c_seals_what_there_is(tmp_path: Path) -> None:
 
 
 def test_a_killed_host_leaves_no_process_and_a_readable_recording(tmp_path: Path) -> None:
-    process = start(tmp_path, "--duration", "600s", "--load", "builtin", "--interval", "1ms")
+    process = start(tmp_path, "--duration", "600s", "--load", "builtin:timer", "--interval", "1ms")
     wait_until(lambda: measuring(tmp_path))
     process.kill()
     process.communicate(timeout=180)

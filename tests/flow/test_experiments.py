@@ -1,4 +1,4 @@
-"""Experiments on this machine: carried out, killed at ten moments and resumed, excluded from each other, stopped by Ctrl-C."""
+"""Experiments on this machine: carried out, killed and resumed, excluded from each other, stopped by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -38,14 +38,19 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-def test_killed_at_ten_moments_and_resumed_each_time_every_cell_is_measured_once(
-    tmp_path: Path, marked: Marked
+@pytest.mark.parametrize(
+    ("moments_of", "repeats"),
+    [((2, 2, 1), 2), pytest.param((4, 3, 3), 4, marks=pytest.mark.full)],
+    ids=["five moments", "ten moments"],
+)
+def test_killed_and_resumed_each_time_every_cell_is_measured_once(
+    moments_of: tuple[int, int, int], repeats: int, tmp_path: Path, marked: Marked
 ) -> None:
     seed = random.SystemRandom().randrange(2**32)
-    kills = moments(seed)
+    kills = moments(seed, *moments_of)
     print(f"seed {seed}: {kills}")
     file = tmp_path / "killed.toml"
-    file.write_text(SMALL.format(repeats=4))
+    file.write_text(SMALL.format(repeats=repeats))
     path = tmp_path / "experiment"
     result, cut_off = killed_and_resumed(file, path, kills)
     check_invariants(path, result, cut_off)

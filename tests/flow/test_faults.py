@@ -29,6 +29,7 @@ from rtassay.session.control import Progress, RunResult, StopRequest
 from rtassay.session.telemetry import recorded
 
 Measure = Callable[..., RunResult]
+Script = Callable[[str], Path]
 DRIVER = Path(__file__).parent / "driver.py"
 S = 10**9
 
@@ -177,8 +178,19 @@ KILLED_LOADS = {
 KILL_SEED = int(os.environ.get("RTASSAY_TEST_SEED") or time.time_ns() % 10**6)
 
 
-@pytest.mark.parametrize("measuring", [False, True], ids=["anywhere", "measuring"])
-@pytest.mark.parametrize("name", KILLED_LOADS)
+@pytest.mark.parametrize(
+    ("name", "measuring"),
+    [
+        pytest.param(
+            name,
+            measuring,
+            id=f"{name}-{'measuring' if measuring else 'anywhere'}",
+            marks=() if measuring or name in ("stress-ng", "two") else pytest.mark.full,
+        )
+        for measuring in (False, True)
+        for name in KILLED_LOADS
+    ],
+)
 def test_a_host_killed_at_any_moment_leaves_nothing(
     name: str, measuring: bool, marked: Marked, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -267,14 +279,16 @@ def test_a_full_disk_ends_the_run_and_what_fits_is_readable(small_disk: Path, me
         assert entry.n > 0 and entry.due == entry.n + entry.missed + entry.dropped
 
 
-def test_a_load_that_dies_is_seen_in_its_entry(measure: Measure, heard: list[Progress], marked: Marked) -> None:
+def test_a_load_that_dies_is_seen_in_its_entry(
+    measure: Measure, heard: list[Progress], marked: Marked, script: Script
+) -> None:
     async def murder(stop: StopRequest) -> None:
         await until_measuring(marked, heard)
         load = marked.find("sleep", "90", without=["guard", "sh"])
         assert load is not None
         os.kill(load, signal.SIGKILL)
 
-    board = faults.FaultyBoard(programs={"stress-ng": _script("exec sleep 90")})
+    board = faults.FaultyBoard(programs={"stress-ng": script("exec sleep 90")})
     result = measure(board=board, load="stress-ng", duration_ns=10 * S, during=murder)
     recording = assert_account_is_exact(result.path)
     (entry,) = recording.manifest.loads
@@ -284,29 +298,24 @@ def test_a_load_that_dies_is_seen_in_its_entry(measure: Measure, heard: list[Pro
     assert entry.error
 
 
-def _script(body: str) -> Path:
-    import tempfile
+@pytest.fixture
+def script(tmp_path_factory: pytest.TempPathFactory) -> Script:
+    """`script(body)`: a program that says its version, and else does this."""
 
-    path = Path(tempfile.mkdtemp(prefix="rtassay-test-")) / "program"
-    path.write_text(f'#!/bin/sh\ncase "$1" in --version) echo "program 1.2.3"; exit;; esac\n{body}\n')
-    path.chmod(0o755)
-    return path
+    def made(body: str) -> Path:
+        path = tmp_path_factory.mktemp("script") / "program"
+        path.write_text(f'#!/bin/sh\ncase "$1" in --version) echo "program 1.2.3"; exit;; esac\n{body}\n')
+        path.chmod(0o755)
+        return path
 
-
-@pytest.fixture(autouse=True)
-def no_scripts_left() -> Iterator[None]:
-    yield
-    import tempfile
-
-    for left in Path(tempfile.gettempdir()).glob("rtassay-test-*"):
-        shutil.rmtree(left, ignore_errors=True)
+    return made
 
 
 def test_a_load_that_ends_at_once_is_refused_before_measuring(
-    measure: Measure, marked: Marked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    measure: Measure, marked: Marked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: Script
 ) -> None:
     monkeypatch.setattr("rtassay.session.run.SPIN_UP_NS", 5 * S)  # a machine that stands still in it takes it for alive
-    board = faults.FaultyBoard(programs={"stress-ng": _script("echo 'cannot load anything' >&2; exit 4")})
+    board = faults.FaultyBoard(programs={"stress-ng": script("echo 'cannot load anything' >&2; exit 4")})
     with pytest.raises(BoardError) as caught:
         measure(board=board, load="stress-ng")
     assert "ended at once" in caught.value.what
@@ -323,20 +332,24 @@ def test_a_load_that_ends_at_once_is_refused_before_measuring(
         ("exit 0", "exit code 0"),
     ],
 )
-def test_cyclictest_that_fails_is_a_board_error(body: str, words: str, measure: Measure, marked: Marked) -> None:
-    board = faults.FaultyBoard(programs={"cyclictest": _script(body)})
+def test_cyclictest_that_fails_is_a_board_error(
+    body: str, words: str, measure: Measure, marked: Marked, script: Script
+) -> None:
+    board = faults.FaultyBoard(programs={"cyclictest": script(body)})
     with pytest.raises(BoardError) as caught:
         measure(board=board, probe="cyclictest", duration_ns=S)
     assert words in str(caught.value)
 
 
-def test_a_probe_that_never_ends_is_ended(measure: Measure, marked: Marked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_probe_that_never_ends_is_ended(
+    measure: Measure, marked: Marked, monkeypatch: pytest.MonkeyPatch, script: Script
+) -> None:
     from rtassay.session import measure as measuring
     from rtassay.session import prepare
 
     monkeypatch.setattr(measuring, "GRACE_NS", 2 * S)
     monkeypatch.setattr(prepare, "GRACE_NS", 2 * S)
-    board = faults.FaultyBoard(programs={"cyclictest": _script("trap '' TERM INT; while :; do sleep 0.2; done")})
+    board = faults.FaultyBoard(programs={"cyclictest": script("trap '' TERM INT; while :; do sleep 0.2; done")})
     begun = time.monotonic()
     with pytest.raises(BoardError):
         measure(board=board, probe="cyclictest", duration_ns=S)

@@ -59,7 +59,7 @@ def series(recording: Recording, quantity: str) -> dict[int, Series]:
 def test_work_is_reported(
     spec: str, processes: int, unit: str, classes: set[str], rate: str | None, measure: Measure, marked: Marked
 ) -> None:
-    recording = assert_account_is_exact(measure(**loads(spec), duration_ns=5 * S).path)
+    recording = assert_account_is_exact(measure(**loads(spec), duration_ns=3 * S).path)
     manifest = recording.manifest
     assert len(manifest.loads) == processes
     assert manifest.plan.loads == (manifest.plan.load,) and manifest.plan.load.startswith(spec.partition(":")[0])

@@ -42,7 +42,7 @@ def test_in_a_running_event_loop_and_with_ctrl_c(tmp_path: Path, marked: Marked)
             signal.raise_signal(signal.SIGINT)
 
     async def notebook() -> rtassay.api.OpenRecording:
-        return rtassay.run(duration="600s", load="builtin", output=tmp_path, progress=progress)
+        return rtassay.run(duration="600s", load="builtin:timer", output=tmp_path, progress=progress)
 
     recording = asyncio.run(notebook())
     assert recording.stopped and recording.manifest.sealed

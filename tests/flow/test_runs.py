@@ -154,7 +154,7 @@ def test_abort_while_the_load_will_not_end(
     measure: Measure, heard: list[Progress], marked: Marked, tmp_path: Path
 ) -> None:
     async def hold_the_load(stop: StopRequest) -> None:
-        while (guard := marked.find("guard", "load cpu")) is None:
+        while (guard := marked.find("guard", "load timer")) is None:
             await asyncio.sleep(0.05)
         while not heard or heard[-1].phase != "measure":
             await asyncio.sleep(0.05)
@@ -165,7 +165,7 @@ def test_abort_while_the_load_will_not_end(
         stop.request()
 
     with pytest.raises(Interrupted):
-        measure(load="builtin:cpu", duration_ns=2 * 10**9, during=hold_the_load)
+        measure(load="builtin:timer", duration_ns=2 * 10**9, during=hold_the_load)
     (path,) = tmp_path.glob("*.rta")
     recording = store.open_recording(path)
     assert not recording.manifest.sealed
@@ -179,7 +179,7 @@ def test_stop_before_the_measurement_leaves_nothing(measure: Measure, marked: Ma
         stop.request()
 
     with pytest.raises(Interrupted):
-        measure(load="builtin:cpu", warm_up_ns=60 * 10**9, during=stop_in_warm_up)
+        measure(load="builtin:timer", warm_up_ns=60 * 10**9, during=stop_in_warm_up)
     assert nothing_in(tmp_path)
 
 

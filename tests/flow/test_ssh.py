@@ -29,6 +29,7 @@ from rtassay.boards.binaries import probe_path
 pytestmark = pytest.mark.root
 RTASSAY = str(Path(sys.executable).with_name("rtassay"))
 SHORT = ("--interval", "1ms", "--dma-latency", "0")
+LIGHT = "builtin:timer"  # for what asks how a load is started and ended, not how hard it works
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +135,7 @@ def test_every_connection_killed_three_times_leaves_no_gap(host: Any, server: Se
 
 
 def test_control_c_reaches_the_board_and_seals(host: Any, server: Server, tmp_path: Path) -> None:
-    process = host("run", "far", "--duration", "60s", "--load", "builtin", *SHORT)
+    process = host("run", "far", "--duration", "60s", "--load", LIGHT, *SHORT)
     until(lambda: arrived(tmp_path / "recordings"))
     process.send_signal(signal.SIGINT)
     finish(process, codes=(130,))
@@ -144,7 +145,7 @@ def test_control_c_reaches_the_board_and_seals(host: Any, server: Server, tmp_pa
 
 
 def test_a_killed_host_costs_nothing(host: Any, server: Server, tmp_path: Path) -> None:
-    process = host("run", "far", "--duration", "12s", "--load", "builtin", *SHORT)
+    process = host("run", "far", "--duration", "12s", "--load", LIGHT, *SHORT)
     until(lambda: arrived(tmp_path / "recordings"))
     process.kill()
     process.communicate()
@@ -173,7 +174,7 @@ def test_a_killed_host_costs_nothing(host: Any, server: Server, tmp_path: Path) 
 def test_a_host_killed_before_the_probe_began_says_so_and_leaves_nothing(
     host: Any, server: Server, tmp_path: Path
 ) -> None:
-    process = host("run", "far", "--duration", "5s", "--load", "builtin", "--warm-up", "60s", *SHORT)
+    process = host("run", "far", "--duration", "5s", "--load", LIGHT, "--warm-up", "60s", *SHORT)
     until(lambda: "load-0" in server.run("sh", "-c", "ls /run/rtassay-0/run-*/ 2>/dev/null; true").split())
     process.kill()
     process.communicate()
@@ -186,7 +187,7 @@ def test_a_host_killed_before_the_probe_began_says_so_and_leaves_nothing(
 
 
 def test_clean_by_force_ends_what_runs_and_says_what_there_was(host: Any, server: Server, tmp_path: Path) -> None:
-    process = host("run", "far", "--duration", "60s", "--load", "builtin", *SHORT)
+    process = host("run", "far", "--duration", "60s", "--load", LIGHT, *SHORT)
     until(lambda: spooled(server))
     process.kill()
     process.communicate()

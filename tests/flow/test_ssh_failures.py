@@ -30,7 +30,7 @@ from rtassay.wire.stream import StreamParser, read_events
 
 pytestmark = pytest.mark.root
 RTASSAY = str(Path(sys.executable).with_name("rtassay"))
-LONG = ("--duration", "60s", "--load", "builtin", "--interval", "1ms")
+LONG = ("--duration", "60s", "--load", "builtin:timer", "--interval", "1ms")
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +177,9 @@ def attach(server: Server, home: Path) -> subprocess.Popen[str]:
 
 
 def test_who_gives_up_attaching_leaves_it_as_it_was(server: Server, tmp_path: Path) -> None:
-    process = rtassay(server, tmp_path, "run", server.destination, "--duration", "600s", *LONG[2:])
+    process = rtassay(
+        server, tmp_path, "run", server.destination, "--duration", "600s", "--load", "none", "--interval", "1ms"
+    )
     measuring(server, tmp_path, process)
     process.kill()
     process.communicate()

@@ -251,6 +251,7 @@ def test_a_board_whose_memory_disk_is_full_is_said_before_and_while_it_measures(
         board.run("umount /mnt/small")
 
 
+@pytest.mark.full
 def test_a_board_that_boots_another_kernel_than_was_asked_for_is_named(host: Host, board: Board) -> None:
     """The stock entry holds the RT kernel: what a wrong copy onto a card looks like."""
     before = boot_id(board)

@@ -56,17 +56,25 @@ def obtained(home: Path) -> set[tuple[str | None, int | None]]:
     return {(lane.obtained_start.policy, lane.obtained_start.priority) for lane in lanes if lane.obtained_start}
 
 
+def nothing_left(board: Board) -> bool:
+    return board.text("ls -d /tmp/rtassay* /var/tmp/rtassay* /run/lock/rtassay* 2>/dev/null; true") == ""
+
+
 def test_a_limit_is_used_as_far_as_it_goes(limited: Board, tmp_path: Path) -> None:
+    done = run(limited, tmp_path)
+    assert obtained(tmp_path) == {("fifo", 50)}, done.stderr
+    invalid = [check for check in json.loads(done.stdout)["checks"] if check["id"] == "NOT-RT-POLICY"]
+    assert "fifo 90 was refused" in invalid[0]["message"] and "fifo 50" in invalid[0]["message"]
+    assert nothing_left(limited)
+
+
+@pytest.mark.full
+def test_what_was_asked_for_is_given_within_the_limit_and_refused_above_it(limited: Board, tmp_path: Path) -> None:
     done = run(limited, tmp_path / "asked", "--policy", "fifo", "--priority", "40")
     assert done.returncode in (0, 5), done.stderr
     assert obtained(tmp_path / "asked") == {("fifo", 40)}
 
-    done = run(limited, tmp_path / "default")
-    assert obtained(tmp_path / "default") == {("fifo", 50)}, done.stderr
-    invalid = [check for check in json.loads(done.stdout)["checks"] if check["id"] == "NOT-RT-POLICY"]
-    assert "fifo 90 was refused" in invalid[0]["message"] and "fifo 50" in invalid[0]["message"]
-
     done = run(limited, tmp_path / "refused", "--policy", "fifo")
     assert done.returncode == 3
     assert "the limit of this login is 50" in done.stderr and "--priority 50" in done.stderr
-    assert limited.text("ls -d /tmp/rtassay* /var/tmp/rtassay* /run/lock/rtassay* 2>/dev/null; true") == ""
+    assert nothing_left(limited)

@@ -175,6 +175,7 @@ def test_both_guards_killed_in_one_moment_leave_the_command_to_the_kernel() -> N
         finish(process)
 
 
+@pytest.mark.full
 def test_a_guard_that_hangs_is_ended_by_its_standby() -> None:
     """A stopped guard keeps no --max: its standby does, 35 s later."""
     with family() as members:
