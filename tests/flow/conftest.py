@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,13 @@ def heard() -> list[Progress]:
 def measure(tmp_path: Path, heard: list[Progress]) -> Callable[..., RunResult]:
     """`measure(board=..., during=async function(stop), **plan fields)`: one run in this process. What `during` raises comes out."""
 
+    async def stopping_if_it_fails(during: Awaitable[None], stop: StopRequest) -> None:
+        try:
+            await during
+        except Exception:
+            stop.request()  # the run goes on for minutes otherwise
+            raise
+
     def start(
         board: Any = None,
         during: Callable[[StopRequest], Any] | None = None,
@@ -51,7 +58,7 @@ def measure(tmp_path: Path, heard: list[Progress]) -> Callable[..., RunResult]:
     ) -> RunResult:
         async def main() -> RunResult:
             stop = StopRequest()
-            meanwhile = None if during is None else asyncio.create_task(during(stop))
+            meanwhile = None if during is None else asyncio.create_task(stopping_if_it_fails(during(stop), stop))
             try:
                 return await run(
                     board or LocalBoard(),

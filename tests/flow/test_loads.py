@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import random
 import shutil
@@ -156,17 +157,24 @@ def test_a_load_killed_at_a_random_moment_is_named_with_its_gap(
     program = spec.partition(":")[0]
     killed_ns: list[int] = []
 
+    def kill_all() -> int:
+        """How many there were."""
+        hit = 0
+        for pid, line in marked.pids().items():
+            if Path(line.split(" ")[0]).name == program or line.startswith((f"{program} ", f"{program}-")):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                    hit += 1
+        return hit
+
     async def murder(stop: StopRequest) -> None:
         await until_measuring(marked, heard)
         await asyncio.sleep(pause_s)
-        killed_ns.append(time.monotonic_ns())
-        for _ in range(3):  # what forks meanwhile is met in the next round
-            for pid, line in marked.pids().items():
-                if Path(line.split(" ")[0]).name == program or line.startswith((f"{program} ", f"{program}-")):
-                    try:
-                        os.kill(pid, signal.SIGKILL)
-                    except ProcessLookupError:
-                        continue
+        while not killed_ns:  # between two rounds of hackbench there is none
+            now_ns = time.monotonic_ns()
+            killed_ns.extend([now_ns] if kill_all() else [])
+        for _ in range(2):  # what forked meanwhile
+            kill_all()
         # What started it ends too, soon or, where the machine stands still, late.
         async with asyncio.timeout(300):
             while any(program in line for line in marked.pids().values()):
