@@ -218,6 +218,19 @@ class RunWarning:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change that a person made to a sealed recording.
+
+    `at`: UTC, ISO 8601; `labels` and `note`: as they were before it; `samples_removed`: bytes of samples that were removed, 0 for none.
+    """
+
+    at: str
+    labels: dict[str, str] = field(default_factory=dict)
+    note: str | None = None
+    samples_removed: int = 0
+
+
 @dataclass(frozen=True)
 class Manifest:
     """The whole of `manifest.json`. `facts` and `end` are the probe's FACTS and END objects as they came (STREAM.md).
@@ -255,6 +268,7 @@ class Manifest:
     warnings: tuple[RunWarning, ...] = ()
     has_samples: bool = False
     seals: dict[str, Seal] = field(default_factory=dict)
+    history: tuple[Edit, ...] = ()
 
     # No slots: a cached property needs a __dict__. Only fields are compared and written.
     @cached_property

@@ -116,6 +116,14 @@ def spaced(ns: int) -> str:
     return re.sub(r"(?<=\d)(?=[a-z])", " ", format_time(ns))
 
 
+def bytes_of(size: int) -> str:
+    """`1.2 GB`, `35 MB`, `14 kB`, `0 kB`: decimal, as disks are sold."""
+    for unit, one in (("GB", 1e9), ("MB", 1e6)):
+        if size >= one:
+            return f"{size / one:.3g} {unit}" if size < 999.5 * one else f"{size / one:,.0f} {unit}"
+    return f"{-(-size // 1000)} kB"
+
+
 def exact_time(ns: int) -> str:
     """A duration option that means exactly `ns`."""
     for unit, factor in (("s", NS_PER_S), ("ms", 1_000_000), ("us", NS_PER_US)):

@@ -1,0 +1,58 @@
+"""rtassay label: edits labels and the note of finished recordings."""
+
+from __future__ import annotations
+
+import click
+
+from rtassay.cli.options import json_option, print_json
+from rtassay.cli.terminal import echo
+from rtassay.model.errors import UsageError
+from rtassay.model.foreign import one_line
+
+
+@click.command("label")
+@click.argument("words", nargs=-1, required=True, metavar="RECORDING... KEY=VALUE...")
+@click.option("--remove", "removed", multiple=True, metavar="KEY", help="Remove this label. Repeat it for several.")
+@click.option("--note", metavar="TEXT", help="Set the note; an empty text removes it.")
+@json_option
+def command(words: tuple[str, ...], removed: tuple[str, ...], note: str | None, as_json: bool) -> int:
+    """Set labels and the note of each RECORDING (a path, an id or a unique prefix).
+
+    What was there before is kept in the recording's history. Checks and verdict are computed anew: a label such as load=idle can
+    change them.
+
+    \b
+      rtassay label 20261122T195912 load=idle ambient=21C
+      rtassay label 20261122T195912 --remove ambient --note "case open"
+    """
+    from rtassay import store
+    from rtassay.runs import check_labels, judged
+    from rtassay.store import managing
+
+    names = [word for word in words if "=" not in word]
+    labels = check_labels(dict(word.split("=", 1) for word in words if "=" in word))
+    if not names:
+        raise UsageError(
+            "no recording is named", hint="rtassay label RECORDING KEY=VALUE; rtassay list shows the recordings"
+        )
+    if not labels and not removed and note is None:
+        raise UsageError("nothing to change", hint="write KEY=VALUE, --remove KEY or --note TEXT")
+    if both := sorted(set(labels) & set(removed)):
+        raise UsageError(f"the label {both[0]} is set and removed")
+    paths = [store.find(name) for name in names]
+    done = []
+    for path in paths:
+        manifest = managing.edit(path, labels=labels | dict.fromkeys(removed), note=note)
+        _, findings = judged(path)
+        done.append((manifest, findings.verdict.state if findings.verdict else None))
+    if as_json:
+        rows = [
+            {"id": m.id, "labels": m.labels, "note": m.note, "state": state, "edits": len(m.history)}
+            for m, state in done
+        ]
+        print_json({"schema": "rtassay/label/1", "recordings": rows})
+        return 0
+    for manifest, state in done:
+        said = ", ".join(f"{key}={one_line(value, 60)}" for key, value in manifest.labels.items()) or "no labels"
+        echo(f"{manifest.id}: {said}{f'; now {state}' if state else ''}")
+    return 0
