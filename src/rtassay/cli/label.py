@@ -26,7 +26,8 @@ def command(words: tuple[str, ...], removed: tuple[str, ...], note: str | None, 
       rtassay label 20261122T195912 --remove ambient --note "case open"
     """
     from rtassay import store
-    from rtassay.runs import check_labels, judged
+    from rtassay.model.labels import check_labels
+    from rtassay.runs import judged
     from rtassay.store import managing
 
     names = [word for word in words if "=" not in word]
