@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from rtassay.analysis.checks.base import (
     INTEGRITY,
@@ -28,7 +29,7 @@ from rtassay.model.units import NS_PER_MS, NS_PER_S, format_time
 
 COINCIDENCE_NS = NS_PER_MS
 BY_CHANCE = 1e-3
-SHORT_RUN_S = 10
+STARTUP_P = 0.05
 MANY_RECORDS_P = 0.05
 
 
@@ -163,47 +164,63 @@ def late_records(n: Ints, top: Ints) -> LateRecords:
     of_late = (sofar - n) * math.sqrt(10) >= sofar[-1]
     chance = (n / sofar)[of_late]
     seen = int((top > before)[of_late].sum())
-    fewer = np.zeros(seen + 1)  # fewer[j]: probability of j records so far, j < seen; the last cell is not kept
+    return LateRecords(seen, float(chance.sum()), at_least(seen, chance))
+
+
+def at_least(seen: int, chance: npt.NDArray[np.float64]) -> float:
+    """P(`seen` or more successes) of independent trials, each with its own chance."""
+    fewer = np.zeros(seen + 1)  # fewer[j]: probability of j successes so far, j < seen; the last cell is not kept
     fewer[0] = 1.0
     for p in chance:
         fewer[1:] = fewer[1:] * (1 - p) + fewer[:-1] * p
         fewer[0] *= 1 - p
-    return LateRecords(seen, float(chance.sum()), float(min(1.0, max(0.0, 1 - fewer[:seen].sum()))))
+    return float(min(1.0, max(0.0, 1 - fewer[:seen].sum())))
 
 
 @check(
     id="STARTUP-MAX",
-    condition="a lane's maximum came in the first or last second of a run of 10 s or more",
+    condition="more lanes than by chance have their maximum in the first or last second of the run (p < 0.05; a lane has it there with the share of samples that these seconds hold)",
     kind=INTEGRITY,
     severity=WARNING,
-    explanation="Start and stop of the run disturb it and may cause the maximum. It is not removed.",
+    explanation="Start and stop of the run disturb it and may cause the maximum. It is not removed. By chance one lane in five has it there in a run of 10 s, one in thirty in a run of 60 s.",
     remedy="Use a declared warm-up (--warm-up).",
     proof=SYNTHETIC,
 )
 def startup_max(context: Context) -> Outcome:
-    """The maximum came in the first or last second of the run."""
-    seen = [(lane, seconds) for lane in context.accounts if (seconds := _seconds(lane)) is not None]
-    if not seen:
+    """More maxima came in the first or last second of the run than by chance."""
+    rows = [(lane, seconds) for lane in context.accounts if (seconds := _seconds(lane)) is not None]
+    if not rows:
         return unknown("the source does not tell when its samples were taken")
-    if all(seconds.length < SHORT_RUN_S for _, seconds in seen):
-        return unknown(f"the run is shorter than {SHORT_RUN_S} s: its first and last second are much of it")
-    long = [(lane, seconds) for lane, seconds in seen if seconds.length >= SHORT_RUN_S]
-    edge = [lane for lane, seconds in long if seconds.of_maximum in (0, seconds.length - 1)]
-    if edge:
-        text = f"{named(edge)}: the maximum came in the first or last second; it may belong to starting or stopping"
-        return Outcome(WARNING, text, {"lanes": [lane.entry.name for lane in edge]})
-    return passed("no maximum came in the first or last second")
+    share = np.array([seconds.share_at_ends for _, seconds in rows])
+    if float(share.prod()) >= STARTUP_P:
+        return unknown(
+            "the run is too short to tell: its first and last second are much of it, and hold all maxima by chance"
+        )
+    at_ends = [lane for lane, seconds in rows if seconds.maximum_at_ends]
+    p = at_least(len(at_ends), share)
+    facts = {
+        "lanes": [lane.entry.name for lane in at_ends],
+        "by_chance": round(float(share.sum()), 3),
+        "p": float(f"{p:.3g}"),
+    }
+    if p < STARTUP_P:
+        text = f"{named(at_ends)}: the maximum came in the first or last second, in {facts['by_chance']:.2g} of {len(rows)} lanes by chance; it may belong to starting or stopping"
+        return Outcome(WARNING, text, facts)
+    return passed("no more maxima came in the first or last second than by chance", **facts)
 
 
 @dataclass(frozen=True, slots=True)
 class _Seconds:
     """Seconds of a lane that have samples, in order: number of samples and maximum of each. `length`: of the run, in seconds;
-    `of_maximum`: the second of the first maximum, from the begin."""
+    `of_maximum`: the second of the first maximum, from the begin; `share_at_ends`: of the samples, in the first and the last second;
+    `maximum_at_ends`: whether no other second reaches the maximum."""
 
     n: Ints
     top: Ints
     length: int
     of_maximum: int
+    share_at_ends: float
+    maximum_at_ends: bool
 
 
 def _seconds(lane: Account) -> _Seconds | None:
@@ -217,12 +234,16 @@ def _seconds(lane: Account) -> _Seconds | None:
     if not held.any():
         return None
     at = int(number[held][int(np.argmax(top[held]))] - number[0])
-    return _Seconds(n[held], top[held], int(number[-1] - number[0]) + 1, at)
+    ends = (number[held] == number[0]) | (number[held] == number[-1])
+    n, top = n[held], top[held]
+    alone = bool(ends.any()) and (bool(ends.all()) or int(top[ends].max()) > int(top[~ends].max()))
+    share = float(n[ends].sum() / n.sum())
+    return _Seconds(n, top, int(number[-1] - number[0]) + 1, at, share, alone)
 
 
 @check(
     id="SIMULTANEOUS",
-    condition="outliers of two lanes within 1 ms of each other, more than chance explains (p < 0.001)",
+    condition="outliers of two lanes within 1 ms of each other, more than chance explains (p < 0.001); lanes whose activations are due together meet by chance as soon as the same activation is an outlier of both",
     kind=INTEGRITY,
     severity=NOTE,
     explanation="A cause common to all CPUs: firmware (SMI), the hypervisor, heat, stop_machine. CPUs are then not independent.",
@@ -244,7 +265,7 @@ def simultaneous(context: Context) -> Outcome:
     for i, (lane, times) in enumerate(found):
         for other, other_times in found[i + 1 :]:
             hits = _coincident(times, other_times)
-            chance = times.size * min(1.0, other_times.size * 2 * COINCIDENCE_NS / length)
+            chance = times.size * min(1.0, other_times.size * _meeting_ns(lane, other) / length)
             together += hits
             by_chance += chance
             if hits:
@@ -254,6 +275,16 @@ def simultaneous(context: Context) -> Outcome:
         text = f"{together} outliers of different lanes fell within {format_time(COINCIDENCE_NS)} of each other ({by_chance:.2g} by chance)"
         return Outcome(NOTE, f"{text}: a common cause (firmware, hypervisor, heat)", facts)
     return passed("outliers of different lanes do not come together more than by chance", **facts)
+
+
+def _meeting_ns(lane: Account, other: Account) -> int:
+    """The time around an outlier in which one of the other lane falls together with it: the interval, if both are due together."""
+    interval, begins = lane.interval_ns or 0, (lane.entry.first_due_ns or 0, other.entry.first_due_ns or 0)
+    if interval and interval == other.interval_ns:
+        apart = (begins[0] - begins[1]) % interval
+        if min(apart, interval - apart) <= COINCIDENCE_NS:
+            return max(2 * COINCIDENCE_NS, interval)
+    return 2 * COINCIDENCE_NS
 
 
 def _poisson_at_least(count: int, mean: float) -> float:

@@ -211,6 +211,24 @@ def test_five_runs_show_a_factor_of_two():
     assert shown >= 28
 
 
+def test_a_mean_that_is_the_same_to_a_part_in_a_thousand_ranks_nothing():
+    """The tail of B is twice as late; its mean is .05 % smaller, which is no order."""
+    factors = scatter(31, 5, 0.02)
+
+    def side(name, tail_ns, shift):
+        rows = []
+        for i, factor in enumerate(factors):
+            counts = scaled(tail_counts(100_000), factor * shift)
+            counts[round(tail_ns * factor)] = 300
+            rows.append(run(f"{name}{i}", counts, boot=f"{name}{i}"))
+        return rows
+
+    result = compare(side("a", 30_000, 1.0), side("b", 60_000, 0.9865))
+    assert result.conclusion == "a_better"
+    assert 0 < result.a.mean_ns / result.b.mean_ns - 1 < 0.002
+    assert check(result, "MEAN-SD-MISLEADS").severity == "pass"
+
+
 def test_the_primary_step_is_tested_alone_and_the_conclusion_rests_on_it():
     """Groups whose tails beyond p99.99 differ by far, and nothing else."""
     random = np.random.Generator(np.random.PCG64(77))

@@ -10,6 +10,7 @@ from rtassay.model.comparison import A_BETTER, WITHIN_RUN, QuantileRatio
 from rtassay.model.units import format_time
 
 UNEQUAL = 0.01
+SAME = 0.01
 
 
 @check(
@@ -105,7 +106,7 @@ def _maximum_words(median: int | None, low: int | None, high: int | None) -> str
 
 @check(
     id="MEAN-SD-MISLEADS",
-    condition="mean or standard deviation rank the groups the other way than the tail",
+    condition="mean or standard deviation, different by more than 1 %, rank the groups the other way than the tail",
     kind=INTEGRITY,
     severity=NOTE,
     explanation="Real-time work is about the tail; a kernel with the smaller mean can have the longer one.",
@@ -130,7 +131,7 @@ def mean_sd_misleads(pair: Pair) -> Outcome:
     wrong = [
         word
         for word, x, y in (("mean", a.mean_ns, b.mean_ns), ("standard deviation", a.sd_ns, b.sd_ns))
-        if x != y and ("b" if y > x else "a") != worse
+        if abs(x - y) > SAME * max(x, y) and ("b" if y > x else "a") != worse
     ]
     numbers = f"mean {format_time(a.mean_ns)} and {format_time(b.mean_ns)}, sd {format_time(a.sd_ns)} and {format_time(b.sd_ns)}"
     if wrong:
