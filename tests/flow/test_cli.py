@@ -73,6 +73,7 @@ EVERY_VERB = {
     "prune": ["--keep", "100", "--dry-run"],
     "seal": ["{id}"],
     "checks": [],
+    "completion": ["bash"],
     "board": ["list"],
     "lab": ["list"],
     "probe": ["path"],

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import click
 
+from rtassay.cli.names import BOARD
 from rtassay.cli.options import json_option, print_json
 from rtassay.cli.terminal import echo
 from rtassay.model.errors import UsageError
@@ -117,7 +118,7 @@ def list_(as_json: bool) -> int:
 
 
 @command.command("remove")
-@click.argument("name")
+@click.argument("name", type=BOARD)
 def remove(name: str) -> int:
     """Forget the name of a board. The board itself is not touched."""
     from rtassay.boards.known import known_boards, save_boards
@@ -131,7 +132,7 @@ def remove(name: str) -> int:
 
 
 @command.command("inventory")
-@click.argument("names", nargs=-1, metavar="[NAME]")
+@click.argument("names", type=BOARD, nargs=-1, metavar="[NAME]")
 @click.option("--diff", is_flag=True, help="Two boards: only what differs.")
 @json_option
 def inventory(names: tuple[str, ...], diff: bool, as_json: bool) -> int:
@@ -163,7 +164,7 @@ def inventory(names: tuple[str, ...], diff: bool, as_json: bool) -> int:
 
 
 @command.command("clean")
-@click.argument("name")
+@click.argument("name", type=BOARD)
 @click.option("--force", is_flag=True, help="End everything that runs there, no matter who started it.")
 @json_option
 def clean(name: str, force: bool, as_json: bool) -> int:

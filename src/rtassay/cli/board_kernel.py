@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from rtassay.cli.names import BOARD
 from rtassay.cli.options import json_option, print_json
 from rtassay.cli.terminal import echo
 
@@ -19,7 +20,7 @@ def command() -> None:
 
 
 @command.command("list")
-@click.argument("board")
+@click.argument("board", type=BOARD)
 @json_option
 def list_(board: str, as_json: bool) -> int:
     """List the kernels that BOARD can boot, with marks for the default and the running one."""
@@ -40,7 +41,7 @@ def list_(board: str, as_json: bool) -> int:
 
 @command.command("use")
 @click.argument("name")
-@click.argument("board")
+@click.argument("board", type=BOARD)
 @click.option("--once", "how", flag_value="once", default=True, help="For the next boot only (the default).")
 @click.option("--default", "how", flag_value="default", help="Also for every later boot, after the kernel has come up.")
 @click.option(
@@ -65,7 +66,7 @@ def use(name: str, board: str, how: str, within: str, as_json: bool) -> int:
 
 @command.command("install")
 @click.argument("file", type=click.Path(exists=True, path_type=Path))
-@click.argument("board")
+@click.argument("board", type=BOARD)
 @json_option
 def install(file: Path, board: str, as_json: bool) -> int:
     """Put a kernel beside the others of BOARD. The default kernel stays the same.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rtassay.cli.names import RECORDING
 from rtassay.cli.options import json_option, print_json, wants_colour
 from rtassay.cli.terminal import echo, echo_rendered, report_width
 from rtassay.model.comparison import PRIMARY_Q
@@ -75,7 +76,7 @@ def spread(args: list[str]) -> list[str]:
 
 
 @click.command("compare", cls=GroupsCommand)
-@click.argument("a", nargs=-1, required=True, metavar="A...")
+@click.argument("a", type=RECORDING, nargs=-1, required=True, metavar="A...")
 @click.option(
     "--with",
     "b",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rtassay.cli.names import PRESET
 from rtassay.cli.options import json_option, print_json, setting_option
 from rtassay.cli.terminal import echo
 from rtassay.model.errors import (
@@ -83,7 +84,7 @@ def _form_options(target: Any) -> Any:
 
 
 @command.command("plan")
-@click.argument("file")
+@click.argument("file", type=PRESET)
 @_form_options
 @json_option
 def plan_command(file: str, as_json: bool, **form: Any) -> int:
@@ -99,7 +100,7 @@ def plan_command(file: str, as_json: bool, **form: Any) -> int:
 
 
 @command.command("run")
-@click.argument("file")
+@click.argument("file", type=PRESET)
 @click.option(
     "-o",
     "--output",

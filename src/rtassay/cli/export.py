@@ -6,6 +6,7 @@ import click
 
 from rtassay import reports
 from rtassay.cli.judging import judge, open_by_name, own_requirement
+from rtassay.cli.names import RECORDING
 from rtassay.cli.options import json_option, print_json
 from rtassay.cli.report import write_bytes
 from rtassay.model.errors import UsageError
@@ -13,7 +14,7 @@ from rtassay.reports.base import JudgedRecording
 
 
 @click.command("export")
-@click.argument("recording")
+@click.argument("recording", type=RECORDING)
 @click.option(
     "--to",
     "format_name",

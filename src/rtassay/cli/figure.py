@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rtassay.cli.names import RECORDING
 from rtassay.cli.options import json_option, print_json, setting_option
 from rtassay.cli.terminal import echo
 from rtassay.model.errors import UsageError
@@ -20,7 +21,7 @@ _FORMATS = ("png", "svg", "pdf")
 
 @click.command("figure")
 @click.argument("kind", type=click.Choice(KINDS))
-@click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...")
+@click.argument("recordings", type=RECORDING, nargs=-1, required=True, metavar="RECORDING...")
 @click.option("-o", "--output", required=True, metavar="FILE", help="File to write: .png (300 dpi), .svg or .pdf.")
 @click.option(
     "--width",

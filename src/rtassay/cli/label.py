@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from rtassay.cli.names import RECORDING
 from rtassay.cli.options import json_option, print_json
 from rtassay.cli.terminal import echo
 from rtassay.model.errors import UsageError
@@ -11,7 +12,7 @@ from rtassay.model.foreign import one_line
 
 
 @click.command("label")
-@click.argument("words", nargs=-1, required=True, metavar="RECORDING... KEY=VALUE...")
+@click.argument("words", type=RECORDING, nargs=-1, required=True, metavar="RECORDING... KEY=VALUE...")
 @click.option("--remove", "removed", multiple=True, metavar="KEY", help="Remove this label. Repeat it for several.")
 @click.option("--note", metavar="TEXT", help="Set the note; an empty text removes it.")
 @json_option

@@ -39,7 +39,18 @@ VERBS: Final = {
     "board": ("rtassay.cli.board", "Boards: name them, look at them, clear them."),
     "lab": ("rtassay.cli.lab", "Virtual boards with real kernels, to try it all without hardware."),
     "probe": ("rtassay.cli.probe", "The programs that measure: list, settings, self-test."),
+    "completion": ("rtassay.cli.completion", "Completion for bash, zsh and fish."),
 }
+
+GROUPS: Final = {
+    "The first hour": ("run", "list", "show", "report", "compare"),
+    "Measure": ("experiment", "presets", "status", "seal"),
+    "Judge": ("plan", "extrapolate", "checks", "published"),
+    "Boards and kernels": ("board", "lab", "probe"),
+    "Recordings": ("import", "export", "figure", "table", "label", "rm", "prune"),
+    "Comfort": ("completion",),
+}
+"""The verbs by what a person wants, as --help shows them."""
 
 
 class LazyGroup(click.Group):
@@ -66,8 +77,9 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in VERBS.items()])
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, VERBS[name][1]) for name in names if name in VERBS])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["--help"], "max_content_width": 100})

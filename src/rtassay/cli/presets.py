@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from rtassay.cli.names import PRESET
 from rtassay.cli.options import json_option, print_json
 from rtassay.cli.terminal import echo
 
@@ -34,7 +35,7 @@ def command(ctx: click.Context, as_json: bool) -> int:
 
 
 @command.command("show")
-@click.argument("name")
+@click.argument("name", type=PRESET)
 @json_option
 def show_command(name: str, as_json: bool) -> int:
     """Show the purpose of the preset NAME, the results of its authors, and its open questions."""

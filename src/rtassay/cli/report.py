@@ -11,6 +11,7 @@ import click
 
 from rtassay import reports
 from rtassay.cli.judging import Requirement, judge, open_by_name, own_requirement, with_trust
+from rtassay.cli.names import RECORDING
 from rtassay.cli.options import EXIT_BY_STATE, json_option, print_json, requirement_options, trust_options, waivers_of
 from rtassay.cli.terminal import echo
 from rtassay.model.errors import BoardError, UsageError
@@ -24,7 +25,7 @@ _WITH_PUBLISHED = ("html", "markdown")
 
 
 @click.command("report")
-@click.argument("recording")
+@click.argument("recording", type=RECORDING)
 @click.option(
     "-o",
     "--output",

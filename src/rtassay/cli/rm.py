@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from rtassay.cli.names import RECORDING
 from rtassay.cli.options import json_option, print_json
 from rtassay.cli.terminal import echo
 from rtassay.model.errors import UsageError
@@ -13,7 +14,7 @@ from rtassay.reports.wording import bytes_of
 
 
 @click.command("rm")
-@click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...")
+@click.argument("recordings", type=RECORDING, nargs=-1, required=True, metavar="RECORDING...")
 @click.option("--forever", is_flag=True, help="Remove them at once, without the trash.")
 @click.option("--restore", is_flag=True, help="Take them back from the trash.")
 @json_option

@@ -12,6 +12,7 @@ import click
 from rtassay import runs
 from rtassay.cli import cyclictest_letters
 from rtassay.cli.attach import Work, attaching
+from rtassay.cli.names import BOARD
 from rtassay.cli.options import (
     EXIT_BY_STATE,
     json_option,
@@ -55,7 +56,7 @@ class CyclictestCommand(click.Command):
 
 
 @click.command("run", cls=CyclictestCommand)
-@click.argument("board", default="local")
+@click.argument("board", type=BOARD, default="local")
 @requirement_options
 @trust_options
 @click.option(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rtassay.cli.judging import judge, own_requirement, parser_for
+from rtassay.cli.names import RECORDING
 from rtassay.cli.options import json_option, print_json
 from rtassay.cli.terminal import echo
 from rtassay.runs import cache_findings
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command("seal")
-@click.argument("recording")
+@click.argument("recording", type=RECORDING)
 @json_option
 def command(recording: str, as_json: bool) -> int:
     """Seal an unsealed RECORDING: turn its stream into Parquet, and note that the stream was cut."""

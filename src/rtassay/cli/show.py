@@ -16,6 +16,7 @@ from rtassay.cli.judging import (
     parser_for,
     with_trust,
 )
+from rtassay.cli.names import RECORDING
 from rtassay.cli.options import (
     EXIT_BY_STATE,
     json_option,
@@ -32,7 +33,7 @@ from rtassay.runs import cache_findings
 
 
 @click.command("show")
-@click.argument("recording")
+@click.argument("recording", type=RECORDING)
 @requirement_options
 @trust_options
 @json_option

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from rtassay.cli.judging import parser_for
+from rtassay.cli.names import RECORDING
 from rtassay.cli.options import json_option, print_json
 from rtassay.cli.terminal import echo
 from rtassay.model.events import End, Facts, Second
@@ -18,7 +19,7 @@ _ROLLUPS = frozenset({"Facts", "Second", "Note", "End"})
 
 
 @click.command("status")
-@click.argument("run")
+@click.argument("run", type=RECORDING)
 @json_option
 def command(run: str, as_json: bool) -> int:
     """Show the state of RUN: a path, an id or a unique prefix of a running, unsealed or sealed recording."""

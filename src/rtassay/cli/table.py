@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from rtassay.cli.figure import format_of, open_all
+from rtassay.cli.names import RECORDING
 from rtassay.cli.options import json_option, print_json
 from rtassay.cli.terminal import echo
 from rtassay.model.errors import UsageError
@@ -14,7 +15,7 @@ KINDS = ("cores", "summary", "tail")
 
 @click.command("table")
 @click.argument("kind", type=click.Choice(KINDS))
-@click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...")
+@click.argument("recordings", type=RECORDING, nargs=-1, required=True, metavar="RECORDING...")
 @click.option(
     "-o",
     "--output",

@@ -1,0 +1,67 @@
+"""Types of arguments that name something rtassay knows, so that a shell can complete them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import click
+from click.shell_completion import CompletionItem
+
+_MOST = 50
+
+
+class _Name(click.ParamType[str]):
+    """Any text; a shell is offered the names that are known, or files where a path has begun."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return value
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        if "/" in incomplete or incomplete.startswith("."):
+            return [CompletionItem(incomplete, type="file")]
+        known = [item for item in self.known() if item.value.startswith(incomplete)]
+        return known[:_MOST]
+
+    def known(self) -> Iterable[CompletionItem]:
+        """Every name, the likeliest first."""
+        raise NotImplementedError
+
+
+class RecordingName(_Name):
+    """A path, an id or a unique prefix of one."""
+
+    name = "recording"
+
+    def known(self) -> Iterable[CompletionItem]:
+        from rtassay import store
+        from rtassay.store import index
+
+        for entry in reversed(index.entries(store.home())):
+            said = ", ".join(text for text in (entry.board, entry.kernel, entry.load, entry.state) if text)
+            yield CompletionItem(entry.id, help=said)
+
+
+class BoardName(_Name):
+    """A board by its name; `local` is this machine."""
+
+    name = "board"
+
+    def known(self) -> Iterable[CompletionItem]:
+        from rtassay.boards.known import known_boards
+
+        yield CompletionItem("local", help="this machine")
+        yield from (CompletionItem(name, help=board.address) for name, board in sorted(known_boards().items()))
+
+
+class PresetName(_Name):
+    """An experiment: a file, or the name of one that comes with rtassay."""
+
+    name = "experiment"
+
+    def known(self) -> Iterable[CompletionItem]:
+        from rtassay.experiments import presets
+
+        yield from (CompletionItem(name) for name in presets.names())
+
+
+RECORDING, BOARD, PRESET = RecordingName(), BoardName(), PresetName()
