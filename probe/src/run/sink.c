@@ -6,7 +6,8 @@
 #include "os/clock.h"
 
 enum { MARK_MISSED = 1, MARK_DROPPED = 2, MARK_WIDE = 3, MARK_BYTES = 16, SPILL_BYTES = 24, BIN_BYTES = 24, BINS_PER_FRAME = 32768 };
-enum { SPILL_WARM_UP = 1000 };
+/* From so many samples on the lane has a p99.9. The spill level leaves at least SPILL_LEAST of them above it. */
+enum { SPILL_WARM_UP = 1000, SPILL_LEAST = 100 };
 #define BEFORE_BLOCK UINT32_MAX
 
 static void second_ends(struct sink *s)
@@ -20,17 +21,18 @@ static void second_ends(struct sink *s)
 
 int sink_open(struct sink *s, struct lane *lane, struct emit *emit, bool keep_samples, uint64_t spill_per_second)
 {
+	const uint64_t in_a_second = 1000000000 / (uint64_t)lane->run->interval_ns + 2;
+
 	memset(s, 0, sizeof *s);
 	s->lane = lane;
 	s->emit = emit;
 	s->keep_samples = keep_samples;
-	s->spill_per_second = spill_per_second;
 	s->max_ns = INT64_MIN;
-	s->spill_above_ns = lane->run->deadline_ns ? lane->run->deadline_ns - 1 : INT64_MAX;
-	s->spill.entry = malloc((size_t)SINK_SPILL * SPILL_BYTES);
+	s->late_above_ns = lane->run->deadline_ns ? lane->run->deadline_ns - 1 : INT64_MAX;
+	s->spill_above_ns = INT64_MIN;
 	s->block.latency = malloc((size_t)SINK_BLOCK * 4);
 	s->block.mark = malloc((size_t)SINK_MARKS * MARK_BYTES);
-	return !s->spill.entry || !s->block.latency || !s->block.mark || hist_open(&s->hist, !keep_samples) ? -1 : 0;
+	return spill_open(&s->spill, spill_per_second < in_a_second ? spill_per_second : in_a_second) || !s->block.latency || !s->block.mark || hist_open(&s->hist, !keep_samples) ? -1 : 0;
 }
 
 /* --- the full stream --- */
@@ -94,46 +96,51 @@ static void add_sample(struct sink *s, uint64_t k, int64_t latency_ns, uint64_t 
 
 /* --- spill --- */
 
+static void put_spill(unsigned char *at, const struct spill_row *row, size_t count)
+{
+	for (size_t i = 0; i < count; i++, at += SPILL_BYTES) {
+		put_u64(at, row[i].k);
+		put_u64(at + 8, (uint64_t)row[i].latency_ns);
+		put_u64(at + 16, row[i].missed);
+	}
+}
+
+/* The spill of the second that ends. */
 static void flush_spill(struct sink *s)
 {
-	size_t bytes = (size_t)s->spill.count * SPILL_BYTES;
-	unsigned char *at;
+	struct spill *spill = &s->spill;
 
-	if (!s->spill.count && !s->spill.suppressed)
-		return;
-	at = emit_begin(s->emit, FRAME_SPILL, (uint16_t)s->lane->index, 16 + bytes);
-	put_u64(at, s->spill.suppressed);
-	put_u32(at + 8, s->spill.count);
-	put_u32(at + 12, 0);
-	memcpy(at + 16, s->spill.entry, bytes);
-	emit_commit(s->emit, 16 + bytes);
-	s->spill.count = 0;
-	s->spill.suppressed = 0;
-}
+	spill_sort(spill);
+	s->spilled += spill->count;
+	s->suppressed += spill->suppressed;
+	for (size_t from = 0; from < spill->count || spill->suppressed;) {
+		size_t count = spill->count - from < SINK_SPILL ? spill->count - from : SINK_SPILL;
+		unsigned char *at = emit_begin(s->emit, FRAME_SPILL, (uint16_t)s->lane->index, 16 + count * SPILL_BYTES);
 
-static void add_spill(struct sink *s, uint64_t k, int64_t latency_ns, uint64_t missed)
-{
-	unsigned char *at;
-
-	if (s->second.spilled >= s->spill_per_second) {
-		s->spill.suppressed++;
-		s->suppressed++;
-		return;
+		put_u64(at, spill->suppressed);
+		put_u32(at + 8, (uint32_t)count);
+		put_u32(at + 12, 0);
+		put_spill(at + 16, spill->row + from, count);
+		emit_commit(s->emit, 16 + count * SPILL_BYTES);
+		from += count;
+		spill->suppressed = 0;
 	}
-	s->second.spilled++;
-	s->spilled++;
-	at = s->spill.entry + (size_t)s->spill.count++ * SPILL_BYTES;
-	put_u64(at, k);
-	put_u64(at + 8, (uint64_t)latency_ns);
-	put_u64(at + 16, missed);
-	if (s->spill.count == SINK_SPILL)
-		flush_spill(s);
+	spill->count = 0;
 }
 
+/* Late is what reaches the deadline or lies above the lane's p99.9. The level of the spill is lower at first: a few large samples at the
+ * start of a run would else hide the smaller ones behind them. */
 static void update_spill_level(struct sink *s)
 {
-	if (!s->lane->run->deadline_ns && s->n >= SPILL_WARM_UP)
-		s->spill_above_ns = hist_quantile(&s->hist, 999, 1000);
+	int64_t deadline_ns = s->lane->run->deadline_ns, tail_ns;
+
+	if (s->n < SPILL_WARM_UP)
+		return;
+	tail_ns = hist_quantile(&s->hist, 999, 1000);
+	s->late_above_ns = deadline_ns && deadline_ns - 1 < tail_ns ? deadline_ns - 1 : tail_ns;
+	if (s->n < SPILL_LEAST * UINT64_C(1000))
+		tail_ns = hist_quantile(&s->hist, s->n - SPILL_LEAST, s->n);
+	s->spill_above_ns = tail_ns < s->late_above_ns ? tail_ns : s->late_above_ns;
 }
 
 /* --- rollups --- */
@@ -170,6 +177,7 @@ static void next_second(struct sink *s)
 	uint64_t number = s->second.number + 1;
 
 	emit_second(s);
+	flush_spill(s);
 	memset(&s->second, 0, sizeof s->second);
 	s->second.number = number;
 	second_ends(s);
@@ -249,7 +257,7 @@ void sink_take(struct sink *s, const struct ring_slot *slot)
 	if (s->keep_samples)
 		add_sample(s, k, latency, missed);
 	if (latency > s->spill_above_ns || missed)
-		add_spill(s, k, latency, missed);
+		spill_offer(&s->spill, &(struct spill_row){ k, missed, latency, latency > s->late_above_ns || missed });
 	if (s->n == SPILL_WARM_UP)
 		update_spill_level(s);
 	s->next_k = k + 1;
@@ -261,7 +269,6 @@ void sink_take(struct sink *s, const struct ring_slot *slot)
 void sink_flush(struct sink *s)
 {
 	flush_block(s);
-	flush_spill(s);
 }
 
 /* --- histogram frames --- */
@@ -324,6 +331,7 @@ void sink_finish(struct sink *s, const struct lane_stats *stats)
 		s->next_k = stats->next_k;
 	}
 	sink_flush(s);
+	flush_spill(s);
 	if (s->second.n || s->second.missed || s->second.dropped)
 		emit_second(s);
 	sink_histogram(s);

@@ -6,6 +6,7 @@
 #include "stream/emit.h"
 #include "run/hist.h"
 #include "run/lane.h"
+#include "run/spill.h"
 
 enum { SINK_BLOCK = 16384, SINK_MARKS = 1024, SINK_SPILL = 1024 };
 
@@ -14,13 +15,12 @@ struct sink {
 	struct emit *emit;
 	struct hist hist;
 	bool keep_samples;
-	uint64_t spill_per_second;
 
 	uint64_t next_k, n, missed, dropped; /* so far */
 	int64_t max_ns;
 
 	struct { /* the second being filled */
-		uint64_t number, end_k, n, missed, dropped, exceedances, spilled;
+		uint64_t number, end_k, n, missed, dropped, exceedances;
 		int64_t min_ns, max_ns, sum_ns;
 	} second;
 
@@ -30,19 +30,15 @@ struct sink {
 		unsigned char *latency, *mark;
 	} block;
 
-	int64_t spill_above_ns; /* latencies above this are spilled */
-	struct {
-		uint32_t count;
-		uint64_t suppressed;
-		unsigned char *entry;
-	} spill;
+	int64_t late_above_ns, spill_above_ns; /* latencies above these are late; are offered to the spill */
+	struct spill spill;                    /* of the second being filled */
 	uint64_t spilled, suppressed; /* whole run */
 	struct lane_stats last;       /* the counts given to sink_finish; END uses the same */
 };
 
 int sink_open(struct sink *s, struct lane *lane, struct emit *emit, bool keep_samples, uint64_t spill_per_second); /* 0 or -1 */
 void sink_take(struct sink *s, const struct ring_slot *slot);
-void sink_flush(struct sink *s);     /* pending SAMPLES and SPILL to frames */
+void sink_flush(struct sink *s);     /* pending SAMPLES to frames */
 void sink_histogram(struct sink *s); /* counts since the last time to frames */
 /* Writes what is left: counts that never came through the ring, the open second, the histogram. */
 void sink_finish(struct sink *s, const struct lane_stats *stats);
