@@ -418,4 +418,4 @@ def _opened(one: OpenRecording | str | Path) -> OpenRecording:
 
 
 def _ns(deadline: str | int | None) -> int | None:
-    return parse_duration_ns(deadline, bare="us") if isinstance(deadline, str) else deadline
+    return parse_duration_ns(deadline) if isinstance(deadline, str) else deadline

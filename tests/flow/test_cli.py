@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -16,6 +18,7 @@ import pytest
 from command_line import RTASSAY, Done, as_process, in_process
 
 from rtassay.cli.main import VERBS
+from rtassay.store.writer import LOCK
 
 
 def as_json(*args: str | Path, home: Path, codes: tuple[int, ...] = (0,)) -> Any:
@@ -158,6 +161,19 @@ def test_list_and_status_know_it(run: Any, home: Path) -> None:
     status = as_json("status", run["id"], home=home)
     assert status["state"] == "sealed"
     assert [lane["n"] for lane in status["lanes"]] == [lane["n"] for lane in run["lanes"]]
+    for lane, shown in zip(status["lanes"], run["lanes"], strict=True):
+        assert lane["p50_ns"] == shown["quantiles"][0]["value_ns"] and lane["p99_9_ns"] is not None
+    assert f"  {status['lanes'][0]['p50_ns'] / 1000:.1f}  " in in_process("status", run["id"], home=home).stdout
+
+
+def test_status_without_a_name_lists_what_runs(run: Any, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = in_process("status", home=home)
+    assert (nothing.returncode, nothing.stdout) == (0, "") and "nothing is being recorded" in nothing.stderr
+    with (Path(run["path"]) / LOCK).open("a") as lock:  # as the process that writes a recording holds it
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (one,) = as_json("status", home=home)["running"]
+        assert (one["id"], one["planned_s"]) == (run["id"], 3)
+        assert run["id"] in in_process("status", home=home).stdout
 
 
 def test_a_run_without_a_deadline_has_no_verdict_and_exits_0_or_5(home: Path) -> None:
@@ -169,11 +185,25 @@ def test_a_run_without_a_deadline_has_no_verdict_and_exits_0_or_5(home: Path) ->
 
 
 def test_a_cyclictest_line_can_be_pasted(home: Path) -> None:
-    done = as_process(
-        "run", "cyclictest", "-m", "-S", "-p80", "-i500", "-h400", "-q", "-l2000", "--load", "none", "--json", home=home
-    )
+    """It ends with cyclictest's own rows, then with the verdict."""
+    file = home / "histogram.txt"
+    line = ["cyclictest", "-m", "-n", "-S", "-p80", "-i500", "-h400", "-q", "-l2000", f"--histfile={file}"]
+    done = as_process("run", *line, "--load", "none", home=home)
     assert done.returncode in (0, 5), done.stderr
-    shown = json.loads(done.stdout)
+    assert "not needed: -n:" in done.stderr
+    shown = as_json("show", Path(done.stderr.rpartition("recording: ")[2].strip()), home=home)
+    *rows, verdict = done.stdout.splitlines()
+    for index, (row, lane) in enumerate(zip(rows, shown["lanes"], strict=True)):
+        found = re.fullmatch(
+            r"T: *(\d+) \( *(\d+)\) P:80 I:500 C: *(\d+) Min: *(\d+) Act: *(\d+) Avg: *(\d+) Max: *(\d+)", row
+        )
+        assert found is not None, row
+        times = (lane["min_ns"], lane["mean_ns"], lane["max_ns"])
+        assert [int(found[i]) for i in (1, 3)] == [index, lane["n"]]
+        assert [int(found[i]) for i in (4, 6, 7)] == [int(time // 1000) for time in times]
+        assert int(found[2]) > 0 and int(found[4]) <= int(found[5]) <= int(found[7])
+    assert verdict.startswith(("NO REQUIREMENT STATED: ", "INVALID MEASUREMENT: "))
+    assert file.read_text().startswith("# /dev/cpu_dma_latency") and "# Max Latencies:" in file.read_text()
     assert shown["interval_ns"] == 500_000
     # A machine that stood still for seconds may have reached the time limit of a count before the count.
     assert (shown["end_reason"] == "count") == all(lane["n"] == 2000 for lane in shown["lanes"])

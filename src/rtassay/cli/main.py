@@ -82,7 +82,7 @@ class LazyGroup(click.Group):
                 formatter.write_dl([(name, VERBS[name][1]) for name in names if name in VERBS])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["--help"], "max_content_width": 100})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="rtassay")
 def cli() -> None:
     """Does this board, with this kernel, under this load, meet my deadline? And if not, what broke it?

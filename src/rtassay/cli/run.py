@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtassay import runs
-from rtassay.cli import cyclictest_letters
+from rtassay.cli import cyclictest_letters, cyclictest_result
 from rtassay.cli.attach import Work, attaching
 from rtassay.cli.names import BOARD
 from rtassay.cli.options import (
@@ -33,15 +33,16 @@ if TYPE_CHECKING:
 
 
 class CyclictestCommand(click.Command):
-    """Translates cyclictest's letters for click, which knows only the long options."""
+    """Translates cyclictest's letters for click, which knows only the long options; `cyclictest` is what else they say."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         given = list(args)
-        words = cyclictest_letters.translate(args, self._taking_a_value())
-        context = super().make_context(info_name, words, parent, **extra)
+        told = cyclictest_letters.translate(args, self._taking_a_value())
+        context = super().make_context(info_name, told.words, parent, **extra)
         context.params["argv"] = ["rtassay", "run", *given]
+        context.params["cyclictest"] = told
         return context
 
     def _taking_a_value(self) -> frozenset[str]:
@@ -120,6 +121,7 @@ class CyclictestCommand(click.Command):
 )
 @click.option("--distance", hidden=True)
 @click.option("--histogram", hidden=True, type=click.IntRange(0, 1_000_000))
+@click.option("--histfile", hidden=True)
 @json_option
 def command(**options: Any) -> int:
     """Measure BOARD (default: this machine), record it, judge it, report it.
@@ -132,7 +134,8 @@ def command(**options: Any) -> int:
       rtassay run root@192.168.1.7 --deadline 100us      another board, over SSH; name it: rtassay board add
       rtassay run --attach                               fetch the rest of a run after this host died
 
-    cyclictest's -p -i -l -D -a -t -m -S -q -h -b -N -d -A keep their meaning and units (us; s for -D).
+    A pasted line of cyclictest ends with cyclictest's own rows and the verdict. Its options keep their meaning and units (us; s for
+    -D); one that is not needed is named, one that cannot be taken is refused with the reason.
     Ctrl-C once seals the run so far; twice aborts.
     """
     from rtassay import reports, store
@@ -141,6 +144,9 @@ def command(**options: Any) -> int:
 
     report_file = options["report_file"]
     report_format = _report_format(report_file)
+    _check_histfile(options["histfile"])
+    for words in options["cyclictest"].dropped:
+        echo(f"not needed: {words}", err=True)
     home = Path(options["output"]) if options["output"] else store.home()
     if options["attach"] is None:
         work = _run(runs.make_request(options["board"], values_of(options)), quiet=options["quiet"])
@@ -150,6 +156,10 @@ def command(**options: Any) -> int:
     stopped_by, path = asyncio.run(_measure(work, options["quiet"]))
     recording, findings = runs.judged(path)
     _tell(findings, recording, path, options)
+    if options["histfile"] is not None:
+        from rtassay.reports.recording.cyclictest import CyclictestRecording
+
+        write_bytes(options["histfile"], CyclictestRecording().render(JudgedRecording(findings, recording)))
     if report_format is not None:
         write_bytes(
             report_file, reports.load(JudgedRecording, report_format).render(JudgedRecording(findings, recording))
@@ -207,6 +217,12 @@ def _report_format(report_file: str | None) -> str | None:
     return _format_of(report_file)
 
 
+def _check_histfile(file: str | None) -> None:
+    """Raises UsageError for a --histfile without a directory, before anything is measured."""
+    if file is not None and not Path(file).resolve().parent.is_dir():
+        raise UsageError(f"--histfile {file}: there is no directory {Path(file).resolve().parent}")
+
+
 def _tell(findings: Findings, recording: Recording, path: Path, options: dict[str, Any]) -> None:
     from rtassay.analysis.judge import findings_dict
     from rtassay.cli.show import show_on_terminal
@@ -217,6 +233,9 @@ def _tell(findings: Findings, recording: Recording, path: Path, options: dict[st
         data["path"] = str(path)
         print_json(data)
         return
+    if options["cyclictest"].pasted:
+        histogram = options["histogram"] is not None and options["histfile"] is None
+        cyclictest_result.tell(options["cyclictest"], findings, recording, path, histogram=histogram)
     if options["quiet"]:
         echo(answer(findings, recording).line)
     else:

@@ -57,7 +57,7 @@ def command(
     waivers = waivers_of(waive, because)
     path = store.find(recording)
     stated = Requirement(deadline_ns, p_target, confidence) if deadline_ns is not None else None
-    data, findings, opened = _findings(path, stated, strict, waivers, want_object=not as_json)
+    data, findings, opened = findings_of(path, stated, strict, waivers, want_object=not as_json)
     if as_json:
         print_json(data)
     else:
@@ -67,7 +67,7 @@ def command(
     return EXIT_BY_STATE[verdict["state"]] if stated is not None and verdict is not None else 0
 
 
-def _findings(
+def findings_of(
     path: Path, stated: Requirement | None, strict: bool, waivers: dict[str, str], *, want_object: bool
 ) -> tuple[dict[str, Any], Findings | None, Recording]:
     """Findings as JSON, as an object if asked for, and the recording (without its tables if the findings are cached)."""

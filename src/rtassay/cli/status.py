@@ -1,4 +1,4 @@
-"""rtassay status: the state of a running or unsealed recording, from its rollups alone."""
+"""rtassay status: what runs now, and the state of a recording: from its rollups alone while it is unsealed."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ import click
 from rtassay.cli.judging import parser_for
 from rtassay.cli.names import RECORDING
 from rtassay.cli.options import json_option, print_json
-from rtassay.cli.terminal import echo
+from rtassay.cli.terminal import echo, echo_table
 from rtassay.model.events import End, Facts, Second
 from rtassay.model.manifest import Manifest
 from rtassay.model.units import NS_PER_S, format_us
+from rtassay.reports.text_table import name, number, words
 
+_STEPS = {"p50_ns": 0.5, "p99_ns": 0.99, "p99_9_ns": 0.999, "p99_99_ns": 0.9999}
 _ROLLUPS = frozenset({"Facts", "Second", "Note", "End"})
 
 
 @click.command("status")
-@click.argument("run", type=RECORDING)
+@click.argument("run", type=RECORDING, required=False)
 @json_option
-def command(run: str, as_json: bool) -> int:
-    """Show the state of RUN: a path, an id or a unique prefix of a running, unsealed or sealed recording."""
+def command(run: str | None, as_json: bool) -> int:
+    """Show the state of RUN: a path, an id or a unique prefix of a running, unsealed or sealed recording. Without RUN: what runs now."""
     from rtassay import store
 
-    path = store.find(run)
-    manifest = store.load_manifest(path)
-    status = _sealed(manifest) if manifest.sealed else _unsealed(path, manifest, store.is_running(path))
-    status = {"schema": "rtassay/status/1", "id": manifest.id, "path": str(path), **status}
+    if run is None:
+        return _running(as_json)
+    status = {"schema": "rtassay/status/1", **_status(store.find(run))}
     if as_json:
         print_json(status)
     else:
@@ -36,7 +37,43 @@ def command(run: str, as_json: bool) -> int:
     return 0
 
 
-def _sealed(manifest: Manifest) -> dict[str, Any]:
+def _running(as_json: bool) -> int:
+    from rtassay import store
+    from rtassay.store.paths import recordings
+
+    home = store.home()
+    found = [_status(path) for path in recordings(home) if store.is_running(path)]
+    if as_json:
+        print_json({"schema": "rtassay/status-list/1", "home": str(home), "running": found})
+        return 0
+    if not found:
+        echo(f"nothing is being recorded in {home}; rtassay list shows what was", err=True)
+        return 0
+    columns = (name("id"), words("board"), words("load"), number("measured s"), number("of s"), number("max us"))
+    echo_table(columns, [_row(status) for status in found])
+    return 0
+
+
+def _row(status: dict[str, Any]) -> tuple[str, ...]:
+    highest = max((lane["max_ns"] for lane in status["lanes"] if lane["max_ns"] is not None), default=None)
+    planned = "-" if status["planned_s"] is None else f"{status['planned_s']:.0f}"
+    return (status["id"], status["board"], status["load"], str(status["elapsed_s"]), planned, format_us(highest))
+
+
+def _status(path: Path) -> dict[str, Any]:
+    from rtassay import store
+
+    manifest = store.load_manifest(path)
+    found = _sealed(path, manifest) if manifest.sealed else _unsealed(path, manifest, store.is_running(path))
+    load = manifest.plan.load or "none"
+    return {"id": manifest.id, "path": str(path), "board": manifest.board, "load": load, **found}
+
+
+def _sealed(path: Path, manifest: Manifest) -> dict[str, Any]:
+    from rtassay.cli.show import findings_of
+
+    data, _, _ = findings_of(path, None, False, {}, want_object=False)
+    ladders = [_ladder(lane["quantiles"]) for lane in data["lanes"]]
     lanes = [
         {
             "lane": e.index,
@@ -46,8 +83,9 @@ def _sealed(manifest: Manifest) -> dict[str, Any]:
             "missed": e.missed,
             "dropped": e.dropped,
             "max_ns": e.max_ns,
+            **ladder,
         }
-        for e in manifest.lanes
+        for e, ladder in zip(manifest.lanes, ladders, strict=True)
     ]
     return {
         "state": "sealed",
@@ -56,6 +94,12 @@ def _sealed(manifest: Manifest) -> dict[str, Any]:
         "elapsed_s": None,
         "lanes": lanes,
     }
+
+
+def _ladder(quantiles: list[dict[str, Any]]) -> dict[str, int | None]:
+    """p50_ns, p99_ns ...; None where the data hold only a lower limit."""
+    exact = {q["q"]: q["value_ns"] for q in quantiles if q["bound"] == "exact"}
+    return {key: exact.get(q) for key, q in _STEPS.items()}
 
 
 def _unsealed(path: Path, manifest: Manifest, running: bool) -> dict[str, Any]:
@@ -129,15 +173,12 @@ def _print(status: dict[str, Any]) -> None:
     length = "" if status["elapsed_s"] is None else f", {status['elapsed_s']} s"
     planned = "" if status["planned_s"] is None else f" of {status['planned_s']:.0f} s"
     echo(f"{status['id']}: {status['state']}{length}{planned if length else ''}")
-    echo(
-        f"{'lane':6} {'n':>12} {'missed':>8} {'dropped':>8} {'p50 us':>9} {'p99 us':>9} {'p99.9 us':>9} {'p99.99 us':>9} {'max us':>9}"
-    )
-    for lane in status["lanes"]:
-        cells = " ".join(
-            f"{format_us(lane.get(k)):>9}" for k in ("p50_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "max_ns")
-        )
-        missed = "-" if lane["missed"] is None else lane["missed"]
-        dropped = "-" if lane["dropped"] is None else lane["dropped"]
-        echo(f"{lane['name']:6} {lane['n']:>12} {missed:>8} {dropped:>8} {cells}")
+    titles = ("n", "missed", "dropped", "p50 us", "p99 us", "p99.9 us", "p99.99 us", "max us")
+    counted = [
+        ["-" if lane[key] is None else str(lane[key]) for key in ("n", "missed", "dropped")] for lane in status["lanes"]
+    ]
+    timed = [[format_us(lane[key]) for key in (*_STEPS, "max_ns")] for lane in status["lanes"]]
+    rows = [[lane["name"], *a, *b] for lane, a, b in zip(status["lanes"], counted, timed, strict=True)]
+    echo_table([words("lane"), *(number(title) for title in titles)], rows)
     if status["state"].endswith("not sealed"):
         echo(f"rtassay seal {status['id']} makes it a whole recording", err=True)

@@ -6,6 +6,7 @@ A test holds the rows and what `rtprobe describe` prints to each other. `model.m
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -23,6 +24,9 @@ DURATION, INTEGER, NUMBER, CHOICE, FLAG, CPUS, TEXT = (
     "text",
 )
 _H = 3600 * NS_PER_S
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+# What people mean by a number alone, by the unit of cyclictest's letter for the same setting.
+_READINGS = {"us": ("us", "ms"), "s": ("s", "min")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,8 @@ class Setting:
     """One setting.
 
     name: as in `--name`; in an experiment file `-` is `_`. kind: one of the constants above; values are int ns for a duration, int,
-    float, str, bool or a tuple of CPU numbers. unit: of an integer or number. bare: unit of a duration that is typed without one.
+    float, str, bool or a tuple of CPU numbers. unit: of an integer or number. bare: unit that cyclictest's letter gives a number alone;
+    other durations without a unit are refused.
     least, most: both are allowed, but not `most` of a number. default: None if the setting has none, or if it depends on others.
     words: the values of a choice, or words that may stand in place of a value; `off` is the value None. field: of `Plan`.
     probe: whether rtprobe has an option of the same meaning, then `option` is its name, too. shown: the default in help where words
@@ -72,15 +77,15 @@ class Setting:
 
     def parse(self, text: str) -> Any:
         """The value of a text as a person types it. Raises UsageError that names the option."""
-        return self._named(lambda: self.read(text, bare=self.bare))
+        return self._named(lambda: self.read(text))
 
     def check(self, value: Any) -> None:
         """Raise UsageError that names the option for a value outside the range. None, the value of `off`, is always inside."""
         self._named(lambda: self._in_range(value))
 
-    def read(self, text: str, *, bare: str | None = None) -> Any:
-        """The value of a text; `bare` is the unit of a duration without one. Raises UsageError that does not name the option."""
-        value = self._value(text.strip(), bare)
+    def read(self, text: str) -> Any:
+        """The value of a text. Raises UsageError that does not name the option."""
+        value = self._value(text.strip())
         self._in_range(value)
         return value
 
@@ -90,11 +95,14 @@ class Setting:
         except UsageError as error:
             raise UsageError(f"{self.option}: {error}", hint=error.hint) from error
 
-    def _value(self, text: str, bare: str | None) -> Any:
+    def _value(self, text: str) -> Any:
         if text in self.words:
             return None if text == "off" else text
         if self.kind == DURATION:
-            return parse_duration_ns(text, bare=bare)
+            if self.bare is not None and _NUMBER.fullmatch(text):
+                readings = " or ".join(f"{text}{unit}" for unit in _READINGS[self.bare])
+                raise UsageError(f"'{text}' has no unit", hint=f"did you mean {readings}?")
+            return parse_duration_ns(text)
         if self.kind == CPUS:
             return parse_cpu_list(text)
         if self.kind == FLAG:

@@ -9,6 +9,7 @@ from typing import Any
 
 from rtassay.model.errors import EXIT_INTERRUPTED, RtassayError
 from rtassay.model.events import Second
+from rtassay.model.units import NS_PER_S
 from rtassay.model.views import integer
 
 
@@ -99,6 +100,11 @@ class LiveLanes:
         missed, dropped = self._sums.get(second.lane, (0, 0))
         self._sums[second.lane] = (missed + second.missed, dropped + second.dropped)
         self._last[second.lane] = second
+
+    @property
+    def measured_ns(self) -> int:
+        """From the start of the lanes to the end of the newest second, by the board's clock."""
+        return max((last.second + 1 for last in self._last.values()), default=0) * NS_PER_S
 
     def snapshot(self) -> tuple[LaneProgress, ...]:
         return tuple(self._lane(lane) for lane in sorted(self._last))

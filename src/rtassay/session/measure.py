@@ -36,11 +36,12 @@ class Measurement:
         self._process = process
         self._tee = tee
         # The full stream goes to disk undecoded: only its rollups are looked into while it runs.
-        own = prepared.probe.stream_file.endswith(".rtw")
-        self._parser: Parser = StreamParser(only=_ROLLUPS) if own else prepared.probe.parser(prepared.plan)
+        self._own = prepared.probe.stream_file.endswith(".rtw")
+        self._parser: Parser = StreamParser(only=_ROLLUPS) if self._own else prepared.probe.parser(prepared.plan)
         self._allowed = Allowance("the board", "the probe", stream_limit(prepared.plan))
         self._lanes = LiveLanes()
         self._begun_s = time.monotonic()
+        self._told_ns = 0
         self.facts: dict[str, Any] = {}
         self.end: dict[str, Any] | None = None
         self.trace: str | None = None
@@ -58,6 +59,16 @@ class Measurement:
     @property
     def elapsed_ns(self) -> int:
         return int((time.monotonic() - self._begun_s) * 1e9)
+
+    def progress_ns(self) -> int:
+        """How much of the planned time is measured, for people: it only grows, and ends at the planned time.
+
+        Over a link the stream comes late and in pieces: then the seconds that arrived say more than our clock.
+        """
+        if self.facts or not self._own:
+            measured_ns = max(self.elapsed_ns, self._lanes.measured_ns)
+            self._told_ns = max(self._told_ns, min(measured_ns, self._prepared.planned_ns))
+        return self._told_ns
 
     @property
     def bound_s(self) -> float:

@@ -186,7 +186,7 @@ class _Run:
                 if time.monotonic() >= deadline + self._board.offline_s:
                     await measurement.end_by_guard()
                     break
-                self._tell("measure", measurement.elapsed_ns, prepared.planned_ns)
+                self._tell("measure", measurement.progress_ns(), prepared.planned_ns)
             if measurement.reader.done():
                 await measurement.reader
         finally:

@@ -59,6 +59,21 @@ def iter_samples(path: Path, lane: int, *, parser_for: ParserFor | None = None) 
         yield from _some(stitcher.finish())
 
 
+def last_latencies(path: Path) -> dict[int, int]:
+    """Lane -> its last latency in ns, of a sealed recording; lanes without kept samples are absent."""
+    import pyarrow.parquet as pq
+
+    if SAMPLES not in load_manifest(path).seals:
+        return {}
+    last: dict[int, int] = {}
+    with damage_of(path / SAMPLES), pq.ParquetFile(path / SAMPLES, page_checksum_verification=True) as file:
+        for index in reversed(range(file.num_row_groups)):
+            if (lane := lane_of_group(file, index)) not in last:
+                column = file.read_row_group(index, columns=["latency_ns"], use_threads=False).column(0)
+                last[lane] = int(column[-1].as_py())
+    return last
+
+
 def histogram_from_samples(path: Path) -> dict[int, Histogram]:
     """Exact histogram of every lane, counted again from the samples. Raises UsageError if none were kept."""
     import pyarrow.parquet as pq

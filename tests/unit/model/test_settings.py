@@ -53,8 +53,16 @@ def test_a_wrong_value_names_the_option_its_range_and_its_unit() -> None:
     with pytest.raises(UsageError, match="--dma-latency: '5us' is not a whole number of us"):
         BY_NAME["dma-latency"].parse("5us")
     with pytest.raises(UsageError, match="--interval: 9us is out of range") as caught:
-        BY_NAME["interval"].parse("9")  # a number alone is in us
+        BY_NAME["interval"].parse("9us")
     assert caught.value.hint == "10us to 1h"
+    for name, text, readings in (
+        ("deadline", "100", "100us or 100ms"),
+        ("duration", "1", "1s or 1min"),
+        ("break-above", "0.5", "0.5us or 0.5ms"),
+    ):
+        with pytest.raises(UsageError, match=f"--{name}: '{text}' has no unit") as caught:
+            BY_NAME[name].parse(text)
+        assert caught.value.hint == f"did you mean {readings}?"
     with pytest.raises(UsageError, match="--p: nan is out of range"):
         BY_NAME["p"].parse("nan")
     with pytest.raises(UsageError, match="--policy: 'deadline' is not one of fifo, rr, other"):

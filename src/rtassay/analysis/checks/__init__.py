@@ -27,6 +27,7 @@ from rtassay.model.findings import CheckResult
 
 # In this order: the account, placement, kernel and hardware, load, environment, statistics.
 CHECKS: Final[tuple[Check[Context], ...]] = (
+    counts.no_activation,
     counts.co_missed,
     counts.count_mismatch,
     imported.interval_spread,

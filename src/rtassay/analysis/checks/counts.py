@@ -14,6 +14,7 @@ from rtassay.analysis.checks.base import (
     NOTE,
     OPTIMISM,
     RECORDED,
+    SYNTHETIC,
     UNKNOWN,
     WARNING,
     Outcome,
@@ -146,6 +147,25 @@ def expected_count(context: Context, lane: Account) -> Expected | None:
         return None
     count = duration_ns // lane.interval_ns
     return Expected(count, max(2.0, SHARE_OF_COUNT * count, START_AND_STOP_NS / lane.interval_ns))
+
+
+@check(
+    id="NO-ACTIVATION",
+    condition="no activation was due in any lane",
+    kind=INTEGRITY,
+    severity=INVALID,
+    explanation="A recording without an activation measured nothing: no deadline was met, none was missed. The run ended before the first "
+    "due time, or the tool that wrote the file never started its threads.",
+    remedy="Run again with a --duration of many intervals; if a file was imported, look whether its tool measured at all.",
+    proof=SYNTHETIC,
+    unwaivable="no reason makes a measurement out of nothing",
+)
+def no_activation(context: Context) -> Outcome:
+    """At least one activation was due; without a lane there is none."""
+    due = sum(lane.exposure for lane in context.accounts)
+    if due == 0:
+        return Outcome(INVALID, "no activation was due in any lane: nothing was measured", {"due": 0})
+    return passed(f"{due:,} activations were due", due=due)
 
 
 @check(

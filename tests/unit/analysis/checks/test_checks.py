@@ -110,6 +110,17 @@ MISSED = counted_lane([100] * 5000 + [3 * MS], MS)
 
 # check, recording, severity, kind (None: the table's), words of the message
 CASES: list[tuple[str, Callable[[], Recording], str, str | None, str]] = [
+    ("NO-ACTIVATION", run, "pass", None, "60,001 activations"),
+    (
+        "NO-ACTIVATION",
+        lambda: recording(counted_lane([]), counted_lane([], index=1)),
+        "invalid",
+        "integrity",
+        "nothing",
+    ),
+    ("NO-ACTIVATION", lambda: cyclictest(skip_lane({})), "invalid", "integrity", "no activation was due"),
+    ("NO-ACTIVATION", lambda: recording(counted_lane([], truncated=3)), "pass", None, "3 activations"),
+    ("NO-ACTIVATION", recording, "invalid", "integrity", "nothing"),
     ("CO-MISSED", run, "pass", None, "no activation"),
     ("CO-MISSED", lambda: recording(MISSED), "warning", "integrity", "3 of 5004"),
     ("CO-MISSED", lambda: cyclictest(skip_lane({5: 10, 2500: 1}, limit_us=9000)), "invalid", "optimism", "about 2"),
@@ -485,7 +496,7 @@ CASES: list[tuple[str, Callable[[], Recording], str, str | None, str]] = [
 
 
 # Their question can always be answered from what every recording has.
-NEVER_UNKNOWN = {"SINGLE-RUN"}
+NEVER_UNKNOWN = {"SINGLE-RUN", "NO-ACTIVATION"}
 CASES += IMPORTED + CONDITIONS + CASES_OF_LOADS
 
 
@@ -535,8 +546,8 @@ def test_the_table_is_whole() -> None:
     LOAD-DRIFT LOAD-RT OOM-SWAP DISK-FULL THERMAL-THROTTLE UNDERVOLTAGE TEMP-DRIFT WARMUP SINGLE-RUN N-TOO-SMALL
     PERCENTILE-UNSUPPORTED CLUSTERED NON-STATIONARY PERIODIC-OUTLIERS ALIASING RECORD-LATE STARTUP-MAX LONE-EXTREME SIMULTANEOUS
     SUMMARY-INCONSISTENT"""
-    ours = "MIXED-MEASURES"
-    assert sorted([*method.split(), ours]) == sorted(check.id for check in CHECKS)
+    ours = "MIXED-MEASURES NO-ACTIVATION"
+    assert sorted([*method.split(), *ours.split()]) == sorted(check.id for check in CHECKS)
     page = reference_markdown()
     for check in CHECKS:
         assert check.explanation and check.remedy and check.condition
@@ -567,7 +578,7 @@ def test_what_claims_to_be_real_time(text: str, claimed: bool) -> None:
 def test_nothing_known_is_never_a_pass_of_what_was_not_looked_at() -> None:
     empty = Recording(Manifest("i", "now", Source("x", None, "x")), ())
     severities = {check.id: check.severity for check in judge(empty).checks}
-    looked_at = {"KERNEL-NOT-RT", "SINGLE-RUN", "SIMULTANEOUS"}
+    looked_at = {"KERNEL-NOT-RT", "SINGLE-RUN", "SIMULTANEOUS", "NO-ACTIVATION"}
     assert {name for name, severity in severities.items() if severity != "unknown"} <= looked_at
 
 
@@ -577,3 +588,10 @@ def test_what_an_importer_finds_in_its_file_invalidates_it() -> None:
     )
     found = result(made, "SUMMARY-INCONSISTENT")
     assert found.severity == "invalid" and "ALL: counts 3" in found.message
+
+
+@pytest.mark.parametrize("deadline_ns", [None, MS])
+def test_a_recording_without_an_activation_is_an_invalid_measurement(deadline_ns: int | None) -> None:
+    found = judge(recording(counted_lane([]), counted_lane([], index=1)), deadline_ns=deadline_ns, p_target=1e-3)
+    assert [check.id for check in found.checks if check.severity == "invalid"] == ["NO-ACTIVATION"]
+    assert deadline_ns is None or (found.verdict is not None and found.verdict.state == "INVALID MEASUREMENT")

@@ -179,9 +179,9 @@ def test_a_broken_account_is_invalid() -> None:
 
 def test_no_activation_demonstrates_nothing() -> None:
     found = verdict(recording(counted_lane([], MS)))
-    assert (found.state, found.p_upper) == ("NOT DEMONSTRATED", 1.0)
+    assert (found.state, found.p_upper) == ("INVALID MEASUREMENT", 1.0)
     empty = verdict(recording())
-    assert (empty.state, empty.lane, empty.due) == ("NOT DEMONSTRATED", None, None)
+    assert (empty.state, empty.lane, empty.due) == ("INVALID MEASUREMENT", None, None)
 
 
 def test_a_starved_lane_is_violated() -> None:
