@@ -18,6 +18,7 @@ from rtassay.model.foreign import is_utf8
 
 # In the order of the work; each module holds one command named `command`.
 VERBS: Final = {
+    "plan": ("rtassay.cli.plan", "How long to measure, and with what chance of success."),
     "run": ("rtassay.cli.run", "Measure a board, record it, judge it, report it."),
     "import": ("rtassay.cli.import_", "Turn files of rtprobe (f.rtw) into recordings."),
     "experiment": ("rtassay.cli.experiment", "Matrices of runs: plan, run, resume, status, show."),

@@ -1,0 +1,291 @@
+"""rtassay plan: how long to measure, in how many runs, and with what chance of success."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rtassay.cli.options import json_option, print_json, setting_option
+from rtassay.cli.terminal import echo
+from rtassay.model.errors import UsageError
+from rtassay.model.settings import exact_time
+from rtassay.model.units import NS_PER_H, NS_PER_S, format_time
+
+if TYPE_CHECKING:
+    from rtassay.analysis.judge.planning import Assumed, Goal, Row
+    from rtassay.model.recording import Recording
+
+BOOTS = 8
+_TENTH = 10
+
+
+class Number(click.ParamType[float]):
+    """A finite number between two limits, both allowed but for `above`."""
+
+    name = "number"
+
+    def __init__(self, least: float, most: float, *, above: bool = False) -> None:
+        self.least, self.most, self.above = least, most, above
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            self.fail(f"'{value}' is not a number", param, ctx)
+        if not self.least <= number <= self.most or (self.above and number == self.least):
+            low = "above" if self.above else "at least"
+            self.fail(f"{value} is out of range: {low} {self.least:g}, at most {self.most:g}", param, ctx)
+        return number
+
+
+@click.command("plan")
+@click.argument("pilot", required=False)
+@setting_option("deadline")
+@setting_option("p")
+@setting_option("confidence")
+@setting_option(
+    "interval", stated_only=True, help="Time between activations of a lane.  [default: of the pilot, else 997us]"
+)
+@click.option(
+    "--lanes",
+    type=click.IntRange(1, 4096),
+    metavar="N",
+    help="Lanes, all of which are to hold.  [default: of the pilot, else 1]",
+)
+@click.option(
+    "--true-p",
+    "true_p",
+    type=Number(0, 1),
+    metavar="P",
+    help="Share of late activations that you expect in truth: it decides the chance, not what is shown.  [default: of the pilot where "
+    "activations of it were late, else a tenth of --p]",
+)
+@click.option(
+    "--theta",
+    type=Number(0, 1, above=True),
+    metavar="X",
+    help="1 / mean number of late activations in one event: 0.2 for bursts of five.  [default: 1, late ones come singly]",
+)
+@click.option(
+    "--spread",
+    type=Number(0, 3),
+    default=0.0,
+    show_default=True,
+    metavar="SD",
+    help="How much boots differ: standard deviation of ln p between them. 0.7 is a factor of two.",
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(1, 10_000),
+    metavar="N",
+    help=f"Runs together, each after its own boot.  [default: 1; {BOOTS} with --spread]",
+)
+@click.option(
+    "--chance",
+    "wanted",
+    type=Number(0.01, 0.9999),
+    default=0.9,
+    show_default=True,
+    metavar="SHARE",
+    help="Chance of HOLDS to plan for.",
+)
+@setting_option("duration", stated_only=True, help="Time there is, all runs together: what can it show?")
+@json_option
+def command(
+    pilot: str | None,
+    deadline_ns: int | None,
+    p_target: float,
+    confidence: float,
+    interval_ns: int | None,
+    lanes: int | None,
+    true_p: float | None,
+    theta: float | None,
+    spread: float,
+    runs: int | None,
+    wanted: float,
+    duration_ns: int | None,
+    as_json: bool,
+) -> int:
+    """How long to measure so that --p is shown, in how many runs, and with what chance; or what a given --duration can show.
+
+    PILOT (a recording: path, id or unique prefix) gives interval, lanes and, with --deadline, the share of late activations.
+    The length is fixed beforehand: a run that is extended because it almost holds shows less than it says.
+
+    \b
+      rtassay plan --deadline 100us --p 1e-6 --lanes 4          how long, and with what chance
+      rtassay plan 20261122T2015 --deadline 100us --duration 8h   what can this night show?
+    """
+    from rtassay.analysis.judge import planning
+
+    goal = planning.Goal(p_target, confidence)
+    seen = _seen(pilot, deadline_ns)
+    assumed = planning.Assumed(
+        interval_ns=interval_ns or seen.get("interval_ns") or 997_000,
+        lanes=lanes or seen.get("lanes") or 1,
+        true_p=_first(true_p, seen.get("true_p"), p_target / _TENTH),
+        theta=theta or 1.0,
+        spread=spread,
+        runs=runs or (BOOTS if spread else 1),
+    )
+    rows = [planning.least(goal, assumed, allowed) for allowed in planning.ALLOWED]
+    chosen = planning.with_chance(goal, assumed, wanted) if duration_ns is None else None
+    night = None if duration_ns is None else _night(goal, assumed, duration_ns)
+    if as_json:
+        print_json(_object(goal, assumed, deadline_ns, pilot, rows, chosen, night))
+        return 0
+    echo(_assumptions(goal, assumed, deadline_ns))
+    if night is not None:
+        _tell_night(goal, assumed, night, duration_ns or 0)
+    else:
+        _tell_length(goal, assumed, rows, chosen, wanted, deadline_ns)
+    return 0
+
+
+def _first(*values: float | None) -> float:
+    return next(value for value in values if value is not None)
+
+
+def _seen(pilot: str | None, deadline_ns: int | None) -> dict[str, Any]:
+    """`interval_ns`, `lanes` and, where activations were late, `true_p` of the worst lane of a pilot recording."""
+    if pilot is None:
+        return {}
+    from rtassay.cli.judging import open_by_name
+
+    _, recording = open_by_name(pilot)
+    intervals = {lane.entry.interval_ns for lane in recording.lanes}
+    if len(intervals) != 1 or None in intervals:
+        raise UsageError(
+            f"the lanes of {pilot} have no interval in common, or none is known",
+            hint="--interval and --lanes without a pilot",
+        )
+    return {"interval_ns": intervals.pop(), "lanes": len(recording.lanes), "true_p": _late(recording, deadline_ns)}
+
+
+def _late(recording: Recording, deadline_ns: int | None) -> float | None:
+    from rtassay.analysis.lane.account import accounts
+    from rtassay.analysis.lane.exceedance import exceedances
+
+    if deadline_ns is None:
+        return None
+    found = [exceedances(lane, deadline_ns) for lane in accounts(recording)]
+    return max((one.certain / one.due for one in found if one.due), default=0.0) or None
+
+
+def _night(goal: Goal, assumed: Assumed, duration_ns: int) -> dict[str, Any]:
+    """What a duration shows: a row for each number of late events, and whether it can show the goal."""
+    from rtassay.analysis.judge import planning
+
+    n = duration_ns // assumed.interval_ns
+    if n < 1:
+        raise UsageError(f"--duration {exact_time(duration_ns)} holds no activation", hint="--interval")
+    most = planning.tolerated(goal, assumed, n)
+    return {
+        "n": n,
+        "tolerated": most,
+        "chance": 0.0 if most is None else planning.chance(assumed, n, most),
+        "rows": [planning.of_length(goal, assumed, n, allowed) for allowed in planning.ALLOWED],
+    }
+
+
+def _object(
+    goal: Goal,
+    assumed: Assumed,
+    deadline_ns: int | None,
+    pilot: str | None,
+    rows: list[Row],
+    chosen: Row | None,
+    night: dict[str, Any] | None,
+) -> dict[str, Any]:
+    return {
+        "schema": "rtassay/plan/1",
+        "deadline_ns": deadline_ns,
+        **asdict(goal),
+        "assumed": {"pilot": pilot, **asdict(assumed)},
+        "lengths": [asdict(row) for row in rows],
+        "chosen": None if chosen is None else asdict(chosen),
+        "duration": None if night is None else {**night, "rows": [asdict(row) for row in night["rows"]]},
+    }
+
+
+def _assumptions(goal: Goal, assumed: Assumed, deadline_ns: int | None) -> str:
+    what = f" later than {format_time(deadline_ns)}" if deadline_ns else " late"
+    every = "one lane" if assumed.lanes == 1 else f"each of {assumed.lanes} lanes"
+    come = "singly" if assumed.theta == 1 else f"in bursts of {1 / assumed.theta:.3g} on average"
+    boots = f", boots differ by sd {assumed.spread:g} of ln p" if assumed.spread else ""
+    return (
+        f"To show at {100 * goal.confidence:g} %: at most {goal.p:g} of the activations{what}, in {every}, an activation every "
+        f"{format_time(assumed.interval_ns)}.\nAssumed: in truth {assumed.true_p:.2g} are late, they come {come}{boots}."
+    )
+
+
+def _tell_length(
+    goal: Goal, assumed: Assumed, rows: list[Row], chosen: Row | None, wanted: float, deadline_ns: int | None
+) -> None:
+    events = "Late allowed" if assumed.theta == 1 else "Events allowed"
+    cells = [(f"{row.allowed}", f"{row.n:,}", _long(row.duration_s), _share(row.chance)) for row in rows]
+    _table((f"{events}, each lane", "Activations, each lane", "Time", "Chance of HOLDS"), cells)
+    if chosen is None:
+        echo(
+            f"\nNo length reaches {_share(wanted)}: {assumed.true_p:.2g} is too near to {goal.p:g} or above it. Allow a larger --p or mend the board."
+        )
+        return
+    run = _rounded(chosen.run_s)
+    split = "" if assumed.runs == 1 else f" in {assumed.runs} runs of {run}, each after its own boot"
+    late = "late activation" if assumed.theta == 1 else "event"
+    echo(
+        f"\nMeasure {_long(chosen.duration_s)}{split}: with up to {chosen.allowed} {late}{'s' * (chosen.allowed != 1)} in a lane it HOLDS, "
+        f"which has a chance of {_share(chosen.chance)}."
+    )
+    if assumed.runs == 1:
+        deadline = exact_time(deadline_ns) if deadline_ns else "TIME"
+        echo(f"  rtassay run --deadline {deadline} --p {goal.p:g} --confidence {goal.confidence:g} --duration {run}")
+    else:
+        echo(
+            f'  in an experiment file: repeats = {assumed.runs}, settings.duration = "{run}", acceptance.per = "combination"'
+        )
+
+
+def _tell_night(goal: Goal, assumed: Assumed, night: dict[str, Any], duration_ns: int) -> None:
+    late = "Late at most" if assumed.theta == 1 else "Events at most"
+    cells = [(f"{row.allowed}", f"{row.p:.2g}", f"{row.per_hour:.2g}", _share(row.chance)) for row in night["rows"]]
+    echo(f"\n{_long(duration_ns / NS_PER_S)} are {night['n']:,} activations of each lane. They show:")
+    _table((f"{late}, each lane", "p <=", "events/h <=", "Chance"), cells)
+    most = night["tolerated"]
+    if most is None:
+        echo(f"\nToo short to show {goal.p:g}, even if nothing is late.")
+        return
+    echo(
+        f"\n{goal.p:g} is shown with up to {most} {'late' if assumed.theta == 1 else 'events'} in a lane: a chance of {_share(night['chance'])}."
+    )
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    echo("")
+    for row in [head, *rows]:
+        echo("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _share(value: float) -> str:
+    """`91 %`; never 0 or 100 % of a chance in between."""
+    if 0 < value < 0.01:
+        return f"{100 * value:.1g} %"
+    return "> 99 %" if 0.99 < value < 1 else f"{100 * value:.0f} %"
+
+
+def _long(seconds: float) -> str:
+    return format_time(seconds * NS_PER_S)
+
+
+def _rounded(seconds: float) -> str:
+    """Rounded up to what a person would type: seconds, then minutes above ten."""
+    step = 1 if seconds < 600 else 60
+    minutes = math.ceil(seconds / step) * step
+    if step == 1:
+        return f"{minutes}s"
+    hours, rest = divmod(minutes * NS_PER_S, NS_PER_H)
+    return (f"{hours}h" if hours else "") + (f"{rest // (60 * NS_PER_S)}min" if rest or not hours else "")

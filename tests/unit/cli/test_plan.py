@@ -1,0 +1,85 @@
+"""`rtassay plan`, through the entry point."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rtassay.cli.main import run
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RTASSAY_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def planned(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
+    assert run(["plan", "--json", *argv]) == 0
+    return dict(json.loads(capsys.readouterr().out))
+
+
+def test_the_plan_for_people_ends_with_the_command_to_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "--deadline", "100us", "--p", "1e-6", "--lanes", "4"]) == 0
+    told = capsys.readouterr().out
+    assert "2,995,731  49.8min             30 %" in told
+    assert "Measure 2.15h: with up to 3 late activations in a lane it HOLDS, which has a chance of 97 %." in told
+    assert "rtassay run --deadline 100us --p 1e-06 --confidence 0.95 --duration 2h9min" in told
+
+
+def test_the_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    data = planned(capsys, "--p", "1e-4", "--theta", "0.2", "--spread", "0.7", "--chance", "0.5")
+    assert (data["schema"], data["assumed"]["runs"], data["duration"]) == ("rtassay/plan/1", 8, None)
+    assert data["chosen"]["allowed"] == 0 and data["chosen"]["chance"] >= 0.5
+    assert data["chosen"]["run_s"] == pytest.approx(data["chosen"]["duration_s"] / 8)
+    assert [row["allowed"] for row in data["lengths"]] == [0, 1, 2, 3, 5, 10, 20]
+
+
+def test_what_a_night_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    night = planned(capsys, "--duration", "8h", "--interval", "1ms")["duration"]
+    assert (night["n"], night["tolerated"]) == (28_800_000, 19)
+    assert night["rows"][0]["p"] == pytest.approx(3 / 28_800_000, rel=0.01)
+    assert night["rows"][0]["per_hour"] == pytest.approx(3 / 8, rel=0.01)
+    assert run(["plan", "--duration", "1min"]) == 0
+    assert "Too short to show 1e-06, even if nothing is late." in capsys.readouterr().out
+
+
+def test_a_pilot_gives_lanes_interval_and_the_share_of_late_ones(
+    capsys: pytest.CaptureFixture[str], home: Path
+) -> None:
+    rows = "000010 049990\n000300 000010\n"
+    file = home / "pilot.txt"
+    file.write_text(
+        f"# Histogram\n{rows}# Total: 000050000\n# Min Latencies: 00010\n# Avg Latencies: 00010\n# Max Latencies: 00300\n# Histogram Overflows: 00000\n"
+    )
+    assert run(["import", str(file), "--json", "--interval", "200us"]) == 0
+    name = json.loads(capsys.readouterr().out)["recordings"][0]["id"]
+    assumed = planned(capsys, name, "--deadline", "100us", "--p", "1e-3")["assumed"]
+    assert (assumed["pilot"], assumed["interval_ns"], assumed["lanes"], assumed["true_p"]) == (name, 200_000, 1, 2e-4)
+    assert planned(capsys, name, "--deadline", "1ms")["assumed"]["true_p"] == 1e-7
+    assert planned(capsys, name, "--lanes", "3", "--true-p", "0")["assumed"]["lanes"] == 3
+
+
+def test_a_true_p_at_the_goal_has_no_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "--true-p", "1e-6"]) == 0
+    assert "No length reaches 90 %" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--p", "0"], "never happens"),
+        (["--theta", "0"], "above 0"),
+        (["--true-p", "nan"], "out of range"),
+        (["--chance", "1"], "out of range"),
+        (["--duration", "1ms", "--interval", "1s"], "holds no activation"),
+        (["nosuch"], "there is no recording 'nosuch'"),
+    ],
+)
+def test_usage_errors(capsys: pytest.CaptureFixture[str], argv: list[str], said: str) -> None:
+    assert run(["plan", *argv]) == 2
+    assert said in capsys.readouterr().err
