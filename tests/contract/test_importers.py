@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from rtassay import store
+from rtassay.analysis.lane.account import accounts
 from rtassay.importers.base import Importer
 from rtassay.model import rooms
 from rtassay.model.errors import InputFileError
@@ -99,6 +100,10 @@ def test_accounts_for_every_sample(name: str, path: Path, tmp_path: Path) -> Non
         assert lane.entry.n == lane.histogram.total >= 0
     counted = [(lane.entry.name, lane.entry.n) for lane in recording.lanes]
     assert any(n for _, n in counted)
+    for account in accounts(recording):
+        # A sequence has an order; a histogram has none.
+        ordered = account.ordered_from_ns is not None
+        assert ordered == (recording.manifest.has_samples and account.entry.n > 0), account.entry.name
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     if name == "rtw":
         assert digest in (made / "logs" / "original.sha256").read_text()

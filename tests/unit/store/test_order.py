@@ -219,3 +219,23 @@ def test_every_exceedance_of_a_sealed_stream_has_its_order(tmp_path: Path) -> No
     recording = store.open_recording(sealed(tmp_path, CYCLIC()))
     for lane in accounts(recording):
         assert lane.ordered_from_ns is not None and lane.ordered_from_ns <= 0 and lane.spills.k.size == lane.entry.n
+
+
+def test_an_imported_sequence_with_an_interval_has_events(tmp_path: Path) -> None:
+    """Three bursts of four late ones in a table: the number of events is known, at a deadline below the latest thousand too."""
+    from rtassay.analysis.judge import judge
+    from rtassay.cli.import_ import _with_interval
+    from rtassay.importers.table import TableImporter
+
+    latency = np.full(3000, 5.0)
+    for begin in (100, 700, 2000):
+        latency[begin : begin + 4] = 60.5
+    latency[2500:] = 7.25
+    file = tmp_path / "a.csv"
+    file.write_text("latency_us\n" + "\n".join(map(str, latency)))
+    member = TableImporter()
+    events = _with_interval(member.read(file), INTERVAL)
+    recording = store.open_recording(store.import_events(tmp_path, file, member.source(file), events))
+    for deadline, exceedances, clusters in ((50_000, 12, 3), (7_000, 512, 4), (60_510, 0, 0)):
+        verdict = judge(store.with_order(recording, deadline), deadline_ns=deadline, p_target=0.5).verdict
+        assert verdict is not None and (verdict.exceedances, verdict.events) == (exceedances, clusters)
