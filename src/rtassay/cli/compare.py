@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from rtassay.model.comparison import Comparison
     from rtassay.model.recording import Recording
 
-_LABEL = re.compile(r"([A-Za-z][\w.-]*)=(.+)", re.DOTALL)
-
 
 class FailOn(click.ParamType[float]):
     """`regression` or `regression=PERCENT`: the tolerated percentage."""
@@ -134,7 +132,8 @@ def command(
 ) -> int:
     """Group A of recordings against group B, run by run: who is later at which quantile, and how surely.
 
-    A name is a path, an id or a unique prefix, a directory of recordings, or k=v: all recordings with that label.
+    A name is a path, an id or a unique prefix, a directory of recordings, or what is known of them: kernel=rt, kernel=stock (or a
+    release), board=, load=, tool=, probe=, experiment=, since=2026-11-01, or any label. kernel=rt,board=pi5: both.
     Ratios are B / A: above 1, B is later. Repeat the runs: an answer needs five or more of each group, interleaved.
     Five runs of each show a factor of two at the primary step in 88 % of comparisons if runs scatter by 30 %.
 
@@ -208,9 +207,9 @@ def _open(names: tuple[str, ...], group: str) -> list[Recording]:
 
 
 def find_group(name: str) -> list[Path]:
-    """The recordings of one name: one recording, those in a directory, or those with a label. Raises UsageError."""
+    """The recordings of one name: one recording, those in a directory, or those of which `k=v` is known. Raises UsageError."""
     from rtassay import store
-    from rtassay.store import index
+    from rtassay.store import selecting
     from rtassay.store.paths import MANIFEST, recordings
 
     path = Path(name).expanduser()
@@ -219,16 +218,9 @@ def find_group(name: str) -> list[Path]:
         if not found:
             raise UsageError(f"{name} holds no recordings", hint="name a directory with <id>.rta directories in it")
         return found
-    label = _LABEL.fullmatch(name)
-    if label is None or path.exists():
+    if path.exists() or selecting.conditions(name) is None:
         return [store.find(name)]
-    entries = index.entries(store.home())
-    chosen = [Path(entry.path) for entry in entries if not entry.error and entry.labels.get(label[1]) == label[2]]
-    if chosen:
-        return chosen
-    values = sorted({entry.labels[label[1]] for entry in entries if label[1] in entry.labels})
-    known = f"{label[1]} is one of {', '.join(values)}" if values else f"no recording has a label {label[1]}"
-    raise UsageError(f"no recording has the label {name}", hint=known)
+    return selecting.select(name)
 
 
 def _write(name: str, target: str, result: Comparison) -> None:

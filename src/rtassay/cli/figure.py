@@ -60,7 +60,7 @@ def command(
     title: str | None,
     as_json: bool,
 ) -> int:
-    """One figure of RECORDINGs (paths, ids, a directory of recordings, or label=value).
+    """One figure of RECORDINGs (paths, ids, a directory of recordings, or kernel=rt, board=pi5, label=value).
 
     \b
     latency   OSADL latency plot: samples per latency, log, a step line per CPU with its maximum

@@ -26,7 +26,7 @@ KINDS = ("cores", "summary", "tail")
 )
 @json_option
 def command(kind: str, recordings: tuple[str, ...], output: str, as_json: bool) -> int:
-    """Write one table of RECORDINGs (paths, ids, a directory of recordings, or label=value). Times are in us.
+    """Write one table of RECORDINGs (paths, ids, a directory of recordings, or kernel=rt, board=pi5, label=value). Times are in us.
 
     \b
     cores     Total, Min, Avg, Max of every CPU, with missed activations and overflow

@@ -30,6 +30,19 @@ class KernelState:
     config_hz: int | None
     debug: tuple[str, ...] | None
 
+    @property
+    def realtime(self) -> bool | None:
+        """Whether it is PREEMPT_RT; None if nothing tells."""
+        if self.preempt_model == "PREEMPT_RT" or self.config_rt or (self.realtime_file or "").strip() == "1":
+            return True
+        by_version = preempt_rt(self.version)
+        return False if by_version is None and (self.preempt_model or self.config_rt is False) else by_version
+
+
+def preempt_rt(version: str | None) -> bool | None:
+    """Whether `uname -v` names PREEMPT_RT (old kernels: PREEMPT RT); None without one."""
+    return "PREEMPT_RT" in version.replace("PREEMPT RT", "PREEMPT_RT") if version else None
+
 
 @dataclass(frozen=True, slots=True)
 class CpuState:

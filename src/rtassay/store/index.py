@@ -15,12 +15,14 @@ from typing import Any, Final
 import msgspec
 
 from rtassay.model.errors import RtassayError
+from rtassay.model.inventory import preempt_rt
+from rtassay.model.manifest import Manifest
 from rtassay.store.manifests import FINDINGS, load_findings, load_manifest
 from rtassay.store.paths import MANIFEST, SUFFIX, recordings
 
 FILE: Final = ".index.sqlite3"
 # Raise it with every change of IndexEntry: an index of another version is made anew.
-VERSION: Final = 1
+VERSION: Final = 2
 _BUSY_S = 5.0
 _CREATE = "CREATE TABLE IF NOT EXISTS recording (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, entry BLOB NOT NULL)"
 
@@ -29,7 +31,7 @@ _CREATE = "CREATE TABLE IF NOT EXISTS recording (path TEXT PRIMARY KEY, stamp TE
 class IndexEntry:
     """One line of `rtassay list`. `state`, `demonstrated_ns` and `p_target` come from the cached findings, None without.
 
-    `n`, `missed`, `max_ns` are over all lanes. `error` says why a recording cannot be read; then all else is blank.
+    `realtime`: whether the kernel is PREEMPT_RT; `probe`: how rtassay measured, empty for an imported file. `n`, `missed`, `max_ns` are over all lanes. `error` says why a recording cannot be read; then all else is blank.
     """
 
     id: str
@@ -38,7 +40,9 @@ class IndexEntry:
     sealed: bool = False
     board: str = ""
     kernel: str | None = None
+    realtime: bool | None = None
     tool: str = ""
+    probe: str = ""
     load: str = ""
     labels: dict[str, str] = field(default_factory=dict)
     note: str | None = None
@@ -91,7 +95,9 @@ def describe(path: Path) -> IndexEntry:
         sealed=manifest.sealed,
         board=manifest.board,
         kernel=kernel if isinstance(kernel, str) else None,
+        realtime=_realtime(manifest),
         tool=manifest.source.tool,
+        probe=manifest.plan.probe if manifest.plan.command else "",
         load=findings.get("load") or manifest.plan.load,
         labels=manifest.labels,
         note=manifest.note,
@@ -105,6 +111,12 @@ def describe(path: Path) -> IndexEntry:
         demonstrated_ns=_demonstrated(findings, pooled),
         state=verdict.get("state"),
     )
+
+
+def _realtime(manifest: Manifest) -> bool | None:
+    """By the board's inventory, else by the `uname -v` that the probe or the file tells."""
+    told = manifest.board_start.kernel.realtime
+    return told if told is not None else preempt_rt(manifest.probe_facts.kernel.version)
 
 
 def _demonstrated(findings: dict[str, Any], pooled: dict[str, Any]) -> int | None:

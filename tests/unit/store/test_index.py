@@ -93,7 +93,7 @@ def test_other_schema_version_is_made_anew(tmp_path: Path, monkeypatch: pytest.M
         database.execute("create table recording (something int)")
         database.execute("pragma user_version = 99")
     assert index.entries(tmp_path) == expected
-    monkeypatch.setattr(index, "VERSION", 2)
+    monkeypatch.setattr(index, "VERSION", index.VERSION + 1)
     assert index.entries(tmp_path) == expected
 
 

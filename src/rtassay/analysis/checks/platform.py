@@ -63,16 +63,9 @@ def kernel_not_rt(context: Context) -> Outcome:
         "version": kernel.version,
         "preempt_model": kernel.preempt_model,
     }
-    proofs = (
-        "PREEMPT_RT" in (kernel.version or "").replace("PREEMPT RT", "PREEMPT_RT"),
-        kernel.preempt_model == "PREEMPT_RT",
-        kernel.config_rt is True,
-        (kernel.realtime_file or "").strip() == "1",
-    )
-    if any(proofs):
+    if kernel.realtime:
         return passed(f"{claims[0]}, and the kernel is PREEMPT_RT", **facts)
-    told = kernel.version or kernel.preempt_model or kernel.config_rt is False
-    if not told:
+    if kernel.realtime is None:
         return unknown(f"{claims[0]}, but nothing shows what the kernel is", **facts)
     model = kernel.preempt_model or kernel.version
     return Outcome(INVALID, f"{claims[0]}, but the kernel is not PREEMPT_RT ({model})", facts)
