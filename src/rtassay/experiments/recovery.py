@@ -12,13 +12,11 @@ from rtassay.experiments.directory import RECORDINGS
 from rtassay.experiments.journal import CellState, Journal, states
 from rtassay.experiments.matrix import Cell
 from rtassay.model.errors import BoardError, RtassayError
-from rtassay.model.manifest import Manifest
+from rtassay.model.manifest import PLANNED_ENDS, Manifest
 from rtassay.session.attach import attachable
 from rtassay.store import is_running, load_manifest
 from rtassay.store.paths import MANIFEST, recordings
 
-# End reasons of a probe that ended as planned; None: a tool that gives no reason but whose output was whole.
-PLANNED_ENDS = ("duration", "count", "break", None)
 Finish = Callable[[Path], Manifest]
 
 
@@ -110,7 +108,10 @@ def _completed(recording: Path, manifest: Manifest, finish: Finish) -> tuple[str
 
 def unfinished(manifest: Manifest) -> str | None:
     """The reason why a sealed recording is not the whole cell; None if it is whole."""
-    if manifest.end_reason not in PLANNED_ENDS:
+    if manifest.end_reason not in (
+        *PLANNED_ENDS,
+        None,
+    ):  # None: a tool that gives no reason, but whose output was whole
         return f"partial: stopped before its planned end ({manifest.end_reason})"
     if manifest.damage.cut:
         return "partial: its stream was cut"

@@ -14,6 +14,8 @@ from rtassay.model.inventory import Inventory, inventory_of
 from rtassay.model.measures import UNKNOWN
 
 RECORDING_VERSION = 2
+# End reasons of a measurement that ended as its plan says.
+PLANNED_ENDS = frozenset(("duration", "count", "break"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def test_messages_that_nobody_can_read(line: str, tmp_path: Path) -> None:
 def test_a_parent_that_ignored_the_end_of_children() -> None:
     """The exit code of a child of ours is had all the same."""
     script = "from rtassay.cli import streams; import subprocess; streams.prepare(); print(subprocess.call(['false']))"
-    ignoring = f"import signal, os; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv({sys.executable!r}, ['python', '-c', {script!r}])"
+    ignoring = f"import signal, os; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv({sys.executable!r}, [{sys.executable!r}, '-c', {script!r}])"
     done = subprocess.run([sys.executable, "-c", ignoring], capture_output=True, text=True, timeout=120)
     assert (done.stdout, done.stderr) == ("1\n", "")
 

@@ -141,6 +141,22 @@ CASES: list[tuple[str, Callable[[], Recording], str, str | None, str]] = [
         "optimism",
         "no correction",
     ),
+    ("ENDED-EARLY", run, "pass", None, "planned end"),
+    ("ENDED-EARLY", lambda: run(plan=Plan(duration_ns=DAY_S * SECOND)), "pass", None, "planned end"),
+    ("ENDED-EARLY", lambda: run(plan=Plan(count=60_001)), "pass", None, "planned end"),
+    ("ENDED-EARLY", lambda: run(end_reason="signal"), "warning", "optimism", "ended by a signal"),
+    ("ENDED-EARLY", lambda: run(end_reason="owner"), "warning", None, "its guard"),
+    ("ENDED-EARLY", lambda: run(end_reason="x"), "warning", None, "something unknown"),
+    ("ENDED-EARLY", lambda: run(plan=Plan(duration_ns=61 * SECOND)), "warning", None, "60001 of 61000"),
+    ("ENDED-EARLY", lambda: run(plan=Plan(count=61_000)), "warning", None, "shorter than planned"),
+    (
+        "ENDED-EARLY",
+        lambda: run(plan=Plan(duration_ns=2 * DAY_S * SECOND), end_reason="break"),
+        "pass",
+        None,
+        "planned",
+    ),
+    ("ENDED-EARLY", bare, "unknown", None, "how long"),
     ("COUNT-MISMATCH", run, "pass", None, "in every lane"),
     ("COUNT-MISMATCH", lambda: recording(entry(minute(), due=60_002)), "invalid", "integrity", "by the clock"),
     ("COUNT-MISMATCH", lambda: recording(entry(minute(), missed=1)), "invalid", None, "missed 1"),
@@ -546,7 +562,7 @@ def test_the_table_is_whole() -> None:
     LOAD-DRIFT LOAD-RT OOM-SWAP DISK-FULL THERMAL-THROTTLE UNDERVOLTAGE TEMP-DRIFT WARMUP SINGLE-RUN N-TOO-SMALL
     PERCENTILE-UNSUPPORTED CLUSTERED NON-STATIONARY PERIODIC-OUTLIERS ALIASING RECORD-LATE STARTUP-MAX LONE-EXTREME SIMULTANEOUS
     SUMMARY-INCONSISTENT"""
-    ours = "MIXED-MEASURES NO-ACTIVATION"
+    ours = "MIXED-MEASURES NO-ACTIVATION ENDED-EARLY"
     assert sorted([*method.split(), *ours.split()]) == sorted(check.id for check in CHECKS)
     page = reference_markdown()
     for check in CHECKS:
