@@ -32,6 +32,7 @@ from ..build import (
     spills_of,
 )
 from .condition_cases import CONDITIONS
+from .ended_cases import ENDED
 from .imported_cases import IMPORTED
 from .load_cases import CASES_OF_LOADS
 
@@ -141,22 +142,6 @@ CASES: list[tuple[str, Callable[[], Recording], str, str | None, str]] = [
         "optimism",
         "no correction",
     ),
-    ("ENDED-EARLY", run, "pass", None, "planned end"),
-    ("ENDED-EARLY", lambda: run(plan=Plan(duration_ns=DAY_S * SECOND)), "pass", None, "planned end"),
-    ("ENDED-EARLY", lambda: run(plan=Plan(count=60_001)), "pass", None, "planned end"),
-    ("ENDED-EARLY", lambda: run(end_reason="signal"), "warning", "optimism", "ended by a signal"),
-    ("ENDED-EARLY", lambda: run(end_reason="owner"), "warning", None, "its guard"),
-    ("ENDED-EARLY", lambda: run(end_reason="x"), "warning", None, "something unknown"),
-    ("ENDED-EARLY", lambda: run(plan=Plan(duration_ns=61 * SECOND)), "warning", None, "60001 of 61000"),
-    ("ENDED-EARLY", lambda: run(plan=Plan(count=61_000)), "warning", None, "shorter than planned"),
-    (
-        "ENDED-EARLY",
-        lambda: run(plan=Plan(duration_ns=2 * DAY_S * SECOND), end_reason="break"),
-        "pass",
-        None,
-        "planned",
-    ),
-    ("ENDED-EARLY", bare, "unknown", None, "how long"),
     ("COUNT-MISMATCH", run, "pass", None, "in every lane"),
     ("COUNT-MISMATCH", lambda: recording(entry(minute(), due=60_002)), "invalid", "integrity", "by the clock"),
     ("COUNT-MISMATCH", lambda: recording(entry(minute(), missed=1)), "invalid", None, "missed 1"),
@@ -513,7 +498,7 @@ CASES: list[tuple[str, Callable[[], Recording], str, str | None, str]] = [
 
 # Their question can always be answered from what every recording has.
 NEVER_UNKNOWN = {"SINGLE-RUN", "NO-ACTIVATION"}
-CASES += IMPORTED + CONDITIONS + CASES_OF_LOADS
+CASES += IMPORTED + CONDITIONS + CASES_OF_LOADS + ENDED
 
 
 def marked(case: tuple[str, Callable[[], Recording], str, str | None, str], index: int) -> Any:
