@@ -24,7 +24,7 @@ PROBE = ROOT / "probe" / "src"
 
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "probe": (("main",), ("commands",), ("methods", "guard", "sources"), ("run",), ("stream",), ("os",)),
-    "analysis": (("many",), ("judge",), ("checks",), ("lane",)),
+    "analysis": (("many",), ("judge", "tail"), ("checks",), ("lane",)),
 }
 """Floors from top to bottom. An arrow may only point to a lower floor; rooms of one floor do not know each other."""
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rtassay.figures.paper import PaperFigure
     from rtassay.model.comparison import Comparison
     from rtassay.model.events import Parser
+    from rtassay.model.extrapolation import Extrapolation
     from rtassay.model.findings import Findings, Verdict
     from rtassay.model.manifest import LaneEntry, Manifest
     from rtassay.model.recording import Recording
@@ -356,6 +357,25 @@ def compare(
 
     sides = [[_opened(one).recording for one in side] for side in (a, b)]
     return run(sides[0], sides[1], factor=tuple(factor), at=at)
+
+
+def extrapolate(
+    recordings: Sequence[OpenRecording | str | Path],
+    levels: Sequence[float] = (1e-6, 1e-7, 1e-8),
+    confidence: float = 0.95,
+) -> Extrapolation:
+    """The latency that one wake-up in 1 / p exceeds, for each p of `levels`, or refusals (`rtassay extrapolate`, docs/method/extrapolation.md).
+
+    Each recording is one run. Raises UsageError without recordings, and for a probability or confidence out of range.
+    """
+    from rtassay.analysis.tail import extrapolate_recordings
+
+    opened = [_opened(one) for one in recordings]
+    failed = {
+        one.id: [check.id for check in one.findings().checks if check.severity == "invalid" and check.waived is None]
+        for one in opened
+    }
+    return extrapolate_recordings([one.recording for one in opened], levels, confidence, failed)
 
 
 def plot(

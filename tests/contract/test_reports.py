@@ -13,15 +13,22 @@ from rtassay.model import rooms
 from rtassay.model.comparison import Comparison
 from rtassay.model.errors import UsageError
 from rtassay.model.experiment import ExperimentReport
+from rtassay.model.extrapolation import Extrapolation
 from rtassay.reports.base import JudgedRecording
 
 from ..unit.analysis.many.experiment.synthetic import make
 from ..unit.reports.comparison.comparisons import EXAMPLES as COMPARISONS
+from ..unit.reports.extrapolation.extrapolations import EXAMPLES as EXTRAPOLATIONS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "reports"))
 import examples
 
-CLASSES = {"recording": JudgedRecording, "comparison": Comparison, "experiment": ExperimentReport}
+CLASSES = {
+    "recording": JudgedRecording,
+    "comparison": Comparison,
+    "experiment": ExperimentReport,
+    "extrapolation": Extrapolation,
+}
 NAMES = list(rooms.table("reports"))
 
 
@@ -83,6 +90,12 @@ def hostile_experiment():
     return replace(report, result=result, file=HOSTILE, levels=(("load", HOSTILE, HOSTILE, HOSTILE),))
 
 
+def hostile_extrapolation():
+    made = EXTRAPOLATIONS["both"]()
+    lanes = tuple(replace(lane, name=HOSTILE, runs=(HOSTILE,)) for lane in made.lanes)
+    return replace(made, ids=(HOSTILE,), board=HOSTILE, kernel=HOSTILE, lanes=lanes)
+
+
 SUBJECTS = {
     "recording": {
         **{name: functools.partial(judged_example, name) for name in examples.EXAMPLES},
@@ -97,6 +110,7 @@ SUBJECTS = {
         "empty": lambda: make(sealed=0).report,
         "hostile text": hostile_experiment,
     },
+    "extrapolation": {**EXTRAPOLATIONS, "hostile text": hostile_extrapolation},
 }
 SUBJECT = {
     (word, case): functools.cache(made) for word, cases in SUBJECTS.items() for case, made in cases.items()

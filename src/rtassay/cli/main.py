@@ -27,6 +27,7 @@ VERBS: Final = {
     "status": ("rtassay.cli.status", "State of a running or unsealed recording."),
     "show": ("rtassay.cli.show", "One recording: verdict, figures, checks."),
     "compare": ("rtassay.cli.compare", "Groups of recordings against each other, run by run."),
+    "extrapolate": ("rtassay.cli.extrapolate", "What is exceeded once in 1e8: with an interval, or a refusal."),
     "report": ("rtassay.cli.report", "A recording as an HTML, Markdown or JSON page."),
     "figure": ("rtassay.cli.figure", "Figures for papers: PNG, SVG, PDF."),
     "table": ("rtassay.cli.table", "Tables for papers: Markdown, CSV."),

@@ -26,9 +26,18 @@ MEMBERS: dict[str, str] = {
     "experiment.html": "rtassay.reports.experiment.html:HtmlExperiment",
     "experiment.markdown": "rtassay.reports.experiment.markdown:MarkdownExperiment",
     "experiment.json": "rtassay.reports.experiment.json:JsonExperiment",
+    "extrapolation.html": "rtassay.reports.extrapolation.html:HtmlExtrapolation",
+    "extrapolation.markdown": "rtassay.reports.extrapolation.markdown:MarkdownExtrapolation",
+    "extrapolation.json": "rtassay.reports.extrapolation.json:JsonExtrapolation",
+    "extrapolation.terminal": "rtassay.reports.extrapolation.terminal:TerminalExtrapolation",
 }
 # Class of a subject -> its word in the table. By name, so that --help loads none of them.
-SUBJECTS: Final = {"JudgedRecording": "recording", "Comparison": "comparison", "ExperimentReport": "experiment"}
+SUBJECTS: Final = {
+    "JudgedRecording": "recording",
+    "Comparison": "comparison",
+    "ExperimentReport": "experiment",
+    "Extrapolation": "extrapolation",
+}
 
 S = TypeVar("S")
 
