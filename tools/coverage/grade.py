@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cells import Cell
+from compared import Match, Shown
 from judged import CONFIDENCE
 from simulate import SAMPLES, Count
-from structures import NO_TRACE
 
 MISSED_AT_MOST = 0.06
 HOLDS_AT_MOST = {1: 0.05, 1.5: 0.05, 2: 0.01, 5: 0.01}
 VIOLATED_AT_MOST = 0.05
 POWER_LOST_AT_MOST = 0.10
+FALSE_ALARMS_AT_MOST = 0.05
+POWER_AT_LEAST = 0.85
 ERROR = 0.01
 """The chance that a tool that keeps every promise fails the simulation anywhere."""
 
@@ -65,14 +67,25 @@ def _of_form(cell: Cell, form: str, count: Count) -> list[Promise]:
     found.append(at_most("events per hour above the bound", MISSED_AT_MOST, count.rate_missed))
     if cell.times == 1:
         found.append(at_most("VIOLATED", VIOLATED_AT_MOST, count.violated))
-    if not cell.independent and form != SAMPLES:
+    if cell.spread and not cell.shows:
+        return [*found, at_most("HOLDS on fewer events without an assumption", 0.0, count.holds_bare)]
+    if not cell.bursts.singly and form != SAMPLES:
         return [*found, at_most("HOLDS without an assumption", 0.0, count.holds_plain)]
-    if not cell.independent and cell.trace == NO_TRACE:
+    if not cell.shows:
         found.append(at_most("p above the bound, three or more events", MISSED_AT_MOST, count.missed_shown))
         found.append(at_most("HOLDS, three or more events", HOLDS_AT_MOST[cell.times], count.holds_shown))
-        return [*found, at_most("HOLDS without an assumption", 0.0, count.holds_plain)]
+        return [*found, at_most("HOLDS on fewer events without an assumption", 0.0, count.holds_bare)]
     found.append(at_most("p above the bound", MISSED_AT_MOST, count.missed))
     return [*found, at_most("HOLDS", HOLDS_AT_MOST[cell.times], count.holds)]
+
+
+def of_comparison(match: Match, shown: Shown) -> list[Promise]:
+    """False alarms between equal groups; power between unequal ones."""
+    if match.factor == 1:
+        return [
+            Promise(match.name, "runs", "a difference is shown", FALSE_ALARMS_AT_MOST, shown.differences, shown.sets)
+        ]
+    return [Promise(match.name, "runs", "B is shown to be later", POWER_AT_LEAST, shown.right, shown.sets, least=True)]
 
 
 def classical_holds(cell: Cell) -> float:

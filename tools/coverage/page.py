@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from cells import Cell
-from grade import ERROR, Promise
+from compared import Match, Shown
+from grade import ERROR, Promise, broken
 from simulate import Count
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,9 +19,8 @@ SCHEMA = "rtassay/coverage/1"
 
 
 def record(
-    rows: Sequence[tuple[Cell, dict[str, Count]]],
-    found: Sequence[Promise],
-    lost: Sequence[Promise],
+    found: Sequence[tuple[Cell | Match, dict[str, Count] | Shown]],
+    promises: Sequence[Promise],
     seed: int,
     seconds: float,
     extent: str,
@@ -33,9 +33,21 @@ def record(
         "seed": seed,
         "seconds": round(seconds),
         "python": platform.python_version(),
-        "promises": len(found),
-        "broken": [asdict(promise) | {"share": promise.share, "chance": promise.chance} for promise in lost],
-        "cells": [_cell(cell, form, count) for cell, counts in rows for form, count in counts.items()],
+        "promises": len(promises),
+        "broken": [
+            asdict(promise) | {"share": promise.share, "chance": promise.chance} for promise in broken(promises)
+        ],
+        "cells": [
+            _cell(case, form, count)
+            for case, counts in found
+            if isinstance(case, Cell) and isinstance(counts, dict)
+            for form, count in counts.items()
+        ],
+        "comparisons": [
+            {"shape": case.shape, "a": case.a, "b": case.b, "factor": case.factor, **asdict(shown)}
+            for case, shown in found
+            if isinstance(case, Match) and isinstance(shown, Shown)
+        ],
     }
 
 
@@ -71,9 +83,20 @@ HEAD = (
 )
 
 
-def table(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """One line a cell and form."""
-    return [*HEAD, *(_line(row) for row in rows)]
+def tables(data: Mapping[str, Any]) -> list[str]:
+    """One line a cell and form, then one line a comparison."""
+    lines = [*HEAD, *(_line(row) for row in data["cells"])] if data["cells"] else []
+    if data["comparisons"]:
+        lines += ["", "| runs scatter as | runs | B / A | a difference is shown | B is shown to be later | sets |"]
+        lines += ["| --- | --- | --- | --- | --- | --- |"]
+        lines += [_comparison(row) for row in data["comparisons"]]
+    return lines
+
+
+def _comparison(row: Mapping[str, Any]) -> str:
+    sets = row["sets"]
+    shares = f"{_share(row['differences'], sets)} | {_share(row['right'], sets)}"
+    return f"| {row['shape']} | {row['a']} against {row['b']} | {row['factor']:g} | {shares} | {sets} |"
 
 
 def _line(row: Mapping[str, Any]) -> str:
@@ -110,7 +133,7 @@ def words(promise: Mapping[str, Any]) -> str:
 
 def page(data: Mapping[str, Any]) -> str:
     """Markdown."""
-    repeat = "make coverage-full" if data["extent"] == "full" else "make coverage"
+    repeat = f"make {data['extent']}"
     lines = [
         "# Does 95 % mean 95 %?",
         "",
@@ -122,4 +145,4 @@ def page(data: Mapping[str, Any]) -> str:
     ]
     if data["broken"]:
         lines += ["## Broken", "", *(f"- {words(promise)}" for promise in data["broken"]), ""]
-    return "\n".join([*lines, "## All cells", "", *table(data["cells"]), ""])
+    return "\n".join([*lines, "## All cells", "", *tables(data), ""])

@@ -15,76 +15,124 @@ import multiprocessing
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import cells
+import compared
 import grade
 import page
 from cells import Cell
+from compared import Match, Shown
+from grade import Promise
 from simulate import Count, simulate
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = 20261122
-SETS, FULL_SETS = 1000, 10_000
-STARS, FULL_STARS = 5, 200
+Found = dict[str, Count] | Shown
 
-Job = tuple[Cell, int, int, int]
-Row = tuple[Cell, dict[str, Count]]
+
+@dataclass(frozen=True)
+class Extent:
+    """How much is simulated: data sets a cell, those of them whose D* is checked, comparisons a case."""
+
+    name: str
+    sets: int
+    stars: int
+    comparisons: int
+
+
+QUICK = Extent("coverage", 400, 4, 200)
+FULL = Extent("coverage-full", 10_000, 200, 10_000)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One case with its number of data sets."""
+
+    case: Cell | Match
+    sets: int
+    stars: int
+    seed: int
+
+    def run(self) -> Found:
+        """What was counted."""
+        try:
+            if isinstance(self.case, Match):
+                return compared.simulate(self.case, self.sets, self.seed)
+            return simulate(self.case, self.sets, self.stars, self.seed)
+        except Exception as error:
+            raise RuntimeError(f"{self.case.name}: {error!r}") from error
 
 
 def main() -> int:
     """0: every promise kept."""
     args = _arguments()
-    chosen = [
-        cell for cell in (cells.full() if args.full else cells.quick()) if all(word in cell.name for word in args.only)
-    ]
+    extent = FULL if args.full else QUICK
+    cases = [*(cells.full() if args.full else cells.quick()), *compared.matches()]
+    chosen = [case for case in cases if all(word in case.name for word in args.only)]
     if not chosen:
-        print(f"no cell has {' and '.join(args.only)} in its name", file=sys.stderr)
+        print(f"no case has {' and '.join(args.only)} in its name", file=sys.stderr)
         return 2
-    sets = args.sets or (FULL_SETS if args.full else SETS)
-    stars = min(sets, args.stars or (FULL_STARS if args.full else STARS))
     begun = time.monotonic()
-    rows = list(_rows([(cell, sets, stars, args.seed) for cell in chosen], args.jobs))
-    found = [promise for cell, counts in rows for promise in grade.promises(cell, counts)]
-    lost = grade.broken(found)
-    record = page.record(rows, found, lost, args.seed, time.monotonic() - begun, "full" if args.full else "quick")
+    jobs = [_job(case, extent, args) for case in chosen]
+    found = list(zip(chosen, _run(jobs, args.jobs), strict=True))
+    promises = [promise for case, counts in found for promise in _promises(case, counts)]
+    record = page.record(found, promises, args.seed, time.monotonic() - begun, extent.name)
     if args.only:
-        print("\n".join(page.table(record["cells"])))
+        print("\n".join(page.tables(record)))
     else:
-        args.output.mkdir(parents=True, exist_ok=True)
-        name = "coverage-full" if args.full else "coverage"
-        (args.output / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
-        (args.output / f"{name.upper()}.md").write_text(page.page(record))
-    for promise in lost:
-        print(f"BROKEN {page.words(asdict(promise) | {'share': promise.share})}")
-    print(f"{len(chosen)} cells, {len(found)} promises, {len(lost)} broken; {record['seconds']} s")
-    return 1 if lost else 0
+        _write(record, args.output, extent)
+    for promise in record["broken"]:
+        print(f"BROKEN {page.words(promise)}")
+    print(f"{len(chosen)} cases, {len(promises)} promises, {len(record['broken'])} broken; {record['seconds']} s")
+    return 1 if record["broken"] else 0
 
 
-def _rows(jobs: Sequence[Job], processes: int) -> Iterator[Row]:
+def _promises(case: Cell | Match, found: Found) -> list[Promise]:
+    if isinstance(case, Match):
+        assert isinstance(found, Shown)
+        return grade.of_comparison(case, found)
+    assert isinstance(found, dict)
+    return grade.promises(case, found)
+
+
+def _write(record: dict[str, Any], folder: Path, extent: Extent) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{extent.name}.json").write_text(json.dumps(record, indent=1) + "\n")
+    (folder / f"{extent.name.upper()}.md").write_text(page.page(record))
+
+
+def _job(case: Cell | Match, extent: Extent, args: argparse.Namespace) -> Job:
+    """Fewer data sets where several lanes or runs, or a bootstrap, take longer."""
+    if isinstance(case, Match):
+        wanted = args.sets or extent.comparisons
+        return Job(case, max(1, wanted if min(case.a, case.b) < 8 else wanted // 4), 0, args.seed)
+    share = 1 if case.lane_count * case.runs == 1 else 2 if case.runs == 1 else 8
+    sets = max(1, (args.sets or extent.sets) // share)
+    return Job(case, sets, min(sets, args.stars or extent.stars), args.seed)
+
+
+def _run(jobs: Sequence[Job], processes: int) -> Iterator[Found]:
     with multiprocessing.Pool(processes) as pool:
-        for done, row in enumerate(pool.imap(_one, jobs), 1):
+        for done, found in enumerate(pool.imap(Job.run, jobs), 1):
             if done % 10 == 0:
-                print(f"{done} of {len(jobs)} cells", file=sys.stderr, flush=True)
-            yield row
-
-
-def _one(job: Job) -> Row:
-    return job[0], simulate(*job)
+                print(f"{done} of {len(jobs)} cases", file=sys.stderr, flush=True)
+            yield found
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--full", action="store_true", help="more cells and more data sets: hours")
+    parser.add_argument("--full", action="store_true", help="more cases and more data sets: hours")
     parser.add_argument(
-        "--only", action="append", default=[], metavar="TEXT", help="cells with TEXT in their name; writes no page"
+        "--only", action="append", default=[], metavar="TEXT", help="cases with TEXT in their name; writes no page"
     )
-    parser.add_argument("--sets", type=int, help=f"data sets a cell ({SETS}; {FULL_SETS} with --full)")
+    parser.add_argument("--sets", type=int, help=f"data sets a cell ({QUICK.sets}; {FULL.sets} with --full)")
     parser.add_argument(
-        "--stars", type=int, help=f"data sets a cell whose D* is checked ({STARS}; {FULL_STARS} with --full)"
+        "--stars", type=int, help=f"data sets a cell whose D* is checked ({QUICK.stars}; {FULL.stars} with --full)"
     )
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--jobs", type=int, default=2, help="processes (2)")

@@ -23,7 +23,7 @@ HIGHEST_NS = 900_000
 
 NO_TRACE, TRACE, VEILED = "none", "below D", "veiled"
 ABOVE_U_PER_LATE = 100
-MOST_ABOVE_U = 0.02
+MOST_ABOVE_U = 0.1
 VEIL = 5
 
 
