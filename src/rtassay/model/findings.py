@@ -14,6 +14,12 @@ ANALYSIS_VERSION = 3
 STATES = ("VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT")
 SEVERITIES = ("invalid", "warning", "note", "unknown", "pass")
 VIRTUAL_BOARD = "virtual board: function only"
+SINGLY, AS_ABOVE, THETA, BURSTS, WORST_RUN = "singly", "as_above", "theta", "bursts", "worst_run"
+"""Assumptions of a bound (`Assumption.code`): late activations come singly; they come as singly as those above a threshold. Bases of a
+bound (`Verdict.basis`): each activation counts alone (singly), 3 / (n theta), events of the sizes seen, the worst of unlike runs."""
+ACTIVATIONS, FEWER_LATE, SINGLE_LATE = "activations", "fewer_late", "single_late"
+"""Why numbers show no more (`Verdict.lacks`): too few activations even if none is late; too many late ones; late ones come in bursts,
+and would do if they came singly."""
 LADDER = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.9999999)
 
 
@@ -60,7 +66,7 @@ class LaneFindings:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One validity check. severity: see SEVERITIES; kind: integrity or optimism; message has no newline.
+    """One validity check. severity: see SEVERITIES; kind: integrity, optimism or assumption; message has no newline.
 
     `waived` is the reason a person gave (`--waive ID --because "..."`) why this check does not decide here; it is shown all the same.
     `remedy` says what to do about a check that did not pass; it is empty for a pass.
@@ -111,17 +117,31 @@ class Outlier:
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """What a clean run would have to last to demonstrate the requirement."""
+    """Activations in all, and the time they take, that would demonstrate the requirement if no further one is late."""
 
     n: int
     duration_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """The judgement of the worst lane. rate_upper_per_h bounds exceedance events per hour; sentence: the verdict as one paragraph (docs/method/verdict.md).
+class Assumption:
+    """What the verdict's upper bound takes for granted. code: SINGLY or AS_ABOVE; the facts of AS_ABOVE: above_ns, n, theta, theta_lower."""
 
-    own_reasons: those of `reasons` that are no number of the verdict and no check, so that a short report can leave the others out.
+    code: str
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judgement of the worst lane; sentence: the verdict as one paragraph (docs/method/verdict.md).
+
+    `per_hour`: the requirement, if it was stated in events; `p_target` then decides nothing. `assumes`: of the upper bound; empty where
+    nothing is taken for granted. `basis`: how p_upper was found (BURSTS, ...). `gap`: late activations up to so many activations apart are
+    one event; 0: each is one; None: their order is not known. `theta_lower`: lower limit of the extremal index of the `theta_n` wake-ups
+    at or above `theta_above_ns`; None: too few are known in order. `capped_by`: ids of the checks without which it would be a better
+    state, and `lacks`: why the numbers alone show no more (ACTIVATIONS, FEWER_LATE, SINGLE_LATE); None if they do.
+    rate_*_per_h: events per hour. own_reasons: those of `reasons` that are no number of the verdict and no check, so that a short
+    report can leave the others out.
     """
 
     state: str
@@ -141,7 +161,17 @@ class Verdict:
     sentence: str = ""
     safety_factor: float | None = None
     lanes: tuple[dict[str, Any], ...] = ()
+    per_hour: float | None = None
+    rate_lower_per_h: float | None = None
+    assumes: tuple[Assumption, ...] = ()
+    basis: str | None = None
+    gap: int | None = None
+    theta: float | None = None
+    theta_lower: float | None = None
+    theta_n: int | None = None
+    theta_above_ns: int | None = None
     capped_by: tuple[str, ...] = ()
+    lacks: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ INVALID = "invalid"
 
 INTEGRITY = "integrity"
 OPTIMISM = "optimism"
+ASSUMPTION = "assumption"
+"""A check of what the bound takes for granted: it never caps, and only --strict makes NOT DEMONSTRATED of it."""
 
 FIRED: Final = (NOTE, WARNING, INVALID)
 

@@ -11,9 +11,10 @@ from rtassay.analysis.checks import CHECKS, run_all
 from rtassay.analysis.checks.context import Context
 from rtassay.analysis.judge.coincidence import outliers
 from rtassay.analysis.judge.sentence import sentence
-from rtassay.analysis.judge.verdict import Requirement, judge_deadline
+from rtassay.analysis.judge.verdict import judge_deadline
 from rtassay.analysis.judge.waivers import check_waivers, waive
 from rtassay.analysis.lane.account import Account, accounts
+from rtassay.analysis.lane.claim import Requirement
 from rtassay.analysis.lane.measures import of_one_measure
 from rtassay.analysis.lane.summary import lane_findings, pooled_findings
 from rtassay.model.errors import UsageError

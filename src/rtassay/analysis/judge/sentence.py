@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rtassay.analysis.judge.reasons import assumed
 from rtassay.model.findings import CheckResult, Verdict
 from rtassay.model.measures import WAKE_UP, measure_words
 from rtassay.model.units import NS_PER_S, format_time
@@ -44,10 +45,11 @@ def sentence(
         rate = f" (<= {verdict.rate_upper_per_h:.3g} events/h)" if verdict.rate_upper_per_h is not None else ""
         parts[0] += (
             f"; with {verdict.confidence * 100:g} % confidence the miss probability under these conditions is "
-            f"<= {verdict.p_upper:.3g} per activation{_as_events(verdict)}{rate}"
+            f"<= {verdict.p_upper:.3g} per activation{_assuming(verdict)}{rate}"
         )
     parts[0] += "."
-    parts.append(f"Required: {verdict.p_target:g} -> {verdict.state}{_missing(verdict)}.")
+    required = f"{verdict.p_target:g}" if verdict.per_hour is None else f"{verdict.per_hour:g} events/h"
+    parts.append(f"Required: {required} -> {verdict.state}{_capped(verdict)}{_missing(verdict)}.")
     if waived := [
         f"{c.id} ({c.waived})" for c in checks if c.waived is not None and c.severity not in ("pass", "note")
     ]:
@@ -79,16 +81,17 @@ def _seen(verdict: Verdict) -> str:
     return f"{k} in {verdict.events} independent event{'s' if verdict.events != 1 else ''} exceeded"
 
 
-def _as_events(verdict: Verdict) -> str:
-    """The bound that also holds for exceedances in bursts, if it is the larger one."""
-    row = next((lane for lane in verdict.lanes if lane["name"] == verdict.lane), {})
-    bound = row.get("p_upper_by_events")
-    return f", {bound:.3g} as they come in bursts" if bound is not None and bound > (verdict.p_upper or 0) else ""
+def _assuming(verdict: Verdict) -> str:
+    return "".join(f" if {assumed(one)}" for one in verdict.assumes)
 
 
 def _percent(probability: float) -> str:
     """Never rounded up to 100 %: that would be a certainty."""
     return "> 99.9 %" if probability > 0.999 else f"{probability * 100:.3g} %"
+
+
+def _capped(verdict: Verdict) -> str:
+    return f" because of {', '.join(verdict.capped_by)}" if verdict.capped_by and verdict.lacks is None else ""
 
 
 def _missing(verdict: Verdict) -> str:

@@ -10,6 +10,10 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import numpy as np
+
+from rtassay.analysis.lane.distribution import Ints
+
 
 def decimal(q: float) -> Fraction:
     """The decimal number a person wrote: 0.9999999 is 9999999/10000000, not the nearest binary fraction."""
@@ -58,7 +62,7 @@ def p_lower(k: int, n: int, confidence: float) -> float:
     return _beta_quantile(k, n - k + 1, 1 - confidence)
 
 
-def p_upper(k: int, n: int, confidence: float) -> float:
+def p_upper(k: int, n: float, confidence: float) -> float:
     """One-sided Clopper-Pearson upper limit of k exceedances in n; 1 without any observation."""
     if n <= 0 or k >= n:
         return 1.0
@@ -67,7 +71,7 @@ def p_upper(k: int, n: int, confidence: float) -> float:
     return _beta_quantile(k + 1, n - k, confidence)
 
 
-def _beta_quantile(a: int, b: int, target: float) -> float:
+def _beta_quantile(a: float, b: float, target: float) -> float:
     """x with I_x(a, b) = target.
 
     betaincinv of scipy 1.17 is wrong for some large b (a = 1000, b = 132578328, target 0.2: twice the true value), and so is
@@ -125,3 +129,33 @@ def samples_needed(p: float, confidence: float, k: int = 0) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if p_upper(k, middle, confidence) <= p else (middle, high)
     return high
+
+
+def poisson_lower(k: int, confidence: float) -> float:
+    """One-sided lower limit of a Poisson mean after k events; 0 for none."""
+    from scipy.special import gammaincinv
+
+    return float(gammaincinv(k, 1 - confidence)) if k > 0 else 0.0
+
+
+def burst_upper(sizes: Ints, confidence: float, largest: float = 1.0) -> float:
+    """Upper limit of the mean number of late activations that came in independent events of these sizes.
+
+    M. P. Fay and E. J. Feuer, Confidence intervals for directly standardized rates, Statistics in Medicine 16, 1997, pages 791 to 801:
+    a gamma distribution, where one event more is as large as the largest seen times `largest`. The limit of Poisson's mean for sizes 1.
+    """
+    from scipy.special import gammaincinv
+
+    weights = sizes.astype(np.float64)
+    more = float(weights.max()) * largest
+    mean, variance = float(weights.sum()) + more, float((weights**2).sum()) + more**2
+    return variance / mean * float(gammaincinv(mean**2 / variance, confidence))
+
+
+def burst_lower(sizes: Ints, confidence: float) -> float:
+    """Lower limit of the same, from the events seen alone; 0 without any."""
+    from scipy.special import gammaincinv
+
+    weights = sizes.astype(np.float64)
+    mean, variance = float(weights.sum()), float((weights**2).sum())
+    return variance / mean * float(gammaincinv(mean**2 / variance, 1 - confidence)) if mean else 0.0

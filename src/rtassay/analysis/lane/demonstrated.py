@@ -1,30 +1,37 @@
-"""D*, the headline: the smallest deadline that the data demonstrate at p and confidence (docs/method/demonstrated.md)."""
+"""D*, the headline: the smallest deadline at which the data HOLD (docs/method/demonstrated.md)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rtassay.analysis.lane.account import Account
-from rtassay.analysis.lane.bounds import most_exceedances
-from rtassay.analysis.lane.exceedance import cannot_exceed_from, exceedances
+from rtassay.analysis.lane.claim import Evidence, Requirement
+from rtassay.analysis.lane.exceedance import cannot_exceed_from
 from rtassay.model.findings import Demonstrated
 
 
-def demonstrated(accounts: list[Account], p: float, confidence: float) -> Demonstrated:
+def demonstrated(
+    accounts: Sequence[Account], p: float, confidence: float, *, per_hour: float | None = None, lanes: int = 1
+) -> Demonstrated:
     """D* in ns over one lane or several pooled. None: too few activations, or too many with unknown latency.
 
-    The number of possible exceedances never rises with the deadline, so a bisection over whole ns finds the exact edge.
+    Bisected by the verdict's own rule, so that the lane HOLDS at D* and does not 1 ns below.
     """
-    due = sum(account.exposure for account in accounts)
-    allowed = most_exceedances(due, p, confidence) if p > 0 else None
-    if allowed is None:
+    if not accounts:
         return Demonstrated(p, None)
+    return Demonstrated(p, star(Evidence(accounts, confidence, lanes), p, per_hour))
+
+
+def star(evidence: Evidence, p: float, per_hour: float | None = None) -> int | None:
+    """See `demonstrated`."""
 
     def enough(deadline_ns: int) -> bool:
-        return sum(exceedances(account, deadline_ns).most for account in accounts) <= allowed
+        return evidence.claim(deadline_ns).holds(Requirement(deadline_ns, p, evidence.confidence, per_hour))
 
-    low, high = 0, max((cannot_exceed_from(account) for account in accounts), default=1)
+    low, high = 0, max(cannot_exceed_from(account) for account in evidence.accounts)
     if not enough(high):
-        return Demonstrated(p, None)
+        return None
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
-    return Demonstrated(p, high)
+    return high

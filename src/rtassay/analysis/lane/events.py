@@ -1,79 +1,96 @@
-"""Exceedances as events: one stall is one event however many activations it cost (docs/method/events.md)."""
+"""Late activations as events: one stall or one burst is one event (docs/method/events.md)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rtassay.analysis.lane.account import Account
-from rtassay.analysis.lane.bounds import poisson_upper
-from rtassay.analysis.lane.distribution import Ints
-from rtassay.analysis.lane.exceedance import Exceedances
-from rtassay.model.units import NS_PER_H
+from rtassay.analysis.lane.distribution import Ints, ints
+from rtassay.model.units import NS_PER_S
 
-QUIET_PERIODS = 10
+GAPS = (10, 1_000, 10_000, 60_000)
+"""Merging gaps in activations; a minute comes on top where it holds more than that."""
+CHANCE = 0.02
+"""Probability, over all gaps, that one counts although late activations come independently."""
+_FAR = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Late wake-ups, each with its consecutive exceedances, as int64 columns of equal length. Row i stands for `count[i]` of them, due
-    from `first_ns[i]` to `last_ns[i]` after the lane's first due time."""
+    """Late wake-ups by rising position, each with its consecutive late activations: row i stands for `count[i]` of them from activation
+    `first[i]` on."""
 
-    first_ns: Ints
-    last_ns: Ints
+    first: Ints
     count: Ints
 
-
-def events(account: Account, deadline_ns: int, seen: Exceedances) -> int | None:
-    """Clusters of exceedances: a new one begins after max(10 periods, longest stall) without any. None where their order is not known.
-
-    The order is known when the samples kept one by one, with the truncated tail, make up every certain exceedance.
-    """
-    if seen.certain == 0:
-        return 0
-    interval = account.interval_ns
-    if interval is None:
-        return None
-    runs = _runs(account, interval, deadline_ns)
-    if int(runs.count.sum()) != seen.certain:
-        return None
-    return _clusters(runs, max(QUIET_PERIODS * interval, account.max_ns or 0))
+    @property
+    def late(self) -> int:
+        """Number of late activations."""
+        return int(self.count.sum())
 
 
-def _clusters(runs: Runs, quiet_ns: int) -> int:
-    """Number of events, if a new event begins `quiet_ns` or more after the end of all earlier ones."""
-    order = np.argsort(runs.first_ns, kind="stable")
-    ends = np.maximum.accumulate(runs.last_ns[order])
-    return 1 + int((runs.first_ns[order][1:] - ends[:-1] >= quiet_ns).sum())
+@dataclass(frozen=True, slots=True)
+class Bursts:
+    """Events: `sizes[i]` late activations in event i of run `run[i]`. `gap`: activations up to which late ones are joined; 0: none are."""
+
+    sizes: Ints
+    run: Ints
+    gap: int
 
 
-def _runs(account: Account, interval_ns: int, deadline_ns: int) -> Runs:
-    """A late sample of a counted source stands for the exceedances of its stall: itself and at most those it missed. Others stand for one."""
+def late_runs(account: Account, deadline_ns: int) -> Runs:
+    """The late wake-ups whose position is known. A late sample of a counted source stands for itself and at most those it missed;
+    truncated activations that were certainly late are one run."""
     spills = account.spills
     reach = spills.latency_ns + account.bin_width_ns - deadline_ns
-    late = reach > 0
+    late = np.flatnonzero(reach > 0)
     k = spills.k[late]
     count = np.ones_like(k)
-    if account.counted:
-        count = np.minimum(-(-reach[late] // interval_ns), 1 + spills.missed[late])
+    interval = account.interval_ns
+    if account.counted and interval:
+        count = np.minimum(-(-reach[late] // interval), 1 + spills.missed[late])
     tail = account.truncated_tail()
     if tail is not None and account.entry.due is not None and (reaching := tail.reaching(deadline_ns)):
         k = np.append(k, account.entry.due - tail.count)
         count = np.append(count, reaching)
-    return Runs(k * interval_ns, (k + count - 1) * interval_ns, count)
+    order = np.argsort(k, kind="stable")
+    return Runs(k[order], count[order])
 
 
-def event_p_upper(seen: Exceedances, clusters: int, confidence: float) -> float:
-    """Upper bound of the exceedance probability if only whole events are independent: rate of events times their size."""
-    if seen.due <= 0:
-        return 1.0
-    return min(1.0, poisson_upper(clusters, confidence) / seen.due * (seen.most / clusters))
+def merging_gaps(interval_ns: int | None) -> tuple[int, ...]:
+    """The gaps to try, rising: GAPS, and the activations of a minute if those are more."""
+    minute = 60 * NS_PER_S // interval_ns if interval_ns else 0
+    return (*GAPS, minute) if minute > GAPS[-1] else GAPS
 
 
-def rate_upper_per_h(account: Account, seen: Exceedances, clusters: int | None, confidence: float) -> float | None:
-    """Upper bound of events per hour; activations with unknown latency count as events too. None without order or interval."""
-    if clusters is None or not account.interval_ns or seen.due <= 0:
-        return None
-    hours = seen.due * account.interval_ns / NS_PER_H
-    return poisson_upper(clusters + seen.apart, confidence) / hours
+def join(runs: Sequence[Runs], due: int, gaps: Sequence[int]) -> Bursts:
+    """The events of one or several runs (which never share one) with `due` activations in all.
+
+    A gap counts if it joins more than independent lateness would: a binomial test of the spacings at level CHANCE / number of gaps,
+    of the events that the next smaller counting gap left. The coarsest counting gap makes the events.
+    """
+    run = np.repeat(np.arange(len(runs)), [one.first.size for one in runs])
+    if not run.size:
+        return Bursts(ints([]), ints([]), 0)
+    first = np.concatenate([one.first for one in runs]) + run * _FAR
+    count = np.concatenate([one.count for one in runs])
+    spacing = first[1:] - np.maximum.accumulate(first + count - 1)[:-1]
+    free = max(1, due - int(count.sum()))
+    counting = 0
+    for gap in gaps:
+        apart = spacing[spacing > counting]
+        joined = int((apart <= gap).sum())
+        if joined and _by_chance(joined, apart.size, (gap - counting) * apart.size / free) < CHANCE / len(gaps):
+            counting = gap
+    begins = np.concatenate([[0], np.flatnonzero(spacing > counting) + 1])
+    return Bursts(np.add.reduceat(count, begins), run[begins], counting)
+
+
+def _by_chance(joined: int, spacings: int, mean: float) -> float:
+    """P(at least `joined` of so many independent spacings are short), each with the chance of a late activation within `mean`."""
+    from scipy.special import betainc
+
+    return float(betainc(joined, spacings - joined + 1, -np.expm1(-mean)))

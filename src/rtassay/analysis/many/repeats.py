@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rtassay.analysis.judge.verdict import _WORST_FIRST as WORST_FIRST
-from rtassay.analysis.judge.verdict import NOT_DEMONSTRATED, Requirement, _state, _under_checks
-from rtassay.analysis.lane.account import Account
-from rtassay.analysis.lane.bounds import p_lower, p_upper
+from rtassay.analysis.judge.lane_verdict import NOT_DEMONSTRATED, LaneVerdict, judge_runs, worst_of
+from rtassay.analysis.judge.reasons import about
+from rtassay.analysis.judge.verdict import under_checks
+from rtassay.analysis.lane.claim import Requirement
 from rtassay.analysis.lane.demonstrated import demonstrated
-from rtassay.analysis.lane.events import event_p_upper, events
-from rtassay.analysis.lane.exceedance import exceedances, total
 from rtassay.analysis.many.lanes import by_lane
-from rtassay.model.findings import SEVERITIES, CheckResult
+from rtassay.model.findings import SEVERITIES, Assumption, CheckResult, Needed
 from rtassay.model.recording import Recording
 
 CURED_BY_MORE = ("N-TOO-SMALL", "PERCENTILE-UNSUPPORTED")
@@ -27,7 +25,8 @@ CURED_BY_MORE = ("N-TOO-SMALL", "PERCENTILE-UNSUPPORTED")
 class Repeats:
     """Several runs judged as one. `demonstrated_ns`: D* of the worst lane, None if the data demonstrate none or a lane has none.
 
-    `state` and what belongs to it are None without a deadline; `lane` is the worst one.
+    `state` and what belongs to it are None without a deadline; `lane` is the worst one. The rest is as in `Verdict`. `runs_differ`: the
+    share of late activations is not the same in all runs, and the bound is that of the worst one.
     """
 
     runs: int
@@ -36,8 +35,19 @@ class Repeats:
     lane: str | None = None
     due: int | None = None
     exceedances: int | None = None
+    events: int | None = None
+    gap: int | None = None
     p_lower: float | None = None
     p_upper: float | None = None
+    basis: str | None = None
+    rate_upper_per_h: float | None = None
+    rate_lower_per_h: float | None = None
+    theta_lower: float | None = None
+    needed: Needed | None = None
+    assumes: tuple[Assumption, ...] = ()
+    capped_by: tuple[str, ...] = ()
+    lacks: str | None = None
+    runs_differ: bool = False
     reasons: tuple[str, ...] = ()
 
 
@@ -50,6 +60,7 @@ def judge_repeats(
     confidence: float,
     answered: Sequence[str] = (),
     strict: bool | None = None,
+    per_hour: float | None = None,
 ) -> Repeats:
     """`checks`: those of all the runs; one that invalidates or caps a run does so to the sum. `answered`: ids of checks that other
     runs of the experiment answer (NO-LOAD of an idle combination, where loaded ones are judged too). `strict`: warnings make it
@@ -57,20 +68,56 @@ def judge_repeats(
     if strict is None:
         strict = any(recording.manifest.plan.strict for recording in recordings)
     lanes = by_lane(recordings)
-    stars = [demonstrated(parts, p, confidence).deadline_ns for parts in lanes.values()]
+    stars = [
+        demonstrated(parts, p, confidence, per_hour=per_hour, lanes=len(lanes)).deadline_ns for parts in lanes.values()
+    ]
     known = [star for star in stars if star is not None]
     star = max(known) if known and len(known) == len(stars) else None
     if deadline_ns is None or not lanes:
         return Repeats(len(recordings), star)
-    requirement = Requirement(deadline_ns, p, confidence)
-    rows = [_judge(name, parts, requirement) for name, parts in lanes.items()]
-    state, name, due, seen, low, high = min(rows, key=lambda row: (WORST_FIRST.index(row[0]), -row[5]))
-    final, reasons = _under_checks(
-        state, _first_of_each([check for check in checks if check.id not in answered]), strict
+    requirement = Requirement(deadline_ns, p, confidence, per_hour)
+    rows = {name: judge_runs(parts, requirement, len(lanes)) for name, parts in lanes.items()}
+    worst = worst_of(list(rows.values()))
+    assert worst is not None
+    name = next(name for name, row in rows.items() if row is worst)
+    deciding = _first_of_each([check for check in checks if check.id not in answered])
+    state, capped_by, reasons = under_checks(worst.state, deciding, strict)
+    if worst.state == NOT_DEMONSTRATED == state:
+        reasons = [*about(worst, requirement), *reasons]
+    return _repeats(len(recordings), star, state, name, worst, capped_by, reasons)
+
+
+def _repeats(
+    runs: int,
+    star_ns: int | None,
+    state: str,
+    name: str,
+    worst: LaneVerdict,
+    capped_by: tuple[str, ...],
+    reasons: Sequence[str],
+) -> Repeats:
+    return Repeats(
+        runs=runs,
+        demonstrated_ns=star_ns,
+        state=state,
+        lane=name,
+        due=worst.due,
+        exceedances=worst.exceedances,
+        events=worst.events,
+        gap=worst.gap,
+        p_lower=worst.p_lower,
+        p_upper=worst.p_upper,
+        basis=worst.basis,
+        rate_upper_per_h=worst.rate_upper_per_h,
+        rate_lower_per_h=worst.rate_lower_per_h,
+        theta_lower=worst.theta_lower,
+        needed=worst.needed,
+        assumes=worst.assumes,
+        capped_by=capped_by,
+        lacks=worst.lacks,
+        runs_differ=worst.runs_differ,
+        reasons=tuple(dict.fromkeys(reasons)),
     )
-    if state == NOT_DEMONSTRATED and final == state:
-        reasons.insert(0, f"{name}: {seen} of {due} activations; p is at most {high:.3g}, {p:g} is allowed")
-    return Repeats(len(recordings), star, final, name, due, seen, low, high, tuple(dict.fromkeys(reasons)))
 
 
 def _first_of_each(checks: Sequence[CheckResult]) -> list[CheckResult]:
@@ -84,15 +131,3 @@ def _first_of_each(checks: Sequence[CheckResult]) -> list[CheckResult]:
         if known is None or SEVERITIES.index(check.severity) < SEVERITIES.index(known.severity):
             found[check.id, check.waived] = check
     return [check for check in found.values() if check.id not in CURED_BY_MORE]
-
-
-def _judge(name: str, parts: list[Account], requirement: Requirement) -> tuple[str, str, int, int, float, float]:
-    seen = [exceedances(part, requirement.deadline_ns) for part in parts]
-    summed = total(seen)
-    low = p_lower(summed.certain, summed.due, requirement.confidence)
-    high = p_upper(summed.most, summed.due, requirement.confidence)
-    counts = [events(part, requirement.deadline_ns, one) for part, one in zip(parts, seen, strict=True)]
-    clusters = None if None in counts else sum(count or 0 for count in counts)
-    by_events = event_p_upper(summed, clusters, requirement.confidence) if clusters else None
-    state = _state(summed, low, high, by_events, requirement)
-    return state, name, summed.due, summed.certain, low, high

@@ -1,4 +1,4 @@
-"""Exceedances as events: clusters against one run at a time, and the bound of the rate with what nobody knows in it."""
+"""Late activations as events: which gaps join them, against one activation at a time and against chance."""
 
 from __future__ import annotations
 
@@ -8,63 +8,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chi2
 
-from rtassay.analysis.lane.account import Account, accounts
-from rtassay.analysis.lane.events import QUIET_PERIODS, events, rate_upper_per_h
-from rtassay.analysis.lane.exceedance import Exceedances, exceedances
-from rtassay.model.units import NS_PER_H
+from rtassay.analysis.lane.account import accounts
+from rtassay.analysis.lane.distribution import ints
+from rtassay.analysis.lane.events import Runs, join, late_runs, merging_gaps
+from rtassay.analysis.lane.exceedance import exceedances
+from rtassay.model.units import NS_PER_S
 
-from ..build import MS, US, account, counted_lane, cyclictest, skip_lane
+from ..build import MS, US, account, counted_lane, cyclictest, skip_lane, spills_of
 
 INTERVAL = MS
 DEADLINE = 500 * US
 
 
-def poisson_upper(events: int, confidence: float) -> float:
-    """Upper limit of a Poisson mean: half the chi-squared quantile of 2 (events + 1) degrees of freedom."""
-    return float(chi2.ppf(confidence, 2 * (events + 1))) / 2
-
-
-def rate(lane: Account) -> tuple[Exceedances, int | None, float | None]:
-    """What is known of a lane's exceedances of DEADLINE, their clusters, and the bound of their rate at 95 %."""
-    seen = exceedances(lane, DEADLINE)
-    clusters = events(lane, DEADLINE, seen)
-    return seen, clusters, rate_upper_per_h(lane, seen, clusters, 0.95)
-
-
-def test_the_rate_is_bounded_by_poisson_over_the_hours_that_were_due() -> None:
-    lane = account(counted_lane([100 * US, 600 * US, *[100 * US] * 998], INTERVAL))
-    seen, clusters, bound = rate(lane)
-    assert (seen.certain, seen.apart, clusters) == (1, 0, 1)
-    assert bound == pytest.approx(poisson_upper(1, 0.95) / (1000 * INTERVAL / NS_PER_H))
-
-
-def test_every_sample_nobody_knows_may_be_an_event_of_its_own() -> None:
-    """Three dropped samples, and a maximum of the lane that leaves open whether they were late."""
-    made = counted_lane(
-        [100 * US, 600 * US, *[100 * US] * 995, 700 * US, 800 * US, 900 * US], INTERVAL, dropped=(997, 998, 999)
-    )
-    lane = account(replace(made, entry=replace(made.entry, exceedances=None)))
-    seen, clusters, bound = rate(lane)
-    assert seen.possible == seen.apart > 0 and clusters is not None
-    assert bound == pytest.approx(poisson_upper(clusters + seen.apart, 0.95) / (1000 * INTERVAL / NS_PER_H))
-
-
-def test_activations_that_never_ran_are_one_event() -> None:
-    """The tail of a starved lane is one stall: fifty activations of which nobody knows how late they were."""
-    made = counted_lane([100 * US] * 950, INTERVAL, truncated=50)
-    lane = account(replace(made, entry=replace(made.entry, closed_ns=None)))
-    seen, clusters, bound = rate(lane)
-    assert (seen.possible, seen.apart, clusters) == (50, 1, 0)
-    assert bound == pytest.approx(poisson_upper(1, 0.95) / (1000 * INTERVAL / NS_PER_H))
-
-
-def test_without_order_or_interval_there_is_no_rate() -> None:
-    lane = account(counted_lane([100 * US, 600 * US], INTERVAL, spill_from=MS))
-    assert rate(lane)[1:] == (None, None)
-    blind = cyclictest(skip_lane({5: 9}, interval=None))
-    assert rate_upper_per_h(accounts(blind)[0], Exceedances(0, 0, 9), 0, 0.95) is None
+def at(*positions: int) -> Runs:
+    """Single late activations."""
+    return Runs(ints(positions), np.ones(len(positions), np.int64))
 
 
 @settings(max_examples=60, deadline=None)
@@ -72,20 +31,72 @@ def test_without_order_or_interval_there_is_no_rate() -> None:
     st.lists(st.sampled_from([100 * US, 600 * US, 3 * MS + 600 * US, 12 * MS]), min_size=1, max_size=80),
     st.integers(0, 30),
 )
-def test_clusters_are_those_of_one_exceedance_after_the_other(latencies: list[int], truncated: int) -> None:
+def test_runs_hold_each_late_activation_once(latencies: list[int], truncated: int) -> None:
     lane = account(counted_lane(latencies, INTERVAL, truncated=truncated))
-    seen = exceedances(lane, DEADLINE)
     late: list[int] = []
     for k, latency, missed in zip(
         *(column.tolist() for column in (lane.spills.k, lane.spills.latency_ns, lane.spills.missed)), strict=True
     ):
-        late += [(k + j) * INTERVAL for j in range(missed + 1) if latency - j * INTERVAL >= DEADLINE]
+        late += [k + j for j in range(missed + 1) if latency - j * INTERVAL >= DEADLINE]
     tail = lane.truncated_tail()
     if tail is not None and lane.entry.due is not None:
-        late += [
-            (lane.entry.due - 1 - t) * INTERVAL for t in range(tail.count) if tail.least_ns + t * INTERVAL >= DEADLINE
-        ]
-    quiet = max(QUIET_PERIODS * INTERVAL, lane.max_ns or 0)
-    expected = int((np.diff(np.sort(late)) >= quiet).sum()) + 1 if late else 0
-    assert len(late) == seen.certain
-    assert events(lane, DEADLINE, seen) == expected
+        late += [lane.entry.due - 1 - t for t in range(tail.count) if tail.least_ns + t * INTERVAL >= DEADLINE]
+    runs = late_runs(lane, DEADLINE)
+    assert [k + j for k, n in zip(runs.first.tolist(), runs.count.tolist(), strict=True) for j in range(n)] == sorted(
+        late
+    )
+    assert runs.late == exceedances(lane, DEADLINE).certain
+
+
+def test_a_stall_is_one_event_without_any_gap() -> None:
+    runs = late_runs(account(counted_lane([100 * US] * 50 + [20 * MS] + [100 * US] * 50, INTERVAL)), DEADLINE)
+    assert join([runs], 121, merging_gaps(INTERVAL)).sizes.tolist() == [20]
+
+
+@pytest.mark.parametrize(
+    ("positions", "due", "gap", "sizes"),
+    [
+        ((1000, 1002, 1004, 900_000), 10**6, 10, [3, 1]),
+        ((1000, 1050, 1100, 900_000), 10**7, 1_000, [3, 1]),
+        ((10_000, 11_001, 900_000_000), 10**9, 10_000, [2, 1]),
+        ((10_000, 70_000, 130_000), 10**9, 60_000, [3]),
+        # one in a thousand is late: two of them 900 apart are nothing special
+        (tuple(range(900, 50_000, 900)), 50_000, 0, [1] * 55),
+        ((5, 500_000), 10**6, 0, [1, 1]),
+        ((), 10**6, 0, []),
+    ],
+)
+def test_the_coarsest_gap_that_joins_more_than_chance(
+    positions: tuple[int, ...], due: int, gap: int, sizes: list[int]
+) -> None:
+    found = join([at(*positions)], due, merging_gaps(None))
+    assert (found.gap, found.sizes.tolist()) == (gap, sizes)
+
+
+def test_runs_share_no_event_and_keep_their_number() -> None:
+    found = join([at(999_990, 999_991), at(), at(1, 3)], 3 * 10**6, merging_gaps(None))
+    assert (found.sizes.tolist(), found.run.tolist(), found.gap) == ([2, 2], [0, 2], 10)
+
+
+def test_independent_lateness_is_seldom_joined() -> None:
+    """At most 2 % of data sets, at every density."""
+    random = np.random.default_rng(12)
+    for late, due in ((25, 50_000), (25, 5 * 10**7), (300, 10**6), (5, 10_000)):
+        hits = sum(
+            join([at(*np.unique(random.integers(0, due, late)))], due, merging_gaps(None)).gap > 0 for _ in range(300)
+        )
+        assert hits <= 16, (late, due, hits)
+
+
+def test_the_minute_is_a_gap_where_it_is_longer_than_the_others() -> None:
+    assert merging_gaps(MS) == merging_gaps(None) == (10, 1_000, 10_000, 60_000)
+    assert merging_gaps(100 * US)[-1] == 60 * NS_PER_S // (100 * US)
+
+
+def test_order_of_a_source_that_skips_is_that_of_its_samples() -> None:
+    made = replace(
+        skip_lane({5: 90, 700: 2}, limit_us=900, first_due_ns=0, spilled=2),
+        spills=spills_of([(50, 700 * US, 0), (3, 700 * US, 0)]),
+    )
+    runs = late_runs(accounts(cyclictest(made))[0], DEADLINE)
+    assert (runs.first.tolist(), runs.count.tolist()) == ([3, 50], [1, 1])

@@ -6,14 +6,11 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chi2
 
-from rtassay.analysis.lane.bounds import p_upper
+from rtassay.analysis.lane.claim import Evidence, Requirement
 from rtassay.analysis.lane.demonstrated import demonstrated
-from rtassay.analysis.lane.events import event_p_upper, events, rate_upper_per_h
 from rtassay.analysis.lane.exceedance import Exceedances, exceedances
 from rtassay.model.manifest import Plan
 from rtassay.model.recording import Histogram, Lane
@@ -112,66 +109,21 @@ def test_a_skipping_sources_sample_stands_for_itself() -> None:
     assert exceedances(of(cyclictest(skip_lane({5: 9, 3500: 1}, limit_us=9000)))[0], 100 * US).certain == 1
 
 
-def test_events_of_separate_and_joined_stalls() -> None:
-    quiet = [10] * 30
-    lane = counted_lane([*quiet, 2500, *quiet, 2500, 10, 10, 2500, *quiet], INTERVAL)
-    seen = account(lane)
-    found = exceedances(seen, 400)
-    assert found.certain == 9
-    # the last two stalls lie 3 intervals apart: one event
-    assert events(seen, 400, found) == 2
-
-
-def test_the_longest_stall_is_the_quiet_time_between_events() -> None:
-    # 12 quiet intervals, but a stall of 20 intervals happened: closer than that is one event
-    lane = counted_lane([10] * 50 + [20_000] + [10] * 50 + [500] + [10] * 12 + [500], INTERVAL)
-    seen = account(lane)
-    assert events(seen, 400, exceedances(seen, 400)) == 2
-    short = account(counted_lane([10] * 50 + [500] + [10] * 12 + [500], INTERVAL))
-    assert events(short, 400, exceedances(short, 400)) == 2
-
-
-def test_the_truncated_tail_is_an_event() -> None:
-    lane = counted_lane([10] * 30, INTERVAL, truncated=5, closed_after_last_due=0)
-    seen = account(lane)
-    found = exceedances(seen, 1000)
-    assert found.certain == 4
-    assert events(seen, 1000, found) == 1
-
-
-def test_order_is_unknown_when_a_spill_is_absent() -> None:
-    lane = counted_lane([10] * 30 + [2500] + [10] * 30 + [2500], INTERVAL)
-    seen = account(replace(lane, spills=lane.spills.at(slice(-1))))
-    assert events(seen, 400, exceedances(seen, 400)) is None
-    assert events(seen, 2600, exceedances(seen, 2600)) == 0
-
-
-def test_event_bounds() -> None:
-    found = Exceedances(certain=6, possible=0, due=10**6)
-    bound = float(chi2.ppf(0.95, 2 * 3)) / 2
-    assert event_p_upper(found, 2, 0.95) == pytest.approx(bound / 1e6 * 3)
-    # 3.00 / T for a clean run of one hour
-    hour = account(block_lane({10: 3_600_000}, MS))
-    rate = rate_upper_per_h(hour, exceedances(hour, 100), 0, 0.95)
-    assert rate == pytest.approx(2.9957, rel=1e-4)
-    assert rate_upper_per_h(hour, exceedances(hour, 100), None, 0.95) is None
-
-
 @settings(deadline=None, max_examples=50)
 @given(latency_lists, st.integers(0, 3), st.sampled_from([0.05, 0.2, 0.5]))
-def test_demonstrated_is_the_smallest_deadline(values: list[int], truncated: int, p: float) -> None:
+def test_the_lane_holds_at_d_star_and_not_below(values: list[int], truncated: int, p: float) -> None:
     seen = account(counted_lane(values * 3, INTERVAL, truncated=truncated))
     found = demonstrated([seen], p, 0.95).deadline_ns
+    lane = Evidence([seen], 0.95)
 
-    def bound(deadline: int) -> float:
-        counted = exceedances(seen, deadline)
-        return p_upper(counted.most, counted.due, 0.95)
+    def holds(deadline: int) -> bool:
+        return lane.claim(deadline).holds(Requirement(deadline, p, 0.95))
 
     if found is None:
-        assert bound(10**9) > p
+        assert not holds(10**9)
     else:
-        assert bound(found) <= p
-        assert found == 1 or bound(found - 1) > p
+        assert holds(found)
+        assert found == 1 or not holds(found - 1)
 
 
 def test_demonstrated_of_exact_values_is_one_above_the_worst_allowed() -> None:

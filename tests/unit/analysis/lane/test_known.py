@@ -13,7 +13,6 @@ from rtassay.analysis.lane.account import Account, Truncated, accounts
 from rtassay.analysis.lane.bounds import binomial_ppf, most_exceedances, p_lower, p_upper, samples_needed
 from rtassay.analysis.lane.demonstrated import demonstrated
 from rtassay.analysis.lane.distribution import NOTHING, Distribution, Parts, Progressions, ints, points, progression
-from rtassay.analysis.lane.events import event_p_upper, events
 from rtassay.analysis.lane.exceedance import Exceedances, cannot_exceed_from, exceedances, total
 from rtassay.analysis.lane.measures import of_one_measure, pooled_measure
 from rtassay.analysis.lane.missed import DueView, due_view, raw_view
@@ -21,7 +20,7 @@ from rtassay.analysis.lane.summary import lane_findings, moments, pooled_finding
 from rtassay.model.manifest import Plan
 from rtassay.model.recording import Lane, Recording
 
-from ..build import MS, US, account, block_lane, counted_lane, cyclictest, histogram, recording, skip_lane, spills_of
+from ..build import MS, US, account, block_lane, counted_lane, cyclictest, histogram, recording, skip_lane
 
 INTERVAL = 1000
 
@@ -240,42 +239,6 @@ def test_which_measure_is_pooled() -> None:
     assert pooled_measure(["noise", "wake-up"]) == "wake-up"
     made = recording(block_lane({1: 1}, measure="noise"), block_lane({1: 1}, index=1))
     assert of_one_measure([lane.entry for lane in made.lanes], ["a", "b"]) == ["b"]
-
-
-@pytest.mark.parametrize(
-    ("gap", "clusters"),
-    [(10, 1), (11, 2)],  # the next begins ten periods after the last of the one before
-)
-def test_a_new_event_begins_after_ten_quiet_periods(gap: int, clusters: int) -> None:
-    """One stall of 1.9 periods at k = 5 costs the activations 5 and 6; another is late `gap` after it."""
-    values = [10] * 5 + [1900] + [10] * (gap - 2) + [900] + [10] * 9
-    seen = account(counted_lane(values, INTERVAL))
-    found = exceedances(seen, 500)
-    assert (found.certain, events(seen, 500, found)) == (3, clusters)
-
-
-def test_the_longest_stall_is_quiet_too() -> None:
-    """After a stall of 20 periods even one 15 periods later belongs to it."""
-    values = [20_000] + [10] * 14 + [900] + [10] * 30 + [900]
-    seen = account(counted_lane(values, INTERVAL))
-    assert events(seen, 500, exceedances(seen, 500)) == 2
-
-
-def test_the_bound_of_events() -> None:
-    assert event_p_upper(Exceedances(3, 0, 0), 1, 0.95) == 1.0
-    assert event_p_upper(Exceedances(3, 0, 1000), 1, 0.95) == pytest.approx(4.743865 / 1000 * 3)
-    assert event_p_upper(Exceedances(3, 3, 1000), 3, 0.95) == pytest.approx(7.753657 / 1000 * 2)
-    assert event_p_upper(Exceedances(3, 0, 4), 1, 0.95) == 1.0
-
-
-def test_exceedances_of_a_source_that_skips_are_in_order_with_their_samples() -> None:
-    made = replace(
-        skip_lane({5: 90, 700: 2}, limit_us=900, first_due_ns=0, spilled=2),
-        spills=spills_of([(3, 700 * US, 0), (50, 700 * US, 0)]),
-    )
-    seen = of(cyclictest(made))
-    assert events(seen, 500 * US, exceedances(seen, 500 * US)) == 2
-    assert events(seen, 5 * US, exceedances(seen, 5 * US)) is None
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rtassay.analysis.lane.bounds import p_lower, p_upper
-from rtassay.analysis.lane.exceedance import exceedances, total
+from rtassay.analysis.lane.claim import Evidence, Requirement
 from rtassay.analysis.many.experiment import effects
 from rtassay.analysis.many.experiment.cells import FACTORS, Design, Measured
 from rtassay.analysis.many.lanes import by_lane_of_one_measure
@@ -101,10 +100,11 @@ _KEPT, _MISSED, _OPEN = "is kept", "misses too often", "is not shown"
 def _kept_up(cells: Sequence[Measured], interval_ns: int, p: float, confidence: float) -> str:
     """Whether the lanes over all runs miss at most `p` of their activations; every lane must."""
     lanes = by_lane_of_one_measure([cell.recording for cell in cells]).values()
-    seen = [total([exceedances(part, interval_ns) for part in parts]) for parts in lanes]
-    if any(p_lower(lane.certain, lane.due, confidence) > p for lane in seen):
+    asked = Requirement(interval_ns, p, confidence)
+    claims = [Evidence(parts, confidence, len(lanes)).claim(interval_ns) for parts in lanes]
+    if any(claim.violates(asked) for claim in claims):
         return _MISSED
-    return _KEPT if seen and all(p_upper(lane.most, lane.due, confidence) <= p for lane in seen) else _OPEN
+    return _KEPT if claims and all(claim.holds(asked) for claim in claims) else _OPEN
 
 
 def idle_and_governor(

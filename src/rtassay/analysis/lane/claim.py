@@ -1,0 +1,269 @@
+"""What the activations of one lane, over one or several runs, show at a deadline (docs/method/verdict.md).
+
+The one rule behind verdicts, D*, `needed` and experiments.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from rtassay.analysis.lane.account import Account
+from rtassay.analysis.lane.bounds import (
+    burst_lower,
+    burst_upper,
+    p_lower,
+    p_upper,
+    poisson_lower,
+    poisson_upper,
+    samples_needed,
+)
+from rtassay.analysis.lane.dispersion import differ
+from rtassay.analysis.lane.distribution import Ints, ints
+from rtassay.analysis.lane.events import Bursts, join, late_runs, merging_gaps
+from rtassay.analysis.lane.exceedance import Exceedances, exceedances, total
+from rtassay.analysis.lane.trace import Trace, trace
+from rtassay.model.findings import AS_ABOVE, BURSTS, SINGLY, THETA, WORST_RUN
+from rtassay.model.units import NS_PER_H
+
+FEW_EVENTS = 3
+"""Fewer events do not tell how large events are."""
+_EACH = 64
+_STEP = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """P(an activation is not done strictly before `deadline_ns`) <= `p`, to be shown at `confidence`.
+
+    With `per_hour` instead: at most so many events an hour; `p` then decides nothing.
+    """
+
+    deadline_ns: int
+    p: float
+    confidence: float
+    per_hour: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """An upper limit of the probability per activation. `basis`: how it was found (model/findings.py); `assumes`: SINGLY, AS_ABOVE or None.
+
+    `k`: exceedances of a binomial limit over `share` of the activations; `late`: limit of their number where that is None.
+    """
+
+    p: float
+    basis: str
+    assumes: str | None
+    k: int | None = None
+    share: float = 1.0
+    late: float = 0.0
+
+    def needed(self, p: float, confidence: float) -> int | None:
+        """Activations in all that show `p`, if none of the further ones is late; None for p = 0."""
+        if p <= 0:
+            return None
+        if self.k is None:
+            return math.ceil(self.late / p)
+        n = samples_needed(p, confidence, self.k)
+        return None if n is None else math.ceil(n / self.share)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`seen`: the exceedances; `events`: None where their order is not known, joined over `gap` activations (0: none was joined).
+
+    `upper`, `rate_upper_per_h`: at the confidence; `p_lower`, `rate_lower_per_h`: at 1 - (1 - confidence) / lanes. `runs_differ`: the
+    runs have unlike shares of late activations.
+    """
+
+    seen: Exceedances
+    events: int | None
+    gap: int
+    upper: Bound
+    p_lower: float
+    rate_upper_per_h: float | None
+    rate_lower_per_h: float | None
+    trace: Trace | None
+    runs_differ: bool
+
+    def violates(self, requirement: Requirement) -> bool:
+        """Whether the requirement is shown not to be met."""
+        if requirement.per_hour is not None:
+            return self.rate_lower_per_h is not None and self.rate_lower_per_h > requirement.per_hour
+        return self.p_lower > requirement.p or (requirement.p == 0 and self.seen.certain > 0)
+
+    def holds(self, requirement: Requirement) -> bool:
+        """Whether it is shown to be met."""
+        if self.seen.due <= 0 or self.violates(requirement):
+            return False
+        if requirement.per_hour is not None:
+            return self.rate_upper_per_h is not None and self.rate_upper_per_h <= requirement.per_hour
+        return self.upper.p <= requirement.p
+
+    def needed(self, requirement: Requirement, interval_ns: int | None) -> int | None:
+        """Activations in all that make it hold if no further one is late; None where no number does, or the interval is not known."""
+        if requirement.per_hour is None:
+            return self.upper.needed(requirement.p, requirement.confidence)
+        if self.rate_upper_per_h is None or not interval_ns or requirement.per_hour <= 0:
+            return None
+        return math.ceil(self.seen.due * self.rate_upper_per_h / requirement.per_hour)
+
+
+class Evidence:
+    """A lane over one or several runs: `accounts`, one a run. `lanes`: of how many lanes the worst one will be judged."""
+
+    def __init__(self, accounts: Sequence[Account], confidence: float, lanes: int = 1) -> None:
+        self.accounts = tuple(accounts)
+        self.confidence = confidence
+        self.confidence_lower = 1 - (1 - confidence) / max(1, lanes)
+        self.due = sum(account.exposure for account in accounts)
+        self._gaps = merging_gaps(accounts[0].interval_ns)
+
+    def claim(self, deadline_ns: int) -> Claim:
+        """The claim at a deadline. The upper limits are the largest of those at it and above: p never rises with the deadline."""
+        raw = self._at(deadline_ns)
+        rates = [raw.rate_upper_per_h]
+        worst = raw.upper
+        for level_ns, bound, rate in self._above:
+            if level_ns > deadline_ns:
+                worst = max(worst, bound, key=lambda one: one.p)
+                rates.append(rate)
+        known = [rate for rate in rates if rate is not None]
+        return replace(raw, upper=worst, rate_upper_per_h=max(known) if len(known) == len(rates) else None)
+
+    @cached_property
+    def trace(self) -> Trace | None:
+        """How singly the largest latencies come."""
+        return trace(self.accounts, self.confidence)
+
+    @cached_property
+    def _alone(self) -> list[Evidence]:
+        return [Evidence([account], self.confidence) for account in self.accounts]
+
+    @cached_property
+    def _above(self) -> list[tuple[int, Bound, float | None]]:
+        """(deadline, upper limits there) at the largest latencies known in order: each of the first ones, then ever fewer."""
+        edges = [account.ordered_from_ns for account in self.accounts]
+        known = [edge for edge in edges if edge is not None]
+        if not known or len(known) < len(edges):
+            return []
+        latest = [account.spills.latency_ns + account.bin_width_ns - 1 for account in self.accounts]
+        levels = np.sort(np.concatenate(latest))[::-1]
+        levels = levels[levels >= max(known)]
+        rows = list(range(min(_EACH, levels.size)))
+        while rows and rows[-1] * _STEP < levels.size - 1:
+            rows.append(int(rows[-1] * _STEP) + 1)
+        found = []
+        for level in sorted({int(levels[row]) for row in rows}):
+            claim = self._at(level)
+            found.append((level, claim.upper, claim.rate_upper_per_h))
+        return found
+
+    def _at(self, deadline_ns: int) -> Claim:
+        parts = [exceedances(account, deadline_ns) for account in self.accounts]
+        runs = [late_runs(account, deadline_ns) for account in self.accounts]
+        seen = total(parts)
+        ordered = all(run.late == part.certain for run, part in zip(runs, parts, strict=True))
+        bursts = join(runs, seen.due, self._gaps) if ordered else None
+        counts = _per_run(bursts, parts)
+        unlike = len(parts) > 1 and differ(counts, ints([part.due for part in parts]))
+        upper = self._upper(seen, bursts)
+        if unlike:
+            upper = max(upper, self._worst_run(deadline_ns), key=lambda one: one.p)
+        high, low = self._rates(seen, bursts, parts)
+        return Claim(
+            seen=seen,
+            events=None if bursts is None else bursts.sizes.size,
+            gap=0 if bursts is None else bursts.gap,
+            upper=upper,
+            p_lower=self._lower(seen, bursts, parts, unlike),
+            rate_upper_per_h=high,
+            rate_lower_per_h=low,
+            trace=self.trace,
+            runs_differ=unlike,
+        )
+
+    def _upper(self, seen: Exceedances, bursts: Bursts | None) -> Bound:
+        if bursts is None:
+            return self._unordered(seen)
+        events = int(bursts.sizes.size)
+        if events == seen.certain:
+            own = self._singly(seen, SINGLY if events < FEW_EVENTS else None)
+        else:
+            more = max(0, seen.most - seen.certain)
+            sizes = np.concatenate([bursts.sizes, np.ones(more, np.int64)])
+            own = self._bursts(seen, sizes, events)
+        if events >= FEW_EVENTS or self.trace is None:
+            return own
+        return max(self._by_theta(seen, events + seen.apart), replace(own, assumes=AS_ABOVE), key=lambda one: one.p)
+
+    def _singly(self, seen: Exceedances, assumes: str | None) -> Bound:
+        return Bound(p_upper(seen.most, seen.due, self.confidence), SINGLY, assumes, k=seen.most)
+
+    def _bursts(self, seen: Exceedances, sizes: Ints, events: int) -> Bound:
+        few = events < FEW_EVENTS and self.trace is None
+        late = burst_upper(sizes, self.confidence, _next_largest(events, few))
+        return Bound(min(1.0, late / seen.due) if seen.due else 1.0, BURSTS, None, late=late)
+
+    def _by_theta(self, seen: Exceedances, events: int) -> Bound:
+        theta = self.trace.theta_lower if self.trace is not None else 1.0
+        if theta <= 0 or seen.due <= 0:
+            return Bound(1.0, THETA, AS_ABOVE, late=math.inf)
+        return Bound(p_upper(events, theta * seen.due, self.confidence), THETA, AS_ABOVE, k=events, share=theta)
+
+    def _unordered(self, seen: Exceedances) -> Bound:
+        """If enough larger ones are known in order, late activations are taken to come as those do."""
+        if self.trace is None:
+            return self._singly(seen, SINGLY)
+        return self._by_theta(seen, math.ceil(seen.most * self.trace.theta_lower))
+
+    def _worst_run(self, deadline_ns: int) -> Bound:
+        found = []
+        for alone in self._alone:
+            one = alone._at(deadline_ns).upper
+            found.append(
+                replace(one, share=one.share * alone.due / self.due, late=one.late * self.due / max(1, alone.due))
+            )
+        return replace(max(found, key=lambda one: one.p), basis=WORST_RUN)
+
+    def _lower(self, seen: Exceedances, bursts: Bursts | None, parts: Sequence[Exceedances], unlike: bool) -> float:
+        """Without order all late activations of a run may be one event."""
+        if seen.certain == 0 or seen.due <= 0:
+            return 0.0
+        if bursts is not None and bursts.sizes.size == seen.certain and not unlike:
+            return p_lower(seen.certain, seen.due, self.confidence_lower)
+        sizes = bursts.sizes if bursts is not None and not unlike else ints([part.certain for part in parts])
+        return min(1.0, burst_lower(sizes[sizes > 0], self.confidence_lower) / seen.due)
+
+    def _rates(
+        self, seen: Exceedances, bursts: Bursts | None, parts: Sequence[Exceedances]
+    ) -> tuple[float | None, float | None]:
+        """Limits of the events per hour. Without order there are at most as many as late activations, and at least one a run."""
+        interval = self.accounts[0].interval_ns
+        if not interval or seen.due <= 0:
+            return None, None
+        hours = seen.due * interval / NS_PER_H
+        most = seen.certain if bursts is None else int(bursts.sizes.size)
+        least = most if bursts is not None else sum(part.certain > 0 for part in parts)
+        return poisson_upper(most + seen.apart, self.confidence) / hours, poisson_lower(
+            least, self.confidence_lower
+        ) / hours
+
+
+def _next_largest(events: int, few: bool) -> float:
+    """How much larger than the largest event the next one may be (docs/method/events.md has the simulation)."""
+    if few and events:
+        return 1 + (FEW_EVENTS / events) ** 2
+    return 1 + FEW_EVENTS / events if events >= FEW_EVENTS else 1.0
+
+
+def _per_run(bursts: Bursts | None, parts: Sequence[Exceedances]) -> Ints:
+    """Events of each run; late activations where their order is not known."""
+    if bursts is None:
+        return ints([part.certain for part in parts])
+    return np.bincount(bursts.run, minlength=len(parts))
