@@ -51,6 +51,7 @@ class Plan:
     loads: tuple[str, ...] = ()
     deadline_ns: int | None = None
     p_target: float | None = None
+    per_hour: float | None = None
     confidence: float = 0.95
     break_above_ns: int | None = None
     dma_latency_us: int | None = None

@@ -25,10 +25,10 @@ def with_verdict(name: str, **changes: object) -> tuple[Findings, Recording]:
 
 
 def test_a_violated_deadline_tells_how_many_how_bad_and_how_to_find_the_cause() -> None:
-    findings, said = judged(examples.violated()[1], deadline_ns=100_000, p_target=1e-6)
+    findings, said = judged(examples.violated()[1], deadline_ns=100_000, p_target=1e-7)
     late, due = findings.verdict.exceedances, findings.verdict.due
     assert said.line.startswith(f"VIOLATED: {late:,} of {due:,} activations on CPU3 later than 100 us (about 1 in ")
-    assert said.line.endswith("1e-6 allowed). Worst 11.3 ms.")
+    assert said.line.endswith("1e-7 allowed). Worst 11.3 ms.")
     assert said.command is not None and shlex.split(said.command)[-2:] == ["--break-above", "100us"]
 
 

@@ -80,6 +80,7 @@ CHECKS: Final[tuple[Check[Context], ...]] = (
     statistics.percentile_unsupported,
     patterns.warm_up,
     clusters.clustered,
+    clusters.dependence_unknown,
     patterns.non_stationary,
     patterns.periodic_outliers,
     patterns.aliasing,
@@ -102,12 +103,12 @@ Every check runs on every recording, imported ones too, and is always listed wit
 | --- | --- |
 | `pass` | the check looked and found nothing wrong |
 | `note` | worth knowing; never changes the verdict |
-| `warning` | integrity: qualifies the verdict, named in its reasons; optimism: caps it at NOT DEMONSTRATED |
+| `warning` | integrity: qualifies the verdict, named in its reasons; optimism: caps it at NOT DEMONSTRATED; assumption: the bound takes something for granted, which the verdict says |
 | `invalid` | integrity: INVALID MEASUREMENT; optimism: caps at NOT DEMONSTRATED, and never hides VIOLATED |
 | `unknown` | the check could not look, which is never a pass; caps at NOT DEMONSTRATED where the check is required |
 
 A check usually fires with the severity below; its text says where it differs. With `--strict` every warning makes the
-measurement invalid (an optimism check still never hides VIOLATED, and N-TOO-SMALL keeps its own answer, NOT DEMONSTRATED).
+measurement invalid (an optimism check still never hides VIOLATED; N-TOO-SMALL and an assumption make it NOT DEMONSTRATED).
 `--waive ID --because "..."` keeps one check from deciding: it is listed with its reason in every report, and in the verdict's sentence.
 
 Proof says how the firing was proven: `live`, a test provoked the condition on a running system; `recorded`, a file or recording of

@@ -8,13 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from rtassay.analysis.checks.base import INTEGRITY, SYNTHETIC, WARNING, Outcome, check, passed, unknown
-from rtassay.analysis.checks.context import Context
+from rtassay.analysis.checks.base import (
+    ASSUMPTION,
+    INTEGRITY,
+    NOTE,
+    SYNTHETIC,
+    WARNING,
+    Outcome,
+    check,
+    passed,
+    unknown,
+)
+from rtassay.analysis.checks.context import Context, named
 from rtassay.analysis.checks.patterns import Floats, Outliers, outliers
 from rtassay.analysis.lane.account import Account
+from rtassay.analysis.lane.claim import Evidence
 from rtassay.analysis.lane.distribution import Ints
 from rtassay.analysis.lane.extremal_index import theta_intervals
-from rtassay.model.findings import lane_words
+from rtassay.model.findings import SINGLY, lane_words
 from rtassay.model.units import format_time
 
 FEW_OUTLIERS = 50
@@ -30,7 +41,7 @@ TOO_NARROW = 1.1
     condition="late wake-ups whose moments are known (50 or more in a lane) come in bursts: the extremal index is below 0.8, and beyond chance; or being late is autocorrelated: Ljung and Box's test over 10 lags (p < 0.01, Holm over the lanes), and by as much as makes an interval 10 % too narrow",
     kind=INTEGRITY,
     severity=WARNING,
-    explanation="Ten late wake-ups of one stall are one event. Bounds that count samples are then too narrow; the verdict is HOLDS only if the bound on events holds too. The test looks at single activations, or at groups of neighbours so large that 10 pairs a lag are expected by chance: with fewer, a single coincidence would look like dependence.",
+    explanation="Ten late wake-ups of one stall are one event. The verdict's bounds count events then, and need a longer run. The test looks at single activations, or at groups of neighbours so large that 10 pairs a lag are expected by chance: with fewer, a single coincidence would look like dependence.",
     remedy="Read events per hour; look for what causes the bursts.",
     proof=SYNTHETIC,
 )
@@ -61,6 +72,31 @@ def clustered(context: Context) -> Outcome:
         test, lane, found = max(related, key=lambda row: row[0].inflation)
         return Outcome(WARNING, _not_alone(test, lane, found), {"lanes": facts})
     return passed("late wake-ups come one by one", lanes=facts)
+
+
+@check(
+    id="DEPENDENCE-UNKNOWN",
+    condition="whether late activations come singly is not known: their order is not (a histogram), or fewer than three were late and fewer than 50 wake-ups are known in order",
+    kind=ASSUMPTION,
+    severity=WARNING,
+    explanation="One burst of twenty late activations can miss a run that twenty single ones would not. So the bound on the probability, and D*, hold if late activations come singly. The verdict says so; --strict makes NOT DEMONSTRATED of it. A note without a deadline.",
+    remedy="Keep the samples in order (rtassay does; cyclictest and others: import a table of samples with --interval), or state the requirement in events per hour.",
+    proof=SYNTHETIC,
+)
+def dependence_unknown(context: Context) -> Outcome:
+    """The bound rests on an assumption that the data cannot test."""
+    if not context.accounts:
+        return unknown("no lane")
+    evidence = [(lane, Evidence([lane], context.confidence)) for lane in context.accounts]
+    if context.deadline_ns is None:
+        blind = [lane for lane, one in evidence if one.trace is None]
+    else:
+        blind = [lane for lane, one in evidence if one.at(context.deadline_ns).upper.assumes == SINGLY]
+    if not blind:
+        return passed("the data tell how singly late activations come")
+    text = f"{named(blind)}: nothing tells whether late activations come singly; the bounds assume that they do"
+    severity = WARNING if context.deadline_ns is not None else NOTE
+    return Outcome(severity, text, {"lanes": [lane.entry.name for lane in blind]})
 
 
 def _in_bursts(theta: float, lane: Account, found: Outliers) -> str:

@@ -14,7 +14,7 @@ from rtassay.model.units import NS_PER_S
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The recording, its lanes and the numbers computed from them, and the requirement (deadline None: there is none)."""
+    """The recording, its lanes and the numbers computed from them, and the requirement (deadline None: there is none; `per_hour`: in events)."""
 
     recording: Recording
     accounts: tuple[Account, ...]
@@ -22,6 +22,7 @@ class Context:
     deadline_ns: int | None
     p_target: float
     confidence: float
+    per_hour: float | None = None
 
     @property
     def manifest(self) -> Manifest:

@@ -22,10 +22,10 @@ from rtassay.analysis.checks.base import (
 )
 from rtassay.analysis.checks.context import Context, named
 from rtassay.analysis.lane.account import Account
-from rtassay.analysis.lane.bounds import samples_needed
+from rtassay.analysis.lane.bounds import poisson_upper, samples_needed
 from rtassay.analysis.lane.distribution import Ints, ints
 from rtassay.model.findings import lane_words
-from rtassay.model.units import NS_PER_MS, NS_PER_S, format_time
+from rtassay.model.units import NS_PER_H, NS_PER_MS, NS_PER_S, format_time
 
 COINCIDENCE_NS = NS_PER_MS
 BY_CHANCE = 1e-3
@@ -49,7 +49,7 @@ def single_run(context: Context) -> Outcome:
 
 @check(
     id="N-TOO-SMALL",
-    condition="the shortest lane has fewer activations than ln(1 - confidence) / ln(1 - p)",
+    condition="the shortest lane has fewer activations than ln(1 - confidence) / ln(1 - p), or ran less than 3 / (events allowed per hour) hours where the requirement is stated in events",
     kind=OPTIMISM,
     severity=WARNING,
     explanation="So few activations cannot show the required probability, even without a single exceedance. A note without a deadline.",
@@ -60,19 +60,29 @@ def n_too_small(context: Context) -> Outcome:
     """Fewer activations than the required probability needs even without an exceedance."""
     if not context.lanes:
         return unknown("no lane")
-    needed = samples_needed(context.p_target, context.confidence)
-    if needed is None:
-        return Outcome(WARNING, "no number of activations can show a probability of 0", {"needed": None})
     smallest = min(context.accounts, key=lambda lane: lane.exposure)
+    needed = _least(context, smallest)
+    if needed is None:
+        return Outcome(WARNING, "no number of activations can show it", {"needed": None})
     due = smallest.exposure
     facts = {"needed": needed, "due": due, "lane": smallest.entry.name}
-    claim = f"p <= {context.p_target:g} at {context.confidence:.0%}"
+    asked = f"p <= {context.p_target:g}" if context.per_hour is None else f"{context.per_hour:g} events per hour"
+    claim = f"{asked} at {context.confidence:.0%}"
     if due >= needed:
         return passed(f"{due} activations in the shortest lane, {needed} needed for {claim}", **facts)
     interval = smallest.interval_ns
     time = f" ({format_time(needed * interval)} at this interval)" if interval else ""
     text = f"{lane_words(smallest.entry.name, smallest.entry.cpu)} has {due} activations; {claim} needs {needed} without an exceedance{time}"
     return Outcome(WARNING if context.deadline_ns is not None else NOTE, text, facts)
+
+
+def _least(context: Context, lane: Account) -> int | None:
+    """Activations without any late one that show the requirement."""
+    if context.per_hour is None:
+        return samples_needed(context.p_target, context.confidence)
+    if not lane.interval_ns or context.per_hour <= 0:
+        return None
+    return math.ceil(poisson_upper(0, context.confidence) / context.per_hour * NS_PER_H / lane.interval_ns)
 
 
 @check(

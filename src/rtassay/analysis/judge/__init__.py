@@ -26,11 +26,13 @@ def judge(
     confidence: float | None = None,
     strict: bool | None = None,
     waivers: Mapping[str, str] | None = None,
+    per_hour: float | None = None,
 ) -> Findings:
     """Everything rtassay can say about one recording (`model.findings.Findings`).
 
     Without `deadline_ns` the run's own requirement is judged (its deadline, p and confidence); if it had none the verdict is None.
     With it, `p_target` defaults to 1e-6 and `confidence` to 0.95. `strict` (None: as the run was asked for) makes warnings invalid.
+    `per_hour`: at most so many late events an hour are required, in place of `p_target`.
     `waivers` (id of a check -> why it does not decide) come on top of the run's own. Raises UsageError for values out of range,
     unknown checks and checks that cannot be waived.
     """
@@ -43,6 +45,7 @@ def judge(
         confidence=confidence,
         strict=strict,
         waivers=waivers,
+        per_hour=per_hour,
     )
 
 

@@ -37,18 +37,20 @@ def judge(
     confidence: float | None = None,
     strict: bool | None = None,
     waivers: Mapping[str, str] | None = None,
+    per_hour: float | None = None,
 ) -> Findings:
     """See `rtassay.analysis.judge`."""
     manifest = recording.manifest
     strict = manifest.plan.strict if strict is None else strict
     excused = _excused(manifest.plan.waivers) | check_waivers(waivers or {})
+    per_hour = _per_hour(manifest, deadline_ns, p_target, per_hour)
     deadline_ns, p, confidence = _requirement(manifest, deadline_ns, p_target, confidence)
     lanes = accounts(recording)
-    rows = tuple(lane_findings(lane, p, confidence) for lane in lanes)
-    context = Context(recording, lanes, rows, deadline_ns, p, confidence)
+    rows = tuple(lane_findings(lane, p, confidence, per_hour, len(lanes)) for lane in lanes)
+    context = Context(recording, lanes, rows, deadline_ns, p, confidence, per_hour)
     checks = waive(run_all(context), excused)
     alike = of_one_measure([lane.entry for lane in lanes], list(zip(lanes, rows, strict=True)))
-    pooled = pooled_findings([lane for lane, _ in alike], [row for _, row in alike], p, confidence)
+    pooled = pooled_findings([lane for lane, _ in alike], [row for _, row in alike], p, confidence, per_hour)
     findings = Findings(
         id=manifest.id,
         source={
@@ -82,7 +84,7 @@ def judge(
     )
     if deadline_ns is None:
         return findings
-    requirement = Requirement(deadline_ns, p, confidence)
+    requirement = Requirement(deadline_ns, p, confidence, per_hour)
     verdict = judge_deadline(lanes, requirement, checks, pooled.max_ns, strict)
     return replace(findings, verdict=replace(verdict, sentence=_sentence(findings, verdict, checks)))
 
@@ -113,6 +115,17 @@ def _requirement(
     if not (math.isfinite(confidence) and 0 < confidence < 1):
         raise UsageError(f"confidence = {confidence}", "it must lie between 0 and 1", "0.95 is usual")
     return deadline_ns, p, confidence
+
+
+def _per_hour(manifest: Manifest, deadline_ns: int | None, p: float | None, per_hour: float | None) -> float | None:
+    """Events per hour that are allowed: from the argument; else from the run's own plan, unless the arguments state another requirement."""
+    if per_hour is None and deadline_ns is None and p is None:
+        per_hour = manifest.plan.per_hour
+    if per_hour is not None and not (math.isfinite(per_hour) and per_hour >= 0):
+        raise UsageError(f"{per_hour} events per hour", "it must be 0 or more", "a rare event is allowed with 0.1")
+    if per_hour is not None and p is not None:
+        raise UsageError("both p and events per hour are stated", "a requirement is judged by one of them")
+    return per_hour
 
 
 def kernel_of(manifest: Manifest) -> str | None:

@@ -61,7 +61,7 @@ def judge_deadline(
         reasons=tuple(reasons),
         own_reasons=tuple(own_reasons),
         safety_factor=factor,
-        lanes=tuple(asdict(lane) for lane in lanes),
+        lanes=tuple({**asdict(lane), "assumes": [asdict(one) for one in lane.assumes]} for lane in lanes),
         assumes=worst.assumes if worst else (),
         basis=worst.basis if worst else None,
         gap=worst.gap if worst else None,

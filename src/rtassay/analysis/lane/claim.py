@@ -24,9 +24,9 @@ from rtassay.analysis.lane.bounds import (
 )
 from rtassay.analysis.lane.dispersion import differ
 from rtassay.analysis.lane.distribution import Ints, ints
-from rtassay.analysis.lane.events import Bursts, join, late_runs, merging_gaps
+from rtassay.analysis.lane.events import Bursts, Kept, join, merging_gaps
 from rtassay.analysis.lane.exceedance import Exceedances, exceedances, total
-from rtassay.analysis.lane.trace import Trace, trace
+from rtassay.analysis.lane.trace import Trace, ordered_from, trace
 from rtassay.model.findings import AS_ABOVE, BURSTS, SINGLY, THETA, WORST_RUN
 from rtassay.model.units import NS_PER_H
 
@@ -123,50 +123,70 @@ class Evidence:
         self.confidence_lower = 1 - (1 - confidence) / max(1, lanes)
         self.due = sum(account.exposure for account in accounts)
         self._gaps = merging_gaps(accounts[0].interval_ns)
+        self._limits: list[tuple[Bound | None, float | None]] = []
 
     def claim(self, deadline_ns: int) -> Claim:
         """The claim at a deadline. The upper limits are the largest of those at it and above: p never rises with the deadline."""
-        raw = self._at(deadline_ns)
-        rates = [raw.rate_upper_per_h]
-        worst = raw.upper
-        for level_ns, bound, rate in self._above:
-            if level_ns > deadline_ns:
-                worst = max(worst, bound, key=lambda one: one.p)
-                rates.append(rate)
-        known = [rate for rate in rates if rate is not None]
-        return replace(raw, upper=worst, rate_upper_per_h=max(known) if len(known) == len(rates) else None)
+        raw = self.at(deadline_ns)
+        bound, rate = self._largest_above(deadline_ns)
+        if bound is not None:
+            raw = replace(raw, upper=max(raw.upper, bound, key=lambda one: one.p))
+        if rate is not None and raw.rate_upper_per_h is not None:
+            raw = replace(raw, rate_upper_per_h=max(raw.rate_upper_per_h, rate))
+        return raw
+
+    def holds(self, requirement: Requirement) -> bool:
+        """Whether the claim at its deadline holds."""
+        deadline_ns = requirement.deadline_ns
+        return self.at(deadline_ns).holds(requirement) and self.claim(deadline_ns).holds(requirement)
 
     @cached_property
     def trace(self) -> Trace | None:
         """How singly the largest latencies come."""
-        return trace(self.accounts, self.confidence)
+        return trace(self._kept, self.confidence)
+
+    @cached_property
+    def _kept(self) -> list[Kept]:
+        return [Kept(account) for account in self.accounts]
 
     @cached_property
     def _alone(self) -> list[Evidence]:
         return [Evidence([account], self.confidence) for account in self.accounts]
 
     @cached_property
-    def _above(self) -> list[tuple[int, Bound, float | None]]:
-        """(deadline, upper limits there) at the largest latencies known in order: each of the first ones, then ever fewer."""
-        edges = [account.ordered_from_ns for account in self.accounts]
-        known = [edge for edge in edges if edge is not None]
-        if not known or len(known) < len(edges):
+    def _levels(self) -> list[int]:
+        """The deadlines just reached by the largest latencies known in order, falling: each of the first ones, then ever fewer."""
+        edge = ordered_from(self.accounts)
+        if edge is None:
             return []
-        latest = [account.spills.latency_ns + account.bin_width_ns - 1 for account in self.accounts]
-        levels = np.sort(np.concatenate(latest))[::-1]
-        levels = levels[levels >= max(known)]
-        rows = list(range(min(_EACH, levels.size)))
-        while rows and rows[-1] * _STEP < levels.size - 1:
+        width = self.accounts[0].bin_width_ns - 1
+        latest = np.sort(np.concatenate([kept.latency_ns for kept in self._kept]))[::-1]
+        latest = latest[latest >= edge]
+        rows = list(range(min(_EACH, latest.size)))
+        while rows and rows[-1] * _STEP < latest.size - 1:
             rows.append(int(rows[-1] * _STEP) + 1)
-        found = []
-        for level in sorted({int(levels[row]) for row in rows}):
-            claim = self._at(level)
-            found.append((level, claim.upper, claim.rate_upper_per_h))
-        return found
+        return sorted({int(latest[row]) + width for row in rows}, reverse=True)
 
-    def _at(self, deadline_ns: int) -> Claim:
+    def _largest_above(self, deadline_ns: int) -> tuple[Bound | None, float | None]:
+        """The largest upper limits at the levels above the deadline. Each is looked at once."""
+        bound, rate = None, None
+        for i, level in enumerate(self._levels):
+            if level <= deadline_ns:
+                break
+            if i == len(self._limits):
+                one = self.at(level)
+                if bound is None or one.upper.p > bound.p:
+                    bound = one.upper
+                if one.rate_upper_per_h is not None:
+                    rate = max(rate or 0.0, one.rate_upper_per_h)
+                self._limits.append((bound, rate))
+            bound, rate = self._limits[i]
+        return bound, rate
+
+    def at(self, deadline_ns: int) -> Claim:
+        """The claim of what is seen at that deadline alone."""
         parts = [exceedances(account, deadline_ns) for account in self.accounts]
-        runs = [late_runs(account, deadline_ns) for account in self.accounts]
+        runs = [kept.late(deadline_ns) for kept in self._kept]
         seen = total(parts)
         ordered = all(run.late == part.certain for run, part in zip(runs, parts, strict=True))
         bursts = join(runs, seen.due, self._gaps) if ordered else None
@@ -225,7 +245,7 @@ class Evidence:
     def _worst_run(self, deadline_ns: int) -> Bound:
         found = []
         for alone in self._alone:
-            one = alone._at(deadline_ns).upper
+            one = alone.at(deadline_ns).upper
             found.append(
                 replace(one, share=one.share * alone.due / self.due, late=one.late * self.due / max(1, alone.due))
             )

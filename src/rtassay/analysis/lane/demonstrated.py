@@ -26,7 +26,7 @@ def star(evidence: Evidence, p: float, per_hour: float | None = None) -> int | N
     """See `demonstrated`."""
 
     def enough(deadline_ns: int) -> bool:
-        return evidence.claim(deadline_ns).holds(Requirement(deadline_ns, p, evidence.confidence, per_hour))
+        return evidence.holds(Requirement(deadline_ns, p, evidence.confidence, per_hour))
 
     low, high = 0, max(cannot_exceed_from(account) for account in evidence.accounts)
     if not enough(high):

@@ -41,23 +41,30 @@ class Bursts:
     gap: int
 
 
-def late_runs(account: Account, deadline_ns: int) -> Runs:
-    """The late wake-ups whose position is known. A late sample of a counted source stands for itself and at most those it missed;
-    truncated activations that were certainly late are one run."""
-    spills = account.spills
-    reach = spills.latency_ns + account.bin_width_ns - deadline_ns
-    late = np.flatnonzero(reach > 0)
-    k = spills.k[late]
-    count = np.ones_like(k)
-    interval = account.interval_ns
-    if account.counted and interval:
-        count = np.minimum(-(-reach[late] // interval), 1 + spills.missed[late])
-    tail = account.truncated_tail()
-    if tail is not None and account.entry.due is not None and (reaching := tail.reaching(deadline_ns)):
-        k = np.append(k, account.entry.due - tail.count)
-        count = np.append(count, reaching)
-    order = np.argsort(k, kind="stable")
-    return Runs(k[order], count[order])
+class Kept:
+    """The wake-ups of a lane that were kept one by one, the latest first."""
+
+    def __init__(self, account: Account) -> None:
+        order = np.argsort(-account.spills.latency_ns, kind="stable")
+        self.account = account
+        self.latency_ns = account.spills.latency_ns[order]
+        self._k, self._missed = account.spills.k[order], account.spills.missed[order]
+
+    def late(self, deadline_ns: int) -> Runs:
+        """Those that reach the deadline. A late sample of a counted source stands for itself and at most those it missed; truncated
+        activations that were certainly late are one run."""
+        account, interval = self.account, self.account.interval_ns
+        number = int(np.searchsorted(-self.latency_ns, account.bin_width_ns - deadline_ns, side="left"))
+        k, count = self._k[:number], np.ones(number, np.int64)
+        if account.counted and interval:
+            reach = self.latency_ns[:number] + account.bin_width_ns - deadline_ns
+            count = np.minimum(-(-reach // interval), 1 + self._missed[:number])
+        tail = account.truncated_tail()
+        if tail is not None and account.entry.due is not None and (reaching := tail.reaching(deadline_ns)):
+            k = np.append(k, account.entry.due - tail.count)
+            count = np.append(count, reaching)
+        order = np.argsort(k, kind="stable")
+        return Runs(k[order], count[order])
 
 
 def merging_gaps(interval_ns: int | None) -> tuple[int, ...]:
@@ -69,8 +76,9 @@ def merging_gaps(interval_ns: int | None) -> tuple[int, ...]:
 def join(runs: Sequence[Runs], due: int, gaps: Sequence[int]) -> Bursts:
     """The events of one or several runs (which never share one) with `due` activations in all.
 
-    A gap counts if it joins more than independent lateness would: a binomial test of the spacings at level CHANCE / number of gaps,
-    of the events that the next smaller counting gap left. The coarsest counting gap makes the events.
+    A gap counts if it joins more than independent lateness would (a binomial test of the spacings at level CHANCE / number of gaps, of
+    the events that the next smaller counting gap left), and if late ones are at least twice as dense where it joins them as in the
+    whole run: lateness at regular intervals is no burst. The coarsest counting gap makes the events.
     """
     run = np.repeat(np.arange(len(runs)), [one.first.size for one in runs])
     if not run.size:
@@ -82,8 +90,10 @@ def join(runs: Sequence[Runs], due: int, gaps: Sequence[int]) -> Bursts:
     counting = 0
     for gap in gaps:
         apart = spacing[spacing > counting]
-        joined = int((apart <= gap).sum())
-        if joined and _by_chance(joined, apart.size, (gap - counting) * apart.size / free) < CHANCE / len(gaps):
+        short = apart[apart <= gap]
+        if not short.size or 2 * int(short.sum()) * apart.size > short.size * free:
+            continue
+        if _by_chance(short.size, apart.size, (gap - counting) * apart.size / free) < CHANCE / len(gaps):
             counting = gap
     begins = np.concatenate([[0], np.flatnonzero(spacing > counting) + 1])
     return Bursts(np.add.reduceat(count, begins), run[begins], counting)

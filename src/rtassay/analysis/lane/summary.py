@@ -18,7 +18,9 @@ from rtassay.model.measures import UNKNOWN
 _LOW_BITS = 20
 
 
-def lane_findings(account: Account, p: float, confidence: float) -> LaneFindings:
+def lane_findings(
+    account: Account, p: float, confidence: float, per_hour: float | None = None, lanes: int = 1
+) -> LaneFindings:
     """One lane."""
     entry = account.entry
     raw, due = raw_view(account), due_view(account).view
@@ -39,12 +41,14 @@ def lane_findings(account: Account, p: float, confidence: float) -> LaneFindings
         sd_ns=sd,
         quantiles=quantiles,
         quantiles_due=_due_ladder(due, raw, quantiles),
-        demonstrated=demonstrated([account], p, confidence),
+        demonstrated=demonstrated([account], p, confidence, per_hour=per_hour, lanes=lanes),
         measure=entry.measure,
     )
 
 
-def pooled_findings(accounts: list[Account], lanes: list[LaneFindings], p: float, confidence: float) -> LaneFindings:
+def pooled_findings(
+    accounts: list[Account], lanes: list[LaneFindings], p: float, confidence: float, per_hour: float | None = None
+) -> LaneFindings:
     """Lanes of one measure as one. A number that one lane lacks, the pool lacks too."""
     raw = pooled([raw_view(account) for account in accounts])
     views = [due_view(account).view for account in accounts]
@@ -67,7 +71,7 @@ def pooled_findings(accounts: list[Account], lanes: list[LaneFindings], p: float
         sd_ns=sd,
         quantiles=quantiles,
         quantiles_due=_due_ladder(due, raw, quantiles),
-        demonstrated=demonstrated(accounts, p, confidence),
+        demonstrated=demonstrated(accounts, p, confidence, per_hour=per_hour),
         measure=lanes[0].measure if lanes else UNKNOWN,
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.bounds import burst_upper
-from rtassay.analysis.lane.events import join, late_runs, merging_gaps
+from rtassay.analysis.lane.events import Kept, join, merging_gaps
 
 EXCEEDANCES = (50, 100, 200, 500)
 """Numbers of wake-ups above the thresholds that are tried."""
@@ -31,25 +31,32 @@ class Trace:
     theta_lower: float
 
 
-def trace(accounts: Sequence[Account], confidence: float) -> Trace | None:
+def trace(lanes: Sequence[Kept], confidence: float) -> Trace | None:
     """The threshold with the smallest lower limit of theta, of one lane over its runs. None: fewer than 50 wake-ups are known in order."""
-    edges = [account.ordered_from_ns for account in accounts]
-    known = [edge for edge in edges if edge is not None]
-    if not known or len(known) < len(edges):
+    edge = ordered_from([lane.account for lane in lanes])
+    if edge is None:
         return None
-    latency = np.concatenate([account.spills.latency_ns for account in accounts])
-    latency = np.sort(latency[latency >= max(known)])[::-1]
-    most = MOST * sum(account.exposure for account in accounts)
+    most = MOST * sum(lane.account.exposure for lane in lanes)
+    # one more than the most there can be at a level, and enough for the largest number that is tried
+    latency = np.concatenate([lane.latency_ns[: max(EXCEEDANCES[-1], int(most)) + 1] for lane in lanes])
+    latency = np.sort(latency[latency >= edge])[::-1]
     levels = {int(latency[n - 1]) for n in EXCEEDANCES if n <= latency.size}
-    levels = {level for level in levels if (latency >= level).sum() <= most}
-    found = [_at(accounts, level, confidence) for level in sorted(levels, reverse=True)]
+    levels = {level for level in levels if np.searchsorted(-latency, -level, side="right") <= most}
+    found = [_at(lanes, level, confidence) for level in sorted(levels, reverse=True)]
     return min(found, key=lambda one: one.theta_lower, default=None)
 
 
-def _at(accounts: Sequence[Account], level_ns: int, confidence: float) -> Trace:
-    runs = [late_runs(account, level_ns + account.bin_width_ns - 1) for account in accounts]
-    due, late = sum(account.exposure for account in accounts), sum(run.late for run in runs)
-    bursts = join(runs, due, merging_gaps(accounts[0].interval_ns))
+def ordered_from(accounts: Sequence[Account]) -> int | None:
+    """From which latency on the order is known in every run; None if it is not in one."""
+    edges = [account.ordered_from_ns for account in accounts]
+    known = [edge for edge in edges if edge is not None]
+    return max(known) if known and len(known) == len(edges) else None
+
+
+def _at(lanes: Sequence[Kept], level_ns: int, confidence: float) -> Trace:
+    runs = [lane.late(level_ns + lane.account.bin_width_ns - 1) for lane in lanes]
+    due, late = sum(lane.account.exposure for lane in lanes), sum(run.late for run in runs)
+    bursts = join(runs, due, merging_gaps(lanes[0].account.interval_ns))
     events, wakeups = int(bursts.sizes.size), sum(run.first.size for run in runs)
     lower = events / late
     if bursts.gap:

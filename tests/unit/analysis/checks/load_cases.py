@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rtassay.model.manifest import WorkPart
+from rtassay.model.manifest import Plan, WorkPart
 
-from ..build import MS, SECOND, counted_lane, recording
+from ..build import MS, SECOND, block_lane, counted_lane, recording
 from .condition_cases import (
     BEGIN,
     BURSTS,
@@ -301,6 +301,16 @@ CASES_OF_LOADS: list[Case] = [
     ("CLUSTERED", lambda: late_at(*BURSTS), "warning", "integrity", "in bursts of"),
     ("CLUSTERED", lambda: late_at(*scattered(400)), "pass", None, "one by one"),
     ("CLUSTERED", lambda: late_at(*scattered(20)), "unknown", None, "20 in a lane"),
+    ("DEPENDENCE-UNKNOWN", lambda: late_at(*scattered(400)), "pass", None, "how singly"),
+    ("DEPENDENCE-UNKNOWN", lambda: late_at(*scattered(20)), "note", "assumption", "the bounds assume that they do"),
+    (
+        "DEPENDENCE-UNKNOWN",
+        lambda: recording(block_lane({9: 9}), plan=Plan(interval_ns=MS, deadline_ns=500)),
+        "warning",
+        "assumption",
+        "late activations come singly",
+    ),
+    ("DEPENDENCE-UNKNOWN", recording, "unknown", None, "no lane"),
     ("NON-STATIONARY", lambda: minutes([40 + i / 10 for i in range(240)]), "warning", "integrity", "over the run"),
     ("NON-STATIONARY", lambda: minutes([40.0] * 240), "pass", None, "no drift"),
     ("NON-STATIONARY", lambda: minutes([40.0] * 30), "unknown", None, "60 s or more"),

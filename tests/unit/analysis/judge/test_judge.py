@@ -66,7 +66,8 @@ def test_verdict_of_the_rt_file_of_method_2_1() -> None:
     verdict = judge(published("rt"), deadline_ns=100 * US, p_target=1e-6).verdict
     assert verdict is not None
     assert (verdict.state, verdict.lane, verdict.exceedances) == ("NOT DEMONSTRATED", "core1", 62)
-    assert verdict.p_lower == pytest.approx(9.9e-7, abs=0.05e-7)
+    # without order all 62 may be one event: at least 62 ln(1 / (1 - .05 / 4 lanes)) of them were to be expected
+    assert verdict.p_lower == pytest.approx(62 * 0.012579 / 5e7, rel=1e-3)
     assert verdict.p_upper == pytest.approx(1.53e-6, abs=0.005e-6)
     assert verdict.events is None
     by_id = {check.id: check.severity for check in judge(published("rt")).checks}
@@ -125,7 +126,9 @@ def test_every_check_is_listed_in_order() -> None:
     for made in (recording(), recording(block_lane({100: 5})), published("std")):
         checks = judge(made).checks
         assert [check.id for check in checks] == [check.id for check in CHECKS]
-        assert all(check.severity in SEVERITIES and check.kind in ("integrity", "optimism") for check in checks)
+        assert all(
+            check.severity in SEVERITIES and check.kind in ("integrity", "optimism", "assumption") for check in checks
+        )
         assert all(check.message and "\n" not in check.message for check in checks)
 
 

@@ -10,19 +10,21 @@ import pytest
 
 from rtassay.analysis.judge import judge
 from rtassay.analysis.judge.judging import load_of, new_record
+from rtassay.analysis.judge.lane_verdict import judge_lane
 from rtassay.analysis.judge.sentence import sentence
 from rtassay.analysis.judge.stalls import Stalls, late_wakeups, worst_apart
-from rtassay.analysis.judge.verdict import Requirement, decides, judge_deadline, judge_lane, too_good, unusable
+from rtassay.analysis.judge.verdict import decides, judge_deadline, too_good, unusable
 from rtassay.analysis.lane.account import accounts
+from rtassay.analysis.lane.claim import Requirement
 from rtassay.analysis.lane.distribution import ints
 from rtassay.analysis.lane.summary import lane_findings
-from rtassay.model.findings import CheckResult, Needed, Verdict
+from rtassay.model.findings import Assumption, CheckResult, Needed, Verdict
 from rtassay.model.manifest import LoadEntry, Plan
 from rtassay.model.recording import Recording
 
 from ..build import MS, SECOND, US, account, block_lane, counted_lane, cyclictest, recording, skip_lane, spills_of
 
-CLEAN, LATE = {100: 3_000_000}, {100: 3_000_000, 900: 50}
+CLEAN, LATE = {100: 3_000_000}, {100: 3_000_000, 900: 500}
 
 
 def said(id: str, severity: str, kind: str = "integrity", waived: str | None = None) -> CheckResult:
@@ -51,6 +53,10 @@ STATES: list[tuple[tuple[CheckResult, ...], bool, str, str]] = [
     ((said("NO-LOAD", "unknown", "optimism"),), False, "NOT DEMONSTRATED", "VIOLATED"),
     ((said("NO-LOAD", "unknown", "optimism", "x"),), False, "HOLDS", "VIOLATED"),
     ((said("GOVERNOR", "unknown"),), True, "HOLDS", "VIOLATED"),
+    ((said("D", "warning", "assumption"),), False, "HOLDS", "VIOLATED"),
+    ((said("D", "warning", "assumption"),), True, "NOT DEMONSTRATED", "VIOLATED"),
+    ((said("D", "warning", "assumption", "x"),), True, "HOLDS", "VIOLATED"),
+    ((said("D", "note", "assumption"),), True, "HOLDS", "VIOLATED"),
 ]
 
 
@@ -131,13 +137,15 @@ def test_what_is_still_needed_counts_what_was_seen_and_what_may_have_been() -> N
 
 def test_the_row_of_a_lane() -> None:
     row = judge_lane(account(counted_lane([100] * 995 + [3 * MS], MS)), Requirement(500, 1e-2, 0.95))
-    assert (row.due, row.exceedances, row.possible, row.events) == (999, 3, 0, 1)
-    # Poisson 95 % of one event is 4.744, three exceedances each
-    assert row.p_upper_by_events == pytest.approx(4.7438645 / 999 * 3)
-    assert row.p_upper == pytest.approx(0.00774, abs=1e-4)
-    assert row.state == "NOT DEMONSTRATED"
+    assert (row.due, row.exceedances, row.possible, row.events, row.gap) == (999, 3, 0, 1, 0)
+    # one event of three: the next may be ten times as large, since nothing tells how large events are
+    assert (row.state, row.basis, row.lacks, row.assumes) == ("NOT DEMONSTRATED", "bursts", "single_late", ())
+    assert row.needed is not None and row.needed.n > 100 * 142.3 / 10
     none = judge_lane(account(counted_lane([100] * 999, MS)), Requirement(500, 1e-2, 0.95))
-    assert (none.events, none.p_upper_by_events, none.state) == (0, None, "HOLDS")
+    assert (none.events, none.basis, none.state) == (0, "singly", "HOLDS")
+    assert [one.code for one in none.assumes] == ["singly"]
+    few = judge_lane(account(counted_lane([100] * 9, MS)), Requirement(500, 1e-2, 0.95))
+    assert (few.state, few.lacks) == ("NOT DEMONSTRATED", "activations")
 
 
 def about(
@@ -223,16 +231,20 @@ def test_parts_of_the_sentence(changes: dict[str, Any], there: str, absent: str)
     assert there in text and absent not in text, text
 
 
-@pytest.mark.parametrize(("bound", "told"), [(0.003, False), (0.0031, True), (None, False)])
-def test_the_bound_of_bursts_is_told_where_it_is_larger(bound: float | None, told: bool) -> None:
-    rows = ({"name": "1", "p_upper_by_events": 0.5}, {"name": "0", "p_upper_by_events": bound})
-    verdict = judged(CLEAN)
-    text = sentence(
-        replace(verdict, p_upper=0.003, lanes=rows),
-        fingerprint="pi", load="x", duration_s=1.0, missed=0, new_record=(), checks=(), lanes=2, worst="0",
-        measure="wake-up",
-    )  # fmt: skip
-    assert ("0.0031 as they come in bursts" in text) is told and "0.5 as" not in text
+@pytest.mark.parametrize(
+    ("assumption", "told"),
+    [
+        (Assumption("singly"), "<= 0.003 per activation if late activations come singly ("),
+        (Assumption("as_above", {"above_ns": 90 * US}), "if late activations come as singly as those above 90us ("),
+    ],
+)
+def test_what_the_bound_assumes_is_told(assumption: Assumption, told: str) -> None:
+    assert told in about(assumes=(assumption,))
+
+
+def test_what_caps_the_verdict_is_told_where_the_numbers_would_do() -> None:
+    assert "NOT DEMONSTRATED because of NO-LOAD." in about(capped_by=("NO-LOAD",), needed=None)
+    assert "because" not in about(capped_by=("N-TOO-SMALL",), lacks="activations")
 
 
 def test_what_was_waived_and_what_was_not_covered() -> None:

@@ -185,7 +185,7 @@ BELOW = st.dictionaries(st.integers(0, 2000), st.integers(20, 60), max_size=120)
 ABOVE = st.dictionaries(st.integers(0, 2000), st.integers(100, 140), max_size=12)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(BELOW, ABOVE, st.booleans(), st.sampled_from([1e-4, 1e-3, 1e-2, 0.2]), st.sampled_from([None, 1000.0]))
 def test_d_star_holds_and_what_is_not_below_it_too(
     below: dict[int, int], above: dict[int, int], ordered: bool, p: float, per_hour: float | None
@@ -194,7 +194,7 @@ def test_d_star_holds_and_what_is_not_below_it_too(
     made = lane(20_000, {k: v * US for k, v in {**below, **above}.items()}, ordered)
     found = demonstrated([made], p, 0.95, per_hour=per_hour).deadline_ns
     one = Evidence([made], 0.95)
-    deadlines = [1, 10_001, *range(20 * US, 150 * US, US)]
+    deadlines = [1, 10_001, *range(20 * US, 150 * US, 3 * US)]
     claims = [one.claim(deadline) for deadline in deadlines]
     limits = [(row.upper.p, row.rate_upper_per_h or 0.0) for row in claims]
     assert all(a[0] >= b[0] and a[1] >= b[1] for a, b in itertools.pairwise(limits))
@@ -202,14 +202,15 @@ def test_d_star_holds_and_what_is_not_below_it_too(
         assert row.holds(Requirement(deadline, p, 0.95, per_hour)) == (found is not None and deadline >= found)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(ABOVE, st.booleans(), st.sampled_from([1e-4, 1e-3, 1e-2]))
 def test_so_many_activations_as_are_needed_hold(late: dict[int, int], ordered: bool, p: float) -> None:
+    """Unless other late ones are joined in the longer run: it then needs another length."""
     rows = {k: v * US for k, v in late.items()}
     n = claim(lane(20_000, rows, ordered)).upper.needed(p, 0.95)
     assert n is not None
     longer = claim(lane(max(n, 5000), rows, ordered))
-    if (longer.gap, longer.events) == (claim(lane(20_000, rows, ordered)).gap, longer.events):
+    if longer.upper.needed(p, 0.95) == n:
         assert longer.holds(Requirement(DEADLINE, p, 0.95))
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rtassay.analysis.lane.account import accounts
 from rtassay.analysis.lane.distribution import ints
-from rtassay.analysis.lane.events import Runs, join, late_runs, merging_gaps
+from rtassay.analysis.lane.events import Kept, Runs, join, merging_gaps
 from rtassay.analysis.lane.exceedance import exceedances
 from rtassay.model.units import NS_PER_S
 
@@ -41,7 +41,7 @@ def test_runs_hold_each_late_activation_once(latencies: list[int], truncated: in
     tail = lane.truncated_tail()
     if tail is not None and lane.entry.due is not None:
         late += [lane.entry.due - 1 - t for t in range(tail.count) if tail.least_ns + t * INTERVAL >= DEADLINE]
-    runs = late_runs(lane, DEADLINE)
+    runs = Kept(lane).late(DEADLINE)
     assert [k + j for k, n in zip(runs.first.tolist(), runs.count.tolist(), strict=True) for j in range(n)] == sorted(
         late
     )
@@ -49,7 +49,7 @@ def test_runs_hold_each_late_activation_once(latencies: list[int], truncated: in
 
 
 def test_a_stall_is_one_event_without_any_gap() -> None:
-    runs = late_runs(account(counted_lane([100 * US] * 50 + [20 * MS] + [100 * US] * 50, INTERVAL)), DEADLINE)
+    runs = Kept(account(counted_lane([100 * US] * 50 + [20 * MS] + [100 * US] * 50, INTERVAL))).late(DEADLINE)
     assert join([runs], 121, merging_gaps(INTERVAL)).sizes.tolist() == [20]
 
 
@@ -98,5 +98,5 @@ def test_order_of_a_source_that_skips_is_that_of_its_samples() -> None:
         skip_lane({5: 90, 700: 2}, limit_us=900, first_due_ns=0, spilled=2),
         spills=spills_of([(50, 700 * US, 0), (3, 700 * US, 0)]),
     )
-    runs = late_runs(accounts(cyclictest(made))[0], DEADLINE)
+    runs = Kept(accounts(cyclictest(made))[0]).late(DEADLINE)
     assert (runs.first.tolist(), runs.count.tolist()) == ([3, 50], [1, 1])

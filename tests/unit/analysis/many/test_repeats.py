@@ -53,8 +53,8 @@ def test_two_short_runs_show_what_neither_shows_alone() -> None:
 
 
 def test_exceedances_of_one_run_count_for_all_on_the_cpu_they_were_on() -> None:
-    seen = judged([run(late=50), run(), run()])
-    assert (seen.state, seen.lane, seen.exceedances, seen.due) == ("VIOLATED", "CPU1", 50, 3 * N)
+    seen = judged([run(late=500), run(), run()])
+    assert (seen.state, seen.lane, seen.exceedances, seen.due) == ("VIOLATED", "CPU1", 500, 3 * N)
     assert seen.demonstrated_ns == 200_001
 
 
@@ -110,7 +110,7 @@ def test_runs_that_were_asked_to_be_strict_are_judged_so_together() -> None:
 
 
 def test_strict_hides_no_violation_and_excuses_what_was_waived() -> None:
-    late = [run(late=50), run(), run()]
+    late = [run(late=500), run(), run()]
     assert judge_repeats(late, [IDLE], **TOLD, strict=True).state == "VIOLATED"
     waived = replace(STEAL, waived="deployed in a VM")
     assert judge_repeats([run(), run()], [waived], **TOLD, strict=True).state == "HOLDS"

@@ -65,14 +65,14 @@ def capacity_of(cells: list[Measured]) -> tuple[list[KpiRow], str]:
 
 
 def test_capacity_is_the_highest_rate_that_is_kept_with_all_below_it() -> None:
-    """At p = 1e-3 and n = 20000: 0 and 5 late ones are few enough (p_upper 5.3e-4), 200 are too many (p_lower 8.9e-3)."""
-    [row], _ = capacity_of(sweep((1_000_000, 0), (500_000, 5), (100_000, 200)))
+    """At p = 1e-3 and n = 20000: 0 and 5 late ones are few enough (p_upper 5.3e-4), 600 are too many, even if they were one event."""
+    [row], _ = capacity_of(sweep((1_000_000, 0), (500_000, 5), (100_000, 600)))
     assert row.value == pytest.approx(2000) and not row.at_least
     assert "every 500us" in row.note and "100us misses too often" in row.note
 
 
 def test_a_rate_above_one_that_fails_does_not_count_and_the_last_tried_is_a_lower_bound() -> None:
-    [row], _ = capacity_of(sweep((1_000_000, 0), (500_000, 200), (100_000, 0)))
+    [row], _ = capacity_of(sweep((1_000_000, 0), (500_000, 600), (100_000, 0)))
     assert row.value == pytest.approx(1000) and "500us misses too often" in row.note
     [row], _ = capacity_of(sweep((1_000_000, 0), (500_000, 0)))
     assert row.value == pytest.approx(2000) and row.at_least
