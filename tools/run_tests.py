@@ -193,6 +193,8 @@ def share_before_loads() -> Iterator[None]:
 def keep_bytecode() -> None:
     """Five workers import the tests, and pytest rewrites their asserts: it is done once before, by two processes, and kept in __pycache__."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    if any((ROOT / "tests" / "__pycache__").glob("conftest.*-pytest-*.pyc")):
+        return  # what has changed since is few files
     rooms = ("tests/unit",), ("tests/contract", "tests/house", "tests/flow", "tests/lab")
     collect = [sys.executable, "-m", "pytest", "-q", "--collect-only"]
     both = [

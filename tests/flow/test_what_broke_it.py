@@ -162,7 +162,52 @@ async def timer_storm() -> tuple[int, int]:
     return begin, time.monotonic_ns()
 
 
-def test_what_was_provoked_is_named_at_its_outlier(
+def assert_seen_as_long(run: Seen, *whats: str) -> None:
+    """Each has its outlier, which holds the CPU for all of that time."""
+    assert set(run.when_ns) == set(whats)
+    for what, (begin, end) in run.when_ns.items():
+        outlier = run.outlier(what)
+        assert outlier.cpu == MEASURED and outlier.missed > 0, what
+        if what != "storm":
+            assert outlier.latency_ns >= end - begin - 2 * PLAN.interval_ns, what
+            assert outlier.missed >= (end - begin) // PLAN.interval_ns - 2, what
+
+
+# Two short runs and no long one: a machine that stands still now and then leaves one of them alone.
+
+
+def test_a_thread_and_a_storm_of_timers_are_named_at_their_outliers(
+    measure: Measure, heard: list[Progress], marked: Marked, hog: Callable[[str], Hog]
+) -> None:
+    when: dict[str, tuple[int, int]] = {}
+    pids: list[int] = []
+
+    async def provoke(stop: StopRequest) -> None:
+        await until_measuring(marked, heard, lanes=1)
+        old = hog("rta-hog")
+        pids[:] = [old.process.pid]
+        await asyncio.sleep(5.5)
+        when["hog"] = await old.carry_out("burn 0.3")
+        await asyncio.sleep(3.7)
+        when["storm"] = await timer_storm()
+        await asyncio.sleep(3.2)
+        stop.request()
+
+    run = undisturbed(lambda: seen(measure(cpus=(MEASURED,), duration_ns=120 * S, during=provoke), when))
+    assert_seen_as_long(run, "hog", "storm")
+    assert run.suspects("hog")[0] == f"threads rta-hog[{pids[0]}].busy"
+    busy = run.series("threads", f"rta-hog[{pids[0]}].busy")
+    assert run.during("hog", busy).sum() > 10 * np.median(run.away(busy))
+
+    timers = run.series("interrupts", f"cpu{MEASURED}.LOC")
+    assert run.during("storm", timers).max() > 2 * np.median(run.away(timers))
+    assert any("stress-ng" in name or name.endswith(".LOC") for name in run.suspects("storm"))
+
+    text = "\n".join(line for row in outliers.rows(run.findings, watched=True) for line in row[4])
+    assert f"threads rta-hog[{pids[0]}].busy" in text and "usually" in text
+
+
+def test_memory_that_goes_and_a_thread_that_comes_are_named_at_their_outliers(
     measure: Measure, heard: list[Progress], marked: Marked, hog: Callable[[str], Hog]
 ) -> None:
     when: dict[str, tuple[int, int]] = {}
@@ -174,10 +219,6 @@ def test_what_was_provoked_is_named_at_its_outlier(
         old = hog("rta-hog")
         pids["old"] = old.process.pid
         await asyncio.sleep(5.5)
-        when["hog"] = await old.carry_out("burn 0.3")
-        await asyncio.sleep(3.7)
-        when["storm"] = await timer_storm()
-        await asyncio.sleep(3.2)
         when["memory"] = await old.carry_out(f"memory {taken} 2")
         await asyncio.sleep(4)
         new = hog("rta-newcomer")
@@ -188,33 +229,15 @@ def test_what_was_provoked_is_named_at_its_outlier(
         stop.request()
 
     run = undisturbed(lambda: seen(measure(cpus=(MEASURED,), duration_ns=120 * S, during=provoke), when))
-    assert set(when) == {"hog", "storm", "memory", "newcomer"}
-    for what, (begin, end) in when.items():
-        outlier = run.outlier(what)
-        assert outlier.cpu == MEASURED and outlier.missed > 0, what
-        if what != "storm":  # it held the CPU for all of that time
-            assert outlier.latency_ns >= end - begin - 2 * PLAN.interval_ns, what
-            assert outlier.missed >= (end - begin) // PLAN.interval_ns - 2, what
-
-    # The threads by their names, first of all; one that was there before and one that came.
-    assert run.suspects("hog")[0] == f"threads rta-hog[{pids['old']}].busy"
+    assert_seen_as_long(run, "memory", "newcomer")
     assert run.suspects("newcomer")[0] == f"threads rta-newcomer[{pids['new']}].busy"
     assert any(name.startswith(f"threads rta-hog[{pids['old']}].") for name in run.suspects("memory"))
-    busy = run.series("threads", f"rta-hog[{pids['old']}].busy")
-    assert run.during("hog", busy).sum() > 10 * np.median(run.away(busy))
-
-    timers = run.series("interrupts", f"cpu{MEASURED}.LOC")
-    assert run.during("storm", timers).max() > 2 * np.median(run.away(timers))
-    assert any("stress-ng" in name or name.endswith(".LOC") for name in run.suspects("storm"))
 
     available = run.series("memory", "available")
     before = available.values[np.searchsorted(available.mono_ns, when["memory"][0]) - 1]
     assert before - run.during("memory", available).min() > (taken << 20) / 2
     faults = run.series("threads", f"rta-hog[{pids['old']}].faults")
     assert run.during("memory", faults).max() >= (taken << 20) // 4096 // 512  # huge pages fault once each
-
-    text = "\n".join(line for row in outliers.rows(run.findings, watched=True) for line in row[4])
-    assert f"threads rta-hog[{pids['old']}].busy" in text and "usually" in text
 
 
 def test_a_load_that_stands_still_is_seen_at_the_outlier_and_named(
