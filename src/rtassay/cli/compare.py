@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rtassay.cli import ci
+from rtassay.cli.ci import ci_options
 from rtassay.cli.names import RECORDING
 from rtassay.cli.options import json_option, print_json, wants_colour
 from rtassay.cli.terminal import echo, echo_rendered, report_width
@@ -119,6 +121,7 @@ def spread(args: list[str]) -> list[str]:
 @click.option(
     "--format", "format_name", metavar="NAME", help="html, markdown, json or terminal; it overrides the suffix."
 )
+@ci_options
 @json_option
 def command(
     a: tuple[str, ...],
@@ -129,6 +132,7 @@ def command(
     output: str | None,
     format_name: str | None,
     as_json: bool,
+    **files: str | None,
 ) -> int:
     """Group A of recordings against group B, run by run: who is later at which quantile, and how surely.
 
@@ -146,6 +150,7 @@ def command(
 
     if as_json and output == "-":
         raise UsageError("--json and -o - both want stdout")
+    ci.check({**files, "as_json": as_json})
     name = format_name or _format_of(output)
     result = compare(_open(a, "A"), _open(b, "B"), factor=factor, at=at)
     if output is not None:
@@ -154,10 +159,11 @@ def command(
         from rtassay.analysis.many.compare import comparison_dict
 
         print_json(comparison_dict(result) | ({"path": output} if output is not None else {}))
-    elif output is None:
+    elif output is None and not ci.on_stdout(files):
         _show(result, format_name)
-    elif output != "-":
+    elif output is not None and output != "-":
         echo(f"{result.sentence}\n{output}")
+    ci.write(files, result)
     return exit_code(result, tolerated)
 
 

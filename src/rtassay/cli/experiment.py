@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rtassay.cli import ci
+from rtassay.cli.ci import ci_options
 from rtassay.cli.names import PRESET
 from rtassay.cli.options import json_option, print_json, setting_option
 from rtassay.cli.terminal import echo
@@ -110,6 +112,7 @@ def plan_command(file: str, as_json: bool, **form: Any) -> int:
 @_form_options
 @click.option("--fail-fast", is_flag=True, help="Stop at the first cell that fails for good.")
 @click.option("--quiet", is_flag=True, help="No progress; the result only.")
+@ci_options
 @json_option
 def run_command(file: str, output: str | None, fail_fast: bool, quiet: bool, as_json: bool, **form: Any) -> int:
     """Carry out FILE. A journal lists every run. If this ends early, `resume` does the rest.
@@ -118,11 +121,13 @@ def run_command(file: str, output: str | None, fail_fast: bool, quiet: bool, as_
     """
     from rtassay.experiments import directory
 
+    files = ci.taken(form)
+    ci.check({**files, "as_json": as_json})
     source, plan = _planned(file, form)
     path = Path(output) if output is not None else directory.default_directory(plan.name)
     directory.create(path, source, plan)
     echo(f"experiment in {path}", err=True)
-    return _carry_out(path, plan, fail_fast=fail_fast, quiet=quiet, as_json=as_json)
+    return _carry_out(path, plan, files, fail_fast=fail_fast, quiet=quiet, as_json=as_json)
 
 
 @command.command("resume")
@@ -130,6 +135,7 @@ def run_command(file: str, output: str | None, fail_fast: bool, quiet: bool, as_
 @_form_options
 @click.option("--fail-fast", is_flag=True, help="Stop at the first cell that fails for good.")
 @click.option("--quiet", is_flag=True, help="No progress; the result only.")
+@ci_options
 @json_option
 def resume_command(experiment: str, fail_fast: bool, quiet: bool, as_json: bool, **form: Any) -> int:
     """Go on with an EXPERIMENT: its directory, or the FILE it was made from (the newest of that plan).
@@ -138,6 +144,8 @@ def resume_command(experiment: str, fail_fast: bool, quiet: bool, as_json: bool,
     """
     from rtassay.experiments import directory
 
+    files = ci.taken(form)
+    ci.check({**files, "as_json": as_json})
     path = Path(experiment)
     if directory.is_experiment(path):
         if any(value for key, value in form.items() if key != "scale") or form["scale"] != "1":
@@ -149,7 +157,7 @@ def resume_command(experiment: str, fail_fast: bool, quiet: bool, as_json: bool,
         _, plan = _planned(experiment, form)
         path = directory.find(experiment, plan=plan)
         echo(f"experiment in {path}", err=True)
-    return _carry_out(path, directory.load_plan(path), fail_fast=fail_fast, quiet=quiet, as_json=as_json)
+    return _carry_out(path, directory.load_plan(path), files, fail_fast=fail_fast, quiet=quiet, as_json=as_json)
 
 
 @command.command("status")
@@ -171,17 +179,23 @@ def status_command(experiment: str, as_json: bool) -> int:
 
 @command.command("show")
 @click.argument("experiment")
+@ci_options
 @json_option
-def show_command(experiment: str, as_json: bool) -> int:
+def show_command(experiment: str, as_json: bool, **files: str | None) -> int:
     """Show the results of an EXPERIMENT: a row for each combination, the worst load, the comparisons, the acceptance."""
-    from rtassay.cli.experiment_result import result_of, show
+    from rtassay.cli.experiment_result import report_of, result_of, show
     from rtassay.experiments import directory
 
-    result = result_of(directory.find(experiment))
+    ci.check({**files, "as_json": as_json})
+    path = directory.find(experiment)
+    report = report_of(path) if any(files.values()) else None
+    result = result_of(path) if report is None else report.result
     if as_json:
         print_json(result)
-    else:
+    elif not ci.on_stdout(files):
         show(result)
+    if report is not None:
+        ci.write(files, report)
     return EXIT_OK
 
 
@@ -259,7 +273,9 @@ def _waivers_checked(file: ExperimentFile) -> ExperimentFile:
     return msgspec.structs.replace(file, acceptance=msgspec.structs.replace(file.acceptance, waive=waive))
 
 
-def _carry_out(path: Path, plan: ExperimentPlan, *, fail_fast: bool, quiet: bool, as_json: bool) -> int:
+def _carry_out(
+    path: Path, plan: ExperimentPlan, files: dict[str, str | None], *, fail_fast: bool, quiet: bool, as_json: bool
+) -> int:
     from rtassay.cli.experiment_result import exit_code, report_of, save_reports, show
 
     outcome, stopped_by = asyncio.run(_run(path, plan, fail_fast, quiet))
@@ -271,8 +287,9 @@ def _carry_out(path: Path, plan: ExperimentPlan, *, fail_fast: bool, quiet: bool
         echo(f"rtassay: {error}", err=True)
     if as_json:
         print_json(result)
-    else:
+    elif not ci.on_stdout(files):
         show(result)
+    ci.write(files, report)
     if not outcome.complete:
         for cell, why in outcome.failed:
             echo(f"failed: {cell.title}: {why}", err=True)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtassay import runs
-from rtassay.cli import cyclictest_letters, cyclictest_result
+from rtassay.cli import ci, cyclictest_letters, cyclictest_result
 from rtassay.cli.attach import Work, attaching
+from rtassay.cli.ci import ci_options
 from rtassay.cli.names import BOARD
 from rtassay.cli.options import (
     EXIT_BY_STATE,
@@ -110,6 +111,7 @@ class CyclictestCommand(click.Command):
 )
 @click.option("--note", help="A sentence to keep with the recording.")
 @click.option("--report", "report_file", metavar="FILE", help="Also write a report (.html, .md, .json).")
+@ci_options
 @click.option("--output", metavar="DIR", help="Directory for the recording (default: where rtassay keeps them).")
 @click.option("--quiet", is_flag=True, help="Print only the verdict, no progress and no table.")
 @click.option(
@@ -144,6 +146,7 @@ def command(**options: Any) -> int:
 
     report_file = options["report_file"]
     report_format = _report_format(report_file)
+    ci.check(options)
     _check_histfile(options["histfile"])
     for words in options["cyclictest"].dropped:
         echo(f"not needed: {words}", err=True)
@@ -156,6 +159,7 @@ def command(**options: Any) -> int:
     stopped_by, path = asyncio.run(_measure(work, options["quiet"]))
     recording, findings = runs.judged(path)
     _tell(findings, recording, path, options)
+    ci.write(options, JudgedRecording(findings, recording))
     if options["histfile"] is not None:
         from rtassay.reports.recording.cyclictest import CyclictestRecording
 
@@ -236,7 +240,9 @@ def _tell(findings: Findings, recording: Recording, path: Path, options: dict[st
     if options["cyclictest"].pasted:
         histogram = options["histogram"] is not None and options["histfile"] is None
         cyclictest_result.tell(options["cyclictest"], findings, recording, path, histogram=histogram)
-    if options["quiet"]:
+    if ci.on_stdout(options):
+        pass
+    elif options["quiet"]:
         echo(answer(findings, recording).line)
     else:
         show_on_terminal(findings, recording)

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from rtassay.cli import ci
+from rtassay.cli.ci import ci_options
 from rtassay.cli.judging import (
     Requirement,
     cached_findings,
@@ -36,6 +38,7 @@ from rtassay.runs import cache_findings
 @click.argument("recording", type=RECORDING)
 @requirement_options
 @trust_options
+@ci_options
 @json_option
 def command(
     recording: str,
@@ -46,6 +49,7 @@ def command(
     waive: tuple[str, ...],
     because: tuple[str, ...],
     as_json: bool,
+    **files: str | None,
 ) -> int:
     """Show verdict, per-CPU table and checks of one RECORDING (a path, an id or a unique prefix).
 
@@ -53,16 +57,20 @@ def command(
     run, and the exit code is 0. --strict and --waive apply to this judgement, in addition to those of the run.
     """
     from rtassay import store
+    from rtassay.reports.base import JudgedRecording
 
+    ci.check({**files, "as_json": as_json})
     waivers = waivers_of(waive, because)
     path = store.find(recording)
     stated = Requirement(deadline_ns, p_target, confidence) if deadline_ns is not None else None
-    data, findings, opened = findings_of(path, stated, strict, waivers, want_object=not as_json)
+    wanted = any(files.values())
+    data, findings, opened = findings_of(path, stated, strict, waivers, want_object=wanted or not as_json)
     if as_json:
         print_json(data)
-    else:
-        assert findings is not None
+    elif findings is not None and not ci.on_stdout(files):
         show_on_terminal(findings, opened)
+    if wanted and findings is not None:
+        ci.write(files, JudgedRecording(findings, opened))
     verdict = data["verdict"]
     return EXIT_BY_STATE[verdict["state"]] if stated is not None and verdict is not None else 0
 

@@ -1,0 +1,84 @@
+"""--junit, --ktap and --summary: what a CI job keeps of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from rtassay.model.errors import BoardError, UsageError
+
+F = TypeVar("F", bound=Callable[..., Any])
+FILES = ("junit", "ktap", "summary")
+
+
+def ci_options(command: F) -> F:
+    """--junit, --ktap and --summary; `write` carries them out."""
+    for option in (
+        click.option(
+            "--summary",
+            metavar="FILE",
+            help="Append a few lines of Markdown, for a pull request or $GITHUB_STEP_SUMMARY.",
+        ),
+        click.option(
+            "--ktap", metavar="FILE", help="Write the result as KTAP; '-' is stdout, in place of the usual text."
+        ),
+        click.option(
+            "--junit",
+            metavar="FILE",
+            help="Write the result as JUnit XML. A run that measured nothing is an error in it.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def check(options: dict[str, Any]) -> None:
+    """Raise UsageError for a file that cannot be written, before anything is measured."""
+    for name in FILES:
+        file = options.get(name)
+        if file is None or (file == "-" and name == "ktap"):
+            continue
+        if file == "-":
+            raise UsageError(f"--{name} needs a file")
+        parent = Path(file).resolve().parent
+        if not parent.is_dir():
+            raise UsageError(f"--{name} {file}: there is no directory {parent}")
+    if options.get("ktap") == "-" and options.get("as_json"):
+        raise UsageError("--json and --ktap - both want stdout")
+
+
+def taken(options: dict[str, Any]) -> dict[str, str | None]:
+    """These options alone, taken out of all options of a verb."""
+    return {name: options.pop(name) for name in FILES}
+
+
+def on_stdout(options: dict[str, Any]) -> bool:
+    """Whether KTAP takes the place of the usual text."""
+    return bool(options.get("ktap") == "-")
+
+
+def write(options: dict[str, Any], subject: Any) -> None:
+    """Write what was asked for about a judged recording, a comparison or an experiment. Raises BoardError."""
+    from rtassay import reports
+    from rtassay.cli.report import write_bytes
+
+    for name in FILES:
+        file = options.get(name)
+        if file is None:
+            continue
+        data = reports.load(type(subject), name).render(subject)
+        if name == "summary":
+            _append(Path(file), data)
+        else:
+            write_bytes(file, data)
+
+
+def _append(file: Path, data: bytes) -> None:
+    try:
+        with file.open("ab") as opened:
+            opened.write(data + b"\n")
+    except OSError as error:
+        raise BoardError(f"cannot write {file}", error.strerror, "name another file with --summary") from error
