@@ -184,7 +184,7 @@ def test_events_and_spills_mixed_in_one_group_are_told_apart(tmp_path: Path, ord
 
 
 def test_an_event_that_lacks_its_kind_is_damage(tmp_path: Path) -> None:
-    path = made(tmp_path, [Facts({}), block(0, 0, 1), Note("break", 0, {"k": 1}), Note("zzz", None, {}), End({})])
+    path = made(tmp_path, [Facts({}), Note("break", 0, {"k": 1}), Note("zzz", None, {}), End({})])
 
     def without(table: pa.Table) -> pa.Table:
         at = table.column_names.index("kind")
