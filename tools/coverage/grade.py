@@ -60,7 +60,10 @@ def _of_form(cell: Cell, form: str, count: Count) -> list[Promise]:
     def at_most(what: str, limit: float, seen: int) -> Promise:
         return Promise(cell.name, form, what, limit, seen, count.sets)
 
-    found = [at_most("D* contradicts the verdict", 0.0, count.stars_wrong)]
+    found = [
+        at_most("D* contradicts the verdict", 0.0, count.stars_wrong),
+        at_most("the rules fail", 0.0, count.raised),
+    ]
     if cell.times < 1:
         limit = max(0.0, classical_holds(cell) - POWER_LOST_AT_MOST)
         return [*found, Promise(cell.name, form, "HOLDS", limit, count.holds, count.sets, least=True)]

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cells import Cell
+from cells import MAIN_P, Cell
 from compared import Match, Shown
 from grade import ERROR, Promise, broken
 from simulate import Count
@@ -121,6 +121,39 @@ def _line(row: Mapping[str, Any]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+SUMMARY_HEAD = (
+    "| late activations | trace | form | lanes | runs | p covered | events/h covered | HOLDS at 1x | at 2x | VIOLATED at 1x |",
+    "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+)
+
+
+def summary(rows: Sequence[Mapping[str, Any]], p: float = MAIN_P) -> list[str]:
+    """One line for each way late activations come; its numbers are those of the lengths, shortest first."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        if row["p"] == p and row["times"] in (1, 2):
+            key = tuple(row[name] for name in ("structure", "trace", "form", "lanes", "runs"))
+            groups.setdefault(key, []).append(row)
+    return [*SUMMARY_HEAD, *(_summed(key, group) for key, group in groups.items())]
+
+
+def _summed(key: tuple[Any, ...], rows: Sequence[Mapping[str, Any]]) -> str:
+    def of(times: float, name: str, kept: bool = False) -> str:
+        chosen = sorted((row for row in rows if row["times"] == times), key=lambda row: row["length"])
+        shares = [(row["sets"] - row[name] if kept else row[name]) / row["sets"] for row in chosen]
+        return " / ".join(f"{share:.2f}" for share in shares) or "-"
+
+    cells = [
+        *map(str, key),
+        of(1, "missed", True),
+        of(1, "rate_missed", True),
+        of(1, "holds"),
+        of(2, "holds"),
+        of(1, "violated"),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
 def _share(seen: int, sets: int) -> str:
     return f"{seen / sets:.3f}"
 
@@ -145,4 +178,5 @@ def page(data: Mapping[str, Any]) -> str:
     ]
     if data["broken"]:
         lines += ["## Broken", "", *(f"- {words(promise)}" for promise in data["broken"]), ""]
+    lines += [f"## At p = {MAIN_P:g}, by length (3/p, 10/p, 50/p and so on)", "", *summary(data["cells"]), ""]
     return "\n".join([*lines, "## All cells", "", *tables(data), ""])

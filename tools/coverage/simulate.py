@@ -41,7 +41,13 @@ class Count:
     violated: int = 0
     stars: int = 0
     stars_wrong: int = 0
-    star_words: list[str] = field(default_factory=list)
+    raised: int = 0
+    words: list[str] = field(default_factory=list)
+
+    def say(self, words: str) -> None:
+        """Keep the first few of what is worth a look."""
+        if len(self.words) < 3:
+            self.words.append(words)
 
 
 def data_sets(cell: Cell, random: np.random.Generator) -> Iterator[Runs]:
@@ -66,19 +72,23 @@ def simulate(cell: Cell, sets: int, stars: int, seed: int) -> dict[str, Count]:
     for number, runs in zip(range(sets), data_sets(cell, random), strict=False):
         shown = max(sum(lanes[i].late_bursts for lanes in runs) for i in range(cell.lane_count)) >= EVENTS_THAT_SHOW
         for form in FORMS:
-            look_at_star = number < stars
-            answer, wrong = _judged(cell, runs, form == SAMPLES, look_at_star)
-            _count(counts[form], answer, cell.true_p, rate, shown)
-            if look_at_star:
-                counts[form].stars += 1
-                counts[form].stars_wrong += wrong is not None
-                if wrong is not None and len(counts[form].star_words) < 3:
-                    counts[form].star_words.append(wrong)
+            count, look_at_star = counts[form], number < stars
+            count.sets += 1
+            try:
+                answer, wrong = _judged(cell, runs, form == SAMPLES, look_at_star)
+            except Exception as error:  # a crash of the rules breaks a promise; the other cells are still looked at
+                count.raised += 1
+                count.say(repr(error))
+                continue
+            _count(count, answer, cell.true_p, rate, shown)
+            count.stars += look_at_star
+            if wrong is not None:
+                count.stars_wrong += 1
+                count.say(wrong)
     return counts
 
 
 def _count(count: Count, answer: Answer, p: float, rate: float, shown: bool) -> None:
-    count.sets += 1
     if answer.p_upper is not None:
         count.claims += 1
         missed = answer.p_upper < p
