@@ -1,0 +1,59 @@
+"""The short form of `make coverage`, and the simulation behind it held against what is known of it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[4] / "tools" / "coverage"))
+
+import cells
+import grade
+import simulate
+import structures
+from structures import DEADLINE_NS, NO_TRACE, STRUCTURES, TRACE, Process
+
+SEED = 20261122
+
+
+@pytest.mark.parametrize("cell", cells.short(), ids=lambda cell: cell.name)
+def test_no_promise_is_broken_by_the_cases_that_broke_the_first_rule(cell: cells.Cell) -> None:
+    # the seed makes the same data sets every time, and 30 of them break a promise only by far
+    found = grade.promises(cell, simulate.simulate(cell, 30, 2, SEED))
+    assert found
+    assert grade.broken(found) == []
+
+
+@pytest.mark.parametrize("trace", [NO_TRACE, TRACE])
+@pytest.mark.parametrize("bursts", STRUCTURES, ids=lambda bursts: bursts.name)
+def test_simulated_lanes_have_the_p_and_the_rate_of_events_that_were_asked_for(
+    bursts: structures.Bursts, trace: str
+) -> None:
+    random, p, n, sets = np.random.default_rng(SEED), 1e-4, 1_000_000, 40
+    process = Process(bursts, p, trace)
+    lanes = [process.lane(random, n) for _ in range(sets)]
+    late, events = (np.array(row) for row in zip(*((lane.late, lane.late_bursts) for lane in lanes), strict=True))
+    for seen, mean in ((late, n * p), (events, n * process.events_per_activation)):
+        assert abs(seen.mean() - mean) < 5 * seen.std() / np.sqrt(sets) + 0.005 * mean
+    for lane in lanes:
+        assert (np.diff(lane.position) > 0).all()
+        assert lane.position[0] >= 0
+        assert lane.position[-1] < n
+        assert lane.late == (lane.latency_ns >= DEADLINE_NS).sum()
+
+
+def promise(seen: int, sets: int, limit: float, least: bool = False) -> grade.Promise:
+    return grade.Promise("cell", "samples", "HOLDS", limit, seen, sets, least)
+
+
+def test_a_promise_is_broken_only_beyond_simulation_error() -> None:
+    # P(Binomial(100, .05) >= 12) = .0043, >= 13: .0015
+    assert promise(12, 100, 0.05).chance == pytest.approx(0.0042738, rel=1e-3)
+    assert grade.broken([promise(12, 100, 0.05)]) == [promise(12, 100, 0.05)]
+    assert grade.broken([promise(12, 100, 0.05), promise(0, 100, 0.05), promise(1, 100, 0.05)]) == []
+    assert grade.broken([promise(1, 100, 0.0), promise(0, 100, 0.0)]) == [promise(1, 100, 0.0)]
+    assert grade.broken([promise(80, 100, 0.9, least=True)]) == [promise(80, 100, 0.9, least=True)]
+    assert grade.broken([promise(85, 100, 0.9, least=True)]) == []
