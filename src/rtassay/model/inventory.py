@@ -46,12 +46,13 @@ def preempt_rt(version: str | None) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class CpuState:
-    """CPUs by number. `allowed`: where a process of ours may run."""
+    """CPUs by number. `cgroup_isolated`: by cpuset partitions (cgroup v2); `allowed`: where a process of ours may run."""
 
     present: tuple[int, ...] | None
     online: tuple[int, ...] | None
     isolated: tuple[int, ...] | None
     nohz_full: tuple[int, ...] | None
+    cgroup_isolated: tuple[int, ...] | None
     smt_active: bool | None
     allowed: tuple[int, ...] | None
 
@@ -121,6 +122,14 @@ class FairServer:
 
 
 @dataclass(frozen=True, slots=True)
+class CmdlineIgnored:
+    """What the kernel's log says it did not take of its command line."""
+
+    words: tuple[str, ...] | None
+    nohz_unsupported: bool | None
+
+
+@dataclass(frozen=True, slots=True)
 class Memory:
     """RAM in bytes."""
 
@@ -176,6 +185,7 @@ class Inventory:
     irq_affinity: dict[str, Irq] | None
     tracing: Tracing | None
     fair_servers: dict[str, FairServer] | None
+    cmdline_ignored: CmdlineIgnored | None
     sched_features: tuple[str, ...] | None
     host_clock: HostClock | None
 

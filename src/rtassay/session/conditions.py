@@ -37,6 +37,9 @@ PATHS: Final = (
 _STATE = re.compile(r"/cpu(\d{1,6})/cpuidle/state(\d{1,6})/(\w+)$")
 _IRQ = re.compile(r"/irq/(\d{1,9})/(smp_affinity_list|effective_affinity_list|actions)$")
 _SERVER_OF = re.compile(r"/fair_server/cpu(\d{1,6})/(runtime|period)$")
+_FIRST_RECORD = re.compile(r"\d{1,6},0,")
+_UNKNOWN_WORDS = re.compile(r';Unknown kernel command line parameters "(.*)", will be passed to user space')
+_NO_NOHZ = ";Housekeeping: nohz unsupported"
 _RECORD = re.compile(r"\d{1,6},\d{1,20},(\d{1,15})(?:,[^;]*)?;(.*RT throttling.*)")
 
 
@@ -130,6 +133,16 @@ def throttle_messages(files: Mapping[str, bytes]) -> list[str] | None:
         return None
     records = (_RECORD.fullmatch(line) for line in log.decode(errors="replace").split("\n"))
     return [f"[{int(record[1]) / 1e6:.6f}] {record[2]}" for record in records if record is not None]
+
+
+def cmdline_ignored(files: Mapping[str, bytes]) -> dict[str, Any] | None:
+    """`words` of the command line that the kernel did not know, and `nohz_unsupported`, by its log. None: the beginning of the log is gone."""
+    log = (files.get(KERNEL_LOG) or b"").decode(errors="replace").split("\n")
+    told = [match[1] for line in log if (match := _UNKNOWN_WORDS.search(line))]
+    nohz = any(_NO_NOHZ in line for line in log)
+    if not told and not nohz and not any(_FIRST_RECORD.match(line) for line in log[:1]):
+        return None
+    return {"words": [word for text in told for word in text.split()], "nohz_unsupported": nohz}
 
 
 def _matching(files: Mapping[str, bytes], pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], str]]:

@@ -16,6 +16,7 @@ _CLOCKS = "/sys/devices/system/clocksource/clocksource0"
 _RT_THREADS = "@rt-threads"
 _GOVERNOR = re.compile(r"/cpu([0-9]{1,6})/cpufreq/scaling_governor$")
 
+_CGROUP_ISOLATED = "/sys/fs/cgroup/cpuset.cpus.isolated"
 PATHS: Final = (
     "/proc/version",
     "/proc/cmdline",
@@ -39,6 +40,7 @@ PATHS: Final = (
     f"{_CPUS}/online",
     f"{_CPUS}/isolated",
     f"{_CPUS}/nohz_full",
+    _CGROUP_ISOLATED,
     f"{_CPUS}/smt/active",
     f"{_CPUS}/cpu[0-9]*/cpufreq/scaling_governor",
     *virtualisation.PATHS,
@@ -99,6 +101,7 @@ def describe(files: Mapping[str, bytes], config: bytes | None = None) -> dict[st
         "irq_affinity": conditions.irq_affinity(files),
         "tracing": conditions.tracing(files),
         "fair_servers": conditions.fair_servers(files),
+        "cmdline_ignored": conditions.cmdline_ignored(files),
         "sched_features": _words(text.get("/sys/kernel/debug/sched/features")),
     }
 
@@ -195,6 +198,7 @@ def _cpus(text: _Texts, allowed: tuple[int, ...] | None) -> dict[str, Any]:
         "online": text.cpus(f"{_CPUS}/online"),
         "isolated": text.cpus(f"{_CPUS}/isolated"),
         "nohz_full": text.cpus(f"{_CPUS}/nohz_full"),
+        "cgroup_isolated": text.cpus(_CGROUP_ISOLATED),
         "smt_active": None if smt is None else smt == "1",
         "allowed": None if allowed is None else list(allowed),
     }

@@ -185,3 +185,28 @@ def test_a_length_that_is_no_latency() -> None:
     for content in (b"\0" * 3, b"\0" * 5):
         assert conditions.dma_latency_us({"/dev/cpu_dma_latency": content}) is None
     assert conditions.dma_latency_us({}) is None
+
+
+FIRST = b"5,0,0,-;Linux version 6.12.48\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "found"),
+    [
+        (FIRST, {"words": [], "nohz_unsupported": False}),
+        (
+            FIRST
+            + b'5,77,0,-;Unknown kernel command line parameters "isolcpu=3 splash", will be passed to user space.\n',
+            {"words": ["isolcpu=3", "splash"], "nohz_unsupported": False},
+        ),
+        (
+            b"4,50,0,-;Housekeeping: nohz unsupported. Build with CONFIG_NO_HZ_FULL\n",
+            {"words": [], "nohz_unsupported": True},
+        ),
+        (b"6,5120,90000000,-;a later line: the first ones are overwritten\n", None),
+        (b"", None),
+    ],
+)
+def test_what_the_kernel_ignored_of_its_command_line(log: bytes, found: dict[str, object] | None) -> None:
+    assert conditions.cmdline_ignored({conditions.KERNEL_LOG: log}) == found
+    assert conditions.cmdline_ignored({}) is None

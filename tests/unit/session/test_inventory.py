@@ -25,6 +25,7 @@ PI = {
     "/sys/devices/system/cpu/online": b"0-3\n",
     "/sys/devices/system/cpu/isolated": b"2-3\n",
     "/sys/devices/system/cpu/nohz_full": b"3\n",
+    "/sys/fs/cgroup/cpuset.cpus.isolated": b"1\n",
     "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": b"ondemand\n",
     "/sys/devices/system/cpu/cpu10/cpufreq/scaling_governor": b"powersave\n",
     "/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor": b"performance\n",
@@ -48,7 +49,7 @@ KEYS = {
     "kernel", "cmdline", "clocksource", "clocksources", "cpus", "governors", "rt_runtime_us", "rt_period_us", "rt_tasks", "irq_threads",
     "printk", "overcommit", "desktop", "virtualisation", "memory", "model", "cpu_model", "os", "hostname", "microcode",
     "throttle_messages", "boot_id", "sched_features", "idle", "idle_states", "cpu_dma_latency_us", "irq_affinity", "tracing",
-    "fair_servers",
+    "fair_servers", "cmdline_ignored",
 }  # fmt: skip
 
 
@@ -70,6 +71,7 @@ def test_a_raspberry_pi() -> None:
         "online": [0, 1, 2, 3],
         "isolated": [2, 3],
         "nohz_full": [3],
+        "cgroup_isolated": [1],
         "smt_active": None,
         "allowed": [0, 1],
     }

@@ -180,7 +180,7 @@ def irq_on_measured(context: Context) -> Outcome:
 
 @check(
     id="ISOL-NOT-EFFECTIVE",
-    condition="a measured CPU is isolated (isolcpus, nohz_full), but it still ticked, or something other than the lanes and the load used more than 5 % of it",
+    condition="a measured CPU is isolated (isolcpus, nohz_full, a cpuset partition), but it still ticked, or something other than the lanes and the load used more than 5 % of it",
     kind=INTEGRITY,
     severity=WARNING,
     explanation="This CPU is isolated in name only: its latency is not that of an isolated CPU.",

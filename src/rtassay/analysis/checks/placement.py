@@ -170,7 +170,8 @@ def not_rt_policy(context: Context) -> Outcome:
     severity=NOTE,
     explanation="The kernel stops real-time threads that use their share of a second, by default 95 %. A measurement rarely comes "
     "near; a busy real-time application may.",
-    remedy="sysctl kernel.sched_rt_runtime_us=-1, if the application is deployed so.",
+    remedy="Before 6.12: sysctl kernel.sched_rt_runtime_us=-1, if the application is deployed so. From 6.12 on this limit is only that of "
+    "groups (CONFIG_RT_GROUP_SCHED), and the fair server acts instead: see FAIR-SERVER.",
     proof=LIVE,
 )
 def rt_throttle_on(context: Context) -> Outcome:
@@ -189,13 +190,15 @@ def rt_throttle_on(context: Context) -> Outcome:
     if runtime is None:
         return unknown("the real-time throttling limit could not be read")
     if runtime == -1 or runtime >= period:
-        return passed("real-time throttling is off", **facts)
-    share, limit = _busiest(context), runtime / period
-    others = _busy_others(context)
+        return passed(
+            "real-time throttling is off; from 6.12 on see FAIR-SERVER, which this does not turn off", **facts
+        )
+    share, limit = busiest(context), runtime / period
+    others = busy_others(context)
     facts |= {"share": share, "limit": limit, "other_threads": others}
     text = f"real-time throttling is on at {limit:.0%}"
-    if (busiest := max(others, key=lambda name: others[name], default=None)) and others[busiest] >= limit / 2:
-        return Outcome(WARNING, f"{text}; {busiest} used {others[busiest]:.0%} of a CPU", facts)
+    if (worst := max(others, key=lambda name: others[name], default=None)) and others[worst] >= limit / 2:
+        return Outcome(WARNING, f"{text}; {worst} used {others[worst]:.0%} of a CPU", facts)
     if share is None:
         return unknown(f"{text}, and the lanes' CPU time is not known", **facts)
     if share >= limit / 2:
@@ -204,7 +207,7 @@ def rt_throttle_on(context: Context) -> Outcome:
     return Outcome(NOTE, f"{text}; the lanes used at most {share:.1%} of a CPU{old}", facts)
 
 
-def _busy_others(context: Context) -> dict[str, float]:
+def busy_others(context: Context) -> dict[str, float]:
     """Largest share of a CPU in any second, by watched real-time thread (lanes included)."""
     found = {
         row.name.removesuffix(".busy"): float(row.values.max())
@@ -216,7 +219,8 @@ def _busy_others(context: Context) -> dict[str, float]:
     }
 
 
-def _busiest(context: Context) -> float | None:
+def busiest(context: Context) -> float | None:
+    """Largest share of a CPU that a lane used; None if not known of every lane."""
     duration_s = context.duration_s
     used = [lane.entry.cpu_ns for lane in context.accounts if lane.entry.cpu_ns is not None]
     if not duration_s or len(used) < len(context.accounts) or not used:

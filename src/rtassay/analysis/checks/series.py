@@ -140,9 +140,9 @@ def moment(context: Context, mono_ns: int) -> str:
 
 
 def isolated_cpus(context: Context) -> tuple[int, ...] | None:
-    """Measured CPUs that the kernel isolates (isolcpus) or keeps the tick from (nohz_full); None where that is not known."""
+    """Measured CPUs that are isolated (isolcpus, a cpuset partition) or kept from the tick (nohz_full); None where that is not known."""
     cpus = context.manifest.board_start.cpus
-    known = [rows for rows in (cpus.isolated, cpus.nohz_full) if rows is not None]
+    known = [rows for rows in (cpus.isolated, cpus.nohz_full, cpus.cgroup_isolated) if rows is not None]
     if not known:
         return None
     return tuple(sorted({cpu for rows in known for cpu in rows} & set(context.measured_cpus)))

@@ -61,6 +61,20 @@ def isolated(**changes: Any) -> dict[str, Any]:
     return inventory(cpus={"online": [0, 1, 2, 3], "isolated": [0], "nohz_full": [0]} | changes)
 
 
+def booted(release: str, **changes: Any) -> Recording:
+    """A run on a board with this kernel."""
+    board = inventory()
+    return recording(minute(), inventory={**board, "kernel": board["kernel"] | {"release": release}, **changes})
+
+
+def servers(runtime_ns: int, cpus: int = 4) -> dict[str, dict[str, int]]:
+    return {f"cpu{cpu}": {"runtime_ns": runtime_ns, "period_ns": SECOND} for cpu in range(cpus)}
+
+
+def ignoring(*words: str, nohz: bool = False) -> dict[str, Any]:
+    return {"words": list(words), "nohz_unsupported": nohz}
+
+
 def rt_thread(comm: str = "irq/39-dwc_otg", priority: int = 95, cpu: int = 0, **changes: Any) -> dict[str, Any]:
     return {"tid": 85, "pid": 85, "comm": comm, "policy": "fifo", "priority": priority, "cpu": cpu} | changes
 
@@ -159,6 +173,66 @@ PERIODIC = [int(i * 1003 + 40 * np.sin(i)) for i in range(500)]
 BURSTS = [int(k) + j for k in np.random.default_rng(2).choice(50_000, 30, replace=False) * 12 for j in range(5)]
 
 CONDITIONS: list[Case] = [
+    ("FAIR-SERVER", lambda: booted("6.1.0-56-rt-amd64"), "pass", None, "has no fair server"),
+    ("FAIR-SERVER", lambda: booted("6.12.48"), "unknown", None, "could not be read"),
+    ("FAIR-SERVER", lambda: booted("mine"), "unknown", None, "neither"),
+    (
+        "FAIR-SERVER",
+        lambda: booted("6.12.48", fair_servers=servers(50_000_000)),
+        "note",
+        "integrity",
+        "0.05 of the time of CPU 0",
+    ),
+    ("FAIR-SERVER", lambda: booted("6.12.48", fair_servers=servers(0)), "pass", None, "is off"),
+    (
+        "FAIR-SERVER",
+        lambda: booted("6.12.48", fair_servers={"cpu3": {"runtime_ns": 0, "period_ns": 1}}),
+        "unknown",
+        None,
+        "measured",
+    ),
+    (
+        "FAIR-SERVER",
+        lambda: recording(minute(cpu_ns=50 * SECOND), inventory=inventory(fair_servers=servers(50_000_000))),
+        "warning",
+        None,
+        "used 83%",
+    ),
+    ("FAIR-SERVER", bare, "unknown", None, "neither"),
+    ("CMDLINE-IGNORED", lambda: booted("6.12.48", cmdline_ignored=ignoring()), "pass", None, "every word"),
+    (
+        "CMDLINE-IGNORED",
+        lambda: booted("6.12.48", cmdline_ignored=ignoring("BOOT_IMAGE=/boot/vmlinuz", "splash")),
+        "pass",
+        None,
+        "every word",
+    ),
+    ("CMDLINE-IGNORED", lambda: booted("6.12.48", cmdline_ignored=ignoring("fnord=1")), "note", None, "fnord=1"),
+    (
+        "CMDLINE-IGNORED",
+        lambda: booted("6.12.48", cmdline_ignored=ignoring("isolcpu=2-3")),
+        "warning",
+        "integrity",
+        "isolcpu=2-3 (meant: isolcpus?)",
+    ),
+    (
+        "CMDLINE-IGNORED",
+        lambda: booted("6.12.48", cmdline_ignored=ignoring(nohz=True)),
+        "warning",
+        None,
+        "CONFIG_NO_HZ_FULL",
+    ),
+    ("CMDLINE-IGNORED", lambda: booted("5.10.0", cmdline_ignored=ignoring()), "unknown", None, "before 5.14"),
+    ("CMDLINE-IGNORED", lambda: booted("6.12.48"), "unknown", None, "beginning"),
+    (
+        "ISOL-NOT-EFFECTIVE",
+        lambda: watching(
+            {"cpu/cpu0.busy": [0.4] * 60}, inventory=isolated(isolated=[], nohz_full=[], cgroup_isolated=[0])
+        ),
+        "warning",
+        None,
+        "isolated CPU 0 40% busy",
+    ),
     ("TRAILER-STRIPPED", cyclictest, "unknown", None, "no lane"),
     ("MIXED-MEASURES", cyclictest, "unknown", None, "no lane"),
     ("CLOCK-RES", lambda: watching({"clock/realtime.step": [2e9]}), "note", None, "stepped by 2s"),

@@ -1,0 +1,205 @@
+"""The commands of README, docs/start and docs/guides: each is understood, and each that needs no board of the reader's is executed.
+
+What needs minutes or a virtual board has the mark `full`; the Python code of the guides runs in test_python_run.py and test_notebook.py.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import pytest
+from command_line import as_process, in_process
+
+from rtassay import runs, store
+from rtassay.cli.main import cli
+from rtassay.cli.run import CyclictestCommand
+from rtassay.cli.run_options import values_of
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs" / "start").glob("*.md")),
+    *sorted((ROOT / "docs" / "guides").glob("*.md")),
+]
+DATA = ROOT / "tests" / "data"
+# A board, a machine or a kernel that only the reader has.
+ELSEWHERE = re.compile(r"\b(192\.168|user@board|pi\b|behind|cm4|12h|1h\b|6\.12\.1|linux/|make -j)")
+LAB = re.compile(r"^rtassay lab |lab:|kernel=6\.")
+STANDS_FOR = {
+    "DIR": "night",
+    "$CONFIG": "config",
+    "linux-image-6.12.1-rt_arm64.deb": "README.md",
+    "linux/tar-install": "docs",
+}
+
+
+def commands(page: Path) -> Iterator[list[str]]:
+    """The words of every `rtassay` command in the page's code, without what follows `||`, `&&` or `#`."""
+    for block in re.findall(r"^```(?:bash)?\n(.*?)^```", page.read_text(), re.S | re.M):
+        for line in block.splitlines():
+            if line.startswith("rtassay "):
+                # in loads.md words of explanation stand two blanks behind the command, without a mark
+                text = re.split(r" {2,}#| # | {4,}|\s&(?:&|$)|\|\|", line)[0]
+                yield [STANDS_FOR.get(word, word) for word in shlex.split(text)]
+
+
+EVERY = [(page, words) for page in PAGES for words in commands(page)]
+
+
+def shown(value: object) -> str:
+    return (
+        f"{value.stem}" if isinstance(value, Path) else " ".join(value)[8:] if isinstance(value, list) else str(value)
+    )
+
+
+def test_the_pages_have_commands() -> None:
+    assert len(EVERY) > 90 and {page.name for page, _ in EVERY} >= {"README.md", "lab.md", "figures.md", "loads.md"}
+
+
+@pytest.mark.parametrize(("page", "words"), EVERY, ids=shown)
+def test_every_command_is_understood(
+    page: Path, words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Verb, options and values are known; nothing is started."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("RTASSAY_HOME", str(tmp_path))
+    group: click.Command = cli
+    args = words[1:]
+    with click.Context(cli) as context:
+        while isinstance(group, click.Group) and args and not args[0].startswith("-"):
+            found = group.get_command(context, args.pop(0))
+            assert found is not None, words
+            group = found
+        made = group.make_context(words[1], args, parent=context)
+    if isinstance(group, CyclictestCommand):
+        runs.make_request("local", values_of(made.params))
+
+
+def recording(home: Path, file: Path, identity: str | None, **labels: str) -> None:
+    """An imported file as a recording, with an id of our choice."""
+    told = [word for key, value in labels.items() for word in ("--label", f"{key}={value}")]
+    done = in_process("import", file, *told, "--json", home=home)
+    assert done.returncode == 0, done.stderr
+    if identity is not None:
+        (path,) = [path for path in (home / "recordings").glob("*.rta") if f'"{path.name[:-4]}"' in done.stdout]
+        store.save_manifest(path, replace(store.load_manifest(path), id=identity))
+        path.rename(path.with_name(f"{identity}.rta"))
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a reader who has measured what the pages speak of."""
+    place = tmp_path_factory.mktemp("reader")
+    home = place / "home"
+    text = DATA / "cyclictest" / "q-H100-t2.txt"
+    (place / "tests").symlink_to(ROOT / "tests")
+    for folder, names in (("old-logs", ["a.txt"]), ("logs", ["std-1.txt", "rt-1.txt"]), ("1to1-rt", ["1.txt"])):
+        (place / folder).mkdir()
+        for name in names:
+            shutil.copy(text, place / folder / name)
+    samples = DATA / "importers" / "cyclictest-verbose"
+    timed = sorted(samples.glob("*.ok.txt"))[0]
+    for identity in ("20260101T000000-aaaaaa", "20261121T100000-bbbbbb", "20240601T100000-cccccc"):
+        recording(home, text, identity)
+    for identity in ("20230907T120000-dddddd", "20230907T130000-eeeeee"):
+        recording(home, timed, identity)
+    for scenario in ("1:1", "N:N", "M:N"):
+        for kernel in ("stock", "rt"):
+            recording(home, text, None, scenario=scenario, kernel=kernel)
+    for board in ("rpi5", "rpi4"):
+        recording(home, text, None, board=board)
+    for kernel in ("stock", "rt"):
+        recording(home, text, None, set="nightly", kernel=kernel)
+    return place
+
+
+def runs_something(words: list[str]) -> bool:
+    return words[1] == "run" or words[1:3] in (["experiment", "run"], ["probe", "selftest"], ["board", "inventory"])
+
+
+def of_an_experiment(words: list[str]) -> bool:
+    return words[1] == "experiment" and words[2] != "plan"
+
+
+HERE = [
+    (page, words) for page, words in EVERY if not ELSEWHERE.search(" ".join(words)) and not LAB.search(" ".join(words))
+]
+QUICK = [(page, words) for page, words in HERE if not runs_something(words) and not of_an_experiment(words)]
+
+
+@pytest.mark.parametrize(("page", "words"), QUICK, ids=shown)
+def test_a_command_on_recordings_does_what_the_page_says(
+    page: Path, words: list[str], reader: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(reader)
+    args = [
+        file
+        for word in words[1:]
+        for file in (sorted(map(str, Path().glob(word))) if word.startswith("logs/") else [word])
+    ]
+    done = in_process(*args, home=reader / "home")
+    verdict = words[1] == "show" and "--deadline" in words
+    assert done.returncode in ((0, 1, 4, 5) if verdict else (0,)), done.stderr
+    if "-o" in words:
+        file = Path(words[words.index("-o") + 1])
+        assert file.stat().st_size > 0
+        file.unlink()
+    else:
+        assert done.stdout
+
+
+MEASURING = [(page, words) for page, words in HERE if words[1] == "run" or words[1:3] == ["probe", "selftest"]]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("page", "words"), MEASURING, ids=shown)
+def test_a_command_that_measures_comes_to_a_verdict(page: Path, words: list[str], tmp_path: Path) -> None:
+    """The same line for a second or two; a program that is not installed here is named with its package."""
+    short = ["--duration", "2s"] if words[1] == "run" else []
+    done = as_process(*words[1:], *short, home=tmp_path)
+    missing = done.returncode == 3 and "apt" in done.stderr
+    assert missing or done.returncode in (0, 1, 4, 5), done.stderr
+    assert missing or done.stdout
+
+
+@pytest.mark.full
+def test_the_commands_of_an_experiment_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs" / "guides" / "experiments.md"
+    (tmp_path / "night.toml").write_text(
+        'name = "night"\nwhat = "one load"\nrepeats = 1\n[[loads]]\nname = "idle"\n[[scenarios]]\nname = "all"\n'
+        '[settings]\ninterval = "1ms"\nduration = "1s"\n'
+    )
+    done = []
+    for words in commands(page):
+        if of_an_experiment(words) and not ELSEWHERE.search(" ".join(words)) and not LAB.search(" ".join(words)):
+            told = as_process(*words[1:], home=tmp_path / "home")
+            assert told.returncode in (0, 4), (words, told.stderr)
+            done.append(words[2])
+    assert done[:5] == ["run", "status", "resume", "show", "report"] and (tmp_path / "night.html").stat().st_size > 0
+
+
+LAB_PAGES = [(ROOT / "docs" / "guides" / "lab.md", "A first quarter of an hour")]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("page", "chapter"), LAB_PAGES, ids=shown)
+def test_the_commands_with_a_virtual_board_in_their_order(page: Path, chapter: str, tmp_path: Path) -> None:
+    """The first block of the chapter, as it stands: two kernels of one board, and the comparison of them."""
+    home = tmp_path / "home"
+    text = page.read_text().split(f"## {chapter}\n")[1]
+    block = re.findall(r"^```\n(.*?)^```", text, re.S | re.M)[0]
+    lines = [shlex.split(line.split(" # ")[0]) for line in block.splitlines()]
+    try:
+        for words in lines:
+            done = as_process(*words[1:], home=home, timeout_s=1200)
+            assert done.returncode in ((0, 1, 4, 5) if words[1] == "run" else (0,)), (words, done.stderr)
+        assert [words[1] for words in lines if words[1] == "compare"] == ["compare"]
+    finally:
+        as_process("lab", "stop", "quick", home=home)
