@@ -9,7 +9,7 @@ import examples
 import pytest
 
 from rtassay.analysis.judge import judge
-from rtassay.model.findings import CheckResult, Findings
+from rtassay.model.findings import AS_ABOVE, SINGLE_LATE, SINGLY, Assumption, CheckResult, Findings
 from rtassay.model.recording import Recording
 from rtassay.reports.recording.answer import Answer, answer
 
@@ -86,3 +86,32 @@ def test_a_pasted_cyclictest_line_is_not_edited() -> None:
     plan = replace(recording.manifest.plan, argv=("rtassay", "cyclictest", "-m", "-S"))
     other = replace(recording, manifest=replace(recording.manifest, plan=plan))
     assert "cyclictest -m" not in (answer(findings, other).command or "")
+
+
+def test_the_assumption_of_a_bound_stands_in_the_first_line() -> None:
+    findings, recording = with_verdict("holds", assumes=(Assumption(SINGLY),))
+    assert answer(findings, recording).said.endswith("(95 %), if late ones come singly.")
+    findings, recording = with_verdict("holds", assumes=(Assumption(AS_ABOVE, {"above_ns": 76_000}),))
+    assert answer(findings, recording).said.endswith(", if late ones come as singly as those above 76 us.")
+
+
+def test_bursts_say_what_they_show_in_events() -> None:
+    findings, recording = with_verdict("not_demonstrated", lacks=SINGLE_LATE, events=3, exceedances=30)
+    assert (
+        answer(findings, recording).because[0]
+        == "they came in 3 events, not singly; at most 10.8 events per hour (95 %)"
+    )
+
+
+def test_a_requirement_in_events_per_hour_is_answered_in_them() -> None:
+    findings, recording = with_verdict("holds", per_hour=20.0)
+    assert "at most 10.8 events per hour (95 %)." in answer(findings, recording).said
+    findings, recording = with_verdict("violated", per_hour=0.1, rate_lower_per_h=2.5)
+    said = answer(findings, recording)
+    assert "0.1 per hour allowed" in said.said and said.because == ("at least 2.5 events per hour (95 %), in 3 events",)
+
+
+def test_a_histogram_says_what_it_takes_for_granted() -> None:
+    findings, said = judged(examples.imported()[1], deadline_ns=50_000, p_target=0.5)
+    assert any(one.code == SINGLY for one in findings.verdict.assumes)
+    assert "if late ones come singly" in said.said

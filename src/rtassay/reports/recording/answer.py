@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rtassay.model.findings import CheckResult, Findings, LaneFindings, Verdict
+from rtassay.model.findings import SINGLE_LATE, SINGLY, CheckResult, Findings, LaneFindings, Verdict
 from rtassay.model.foreign import one_line
 from rtassay.model.recording import Recording
 from rtassay.reports import severities, wording
@@ -101,7 +101,7 @@ def _holds(findings: Findings, verdict: Verdict, recording: Recording) -> Answer
     seen = f"{wording.count(verdict.exceedances)} of {wording.count(verdict.due)} late"
     return Answer(
         f"HOLDS at {wording.spaced(verdict.deadline_ns)}",
-        f"{seen}; {_at_most(verdict)}.",
+        f"{seen}; {_at_most(verdict)}{_if_assumed(verdict)}.",
         _scope(findings, recording),
         (),
         "this answer is for these conditions only: measure again after a change of kernel, load, firmware or temperature",
@@ -127,7 +127,7 @@ def _too_few(findings: Findings, verdict: Verdict, recording: Recording) -> Answ
     seen = f"{_late(findings, verdict)} late" if verdict.exceedances else _none_late(verdict)
     needed = verdict.needed
     if needed is None:
-        advice, command = "no measurement can show that p is 0: state the probability of a miss that you allow", None
+        advice, command = "no measurement can show this: state the probability of a miss that you allow", None
     else:
         time = f", {wording.span(needed.duration_s)} at this interval" if needed.duration_s is not None else ""
         further = "further " if verdict.exceedances else ""
@@ -135,9 +135,9 @@ def _too_few(findings: Findings, verdict: Verdict, recording: Recording) -> Answ
         command = _repeat(recording, [], needed.duration_s)
     return Answer(
         "NOT DEMONSTRATED",
-        f"{seen}: {_at_most(verdict)}; {_one_in(verdict.p_target) if verdict.p_target else 'p = 0'} is required.",
+        f"{seen}: {_at_most(verdict)}{_if_assumed(verdict)}; {_required(verdict)} is required.",
         "",
-        _told([check for check in _caps(findings) if check.id != "N-TOO-SMALL"]),
+        (*_bursts(verdict), *_told([check for check in _caps(findings) if check.id != "N-TOO-SMALL"])),
         advice,
         command,
     )
@@ -175,17 +175,58 @@ def _share(verdict: Verdict) -> str:
 
 
 def _at_least(verdict: Verdict) -> str:
-    sure = wording.percent(verdict.confidence)
-    events = (
-        ""
-        if not verdict.events
-        else f", in {wording.count(verdict.events)} {'event' if verdict.events == 1 else 'events'}"
-    )
-    return f"p is at least {wording.probability(verdict.p_lower)} ({sure}){events}"
+    sure = f"({wording.percent(verdict.confidence)})"
+    events = f", in {_events(verdict.events)}" if verdict.events else ""
+    if verdict.per_hour is not None:
+        return f"at least {wording.rate(verdict.rate_lower_per_h)} events per hour {sure}{events}"
+    return f"p is at least {wording.probability(verdict.p_lower)} {sure}{events}"
 
 
 def _at_most(verdict: Verdict) -> str:
-    return f"at most {_one_in(verdict.p_upper)} ({wording.percent(verdict.confidence)})"
+    sure = f"({wording.percent(verdict.confidence)})"
+    if verdict.per_hour is not None:
+        known = verdict.rate_upper_per_h is not None
+        return (
+            f"at most {wording.rate(verdict.rate_upper_per_h)} events per hour {sure}"
+            if known
+            else "events per hour are not known"
+        )
+    return f"at most {_one_in(verdict.p_upper)} {sure}"
+
+
+def _if_assumed(verdict: Verdict) -> str:
+    """The assumption of the bound, as short as can be."""
+    said = []
+    for one in verdict.assumes if verdict.per_hour is None else ():
+        above = one.facts.get("above_ns")
+        said.append(
+            "singly" if one.code == SINGLY or above is None else f"as singly as those above {wording.spaced(above)}"
+        )
+    return f", if late ones come {said[0]}" if said else ""
+
+
+def _bursts(verdict: Verdict) -> tuple[str, ...]:
+    """Where late ones do not come singly: how they come, and what is shown all the same."""
+    if verdict.lacks != SINGLE_LATE or verdict.per_hour is not None:
+        return ()
+    rate = (
+        ""
+        if verdict.rate_upper_per_h is None
+        else f"; at most {wording.rate(verdict.rate_upper_per_h)} events per hour"
+    )
+    if verdict.events:
+        return (f"they came in {_events(verdict.events)}, not singly{rate} ({wording.percent(verdict.confidence)})",)
+    return (f"the largest latencies come in bursts{rate} ({wording.percent(verdict.confidence)})",)
+
+
+def _events(number: int) -> str:
+    return f"{wording.count(number)} {'event' if number == 1 else 'events'}"
+
+
+def _required(verdict: Verdict) -> str:
+    if verdict.per_hour is not None:
+        return f"{wording.rate(verdict.per_hour)} per hour"
+    return _one_in(verdict.p_target) if verdict.p_target else "p = 0"
 
 
 def _one_in(p: float | None) -> str:
@@ -203,11 +244,17 @@ def _figures(value: float) -> int:
 
 
 def _allowed(verdict: Verdict) -> str:
-    return wording.probability(verdict.p_target)
+    return (
+        wording.probability(verdict.p_target)
+        if verdict.per_hour is None
+        else f"{wording.rate(verdict.per_hour)} per hour"
+    )
 
 
 def _bound(verdict: Verdict) -> str:
-    return f"p <= {wording.probability(verdict.p_upper)}"
+    if verdict.per_hour is not None:
+        return _at_most(verdict)
+    return f"p <= {wording.probability(verdict.p_upper)}{_if_assumed(verdict)}"
 
 
 def _scope(findings: Findings, recording: Recording) -> str:
