@@ -66,6 +66,7 @@ EVERY_VERB = {
     "status": ["{id}"],
     "show": ["{id}"],
     "compare": ["{id}", "--with", "{id}"],
+    "extrapolate": ["{id}", "-o", "{file}.html"],
     "report": ["{id}", "-o", "{file}.html"],
     "figure": ["latency", "{id}", "--width", "column", "-o", "{file}.png"],
     "table": ["cores", "{id}"],

@@ -49,8 +49,10 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdRow:
-    """One threshold. `theta`: intervals estimator; `theta_k`: K-gaps (K = 10); `theta_minutes`: bursts up to a minute wide.
+    """One threshold, with the GPD of the bursts above it.
 
+    `theta`: intervals estimator; `theta_k`: K-gaps (K = 10); `theta_minutes`: with bursts up to a minute wide, None where a minute
+    holds several late ones anyway.
     `levels_ns`: the estimate of each level asked for, with `lo_ns` and `hi_ns`; None where the lane was refused.
     """
 

@@ -9,6 +9,9 @@ import numpy as np
 from rtassay.analysis.tail import chance_table
 from rtassay.analysis.tail.gpd import Floats, Side
 
+CHOICE = 0.8
+"""Share of the allowed error that the limits spend; the rest is for the choice of the threshold and the noise of the table."""
+
 
 @cache
 def _table(name: str) -> Floats:
@@ -35,7 +38,7 @@ def _at_size(table: Floats, m: float) -> Floats:
 def sides(m: float, ratio: float, confidence: float, fine: bool = True) -> tuple[Side, Side]:
     """The falls of the log-likelihood at which a two-sided interval of a level ends, below and above: functions of the shape.
 
-    Each end has half of the error. chi-squared falls are too small where xi is below -0.5, and too small above and too large
+    Each end has half of the error, times CHOICE. chi-squared falls are too small where xi is below -0.5, and too small above and too large
     below elsewhere, if excesses are few. Of coarse ticks (not `fine`) no end has less than they give: a short tail that ends within a
     tick has no certain end.
     """
@@ -45,7 +48,7 @@ def sides(m: float, ratio: float, confidence: float, fine: bool = True) -> tuple
     low, weight = _between(chance_table.BEYOND, max(ratio / m, chance_table.BEYOND[0]))
     rows = (1 - weight) * rows[:, low] + weight * rows[:, low + 1]
     scores = np.array([float(ndtri(p)) for p in chance_table.TAILS])
-    wanted = float(ndtri((1 - confidence) / 2))
+    wanted = float(ndtri(CHOICE * (1 - confidence) / 2))
     size = scores.size
     upper_end = np.array([_line(scores, row[:size], wanted) for row in rows])
     lower_end = np.array([_line(scores, row[: size - 1 : -1], wanted) for row in rows])

@@ -12,6 +12,7 @@ from rtassay.model.units import NS_PER_S
 
 MINUTE_NS = 60 * NS_PER_S
 BURST_REACH = 10
+MOST_JOINED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +114,10 @@ class Exceeding:
         return self.size / self.tail.n
 
     def theta_at_minutes(self) -> float | None:
-        """The extremal index if late ones within a minute may belong together; None without order or interval."""
+        """The extremal index if late ones within a minute may belong together; None without order or interval, or where a minute is
+        so much longer than the mean gap that chance joins nearly all."""
         interval = self.tail.interval_ns
-        if not self.tail.ordered or not interval:
+        if not self.tail.ordered or not interval or MINUTE_NS // interval * self.share > MOST_JOINED:
             return None
         return theta_d_gaps(self.position, self.tail.n, max(1, MINUTE_NS // interval))
 

@@ -24,7 +24,8 @@ Limits = tuple[float, float, float]
 def extrapolate(
     name: str, runs: tuple[Run, ...], levels: tuple[float, ...], confidence: float, *, figure: bool = True
 ) -> LaneExtrapolation:
-    """Levels exceeded with each probability of `levels`, by the runs of one lane; with the curves of a `figure`, or without."""
+    """Levels exceeded with each probability of `levels`, by the runs of one lane; for a `figure` also the curves and the levels of all
+    thresholds."""
     tail = Tail(runs)
     work = _Work(name, tail, tuple(sorted(levels, reverse=True)), confidence, figure)
     stop = refusals.unusable(tail)
@@ -116,7 +117,7 @@ class _Work:
     ) -> LaneExtrapolation:
         tail, answer = self.tail, at is not None and not stop
         levels = tuple(self._level(p, rows[at], blocks) for p in self.levels) if answer and at is not None else ()
-        shown = tuple(self._row(row, i == at, answer) for i, row in enumerate(rows))
+        shown = tuple(self._row(row, i == at, answer and self.figure) for i, row in enumerate(rows))
         seen_ns, seen_p = _seen(tail)
         return LaneExtrapolation(
             name=self.name,
@@ -151,8 +152,8 @@ class _Work:
         rate = doubts.events_per_h(p, row.exceeding.theta, self.tail.interval_ns)
         return Level(p, 1 / (p * n), best, low, high, rate, second)
 
-    def _row(self, row: Threshold, is_chosen: bool, answer: bool) -> ThresholdRow:
-        limits = [tuple(round(value) for value in self.limits(row, p)) for p in self.levels] if answer else None
+    def _row(self, row: Threshold, is_chosen: bool, with_levels: bool) -> ThresholdRow:
+        limits = [tuple(round(value) for value in self.limits(row, p)) for p in self.levels] if with_levels else None
         exceeding = row.exceeding
         return ThresholdRow(
             threshold_ns=exceeding.threshold_ns,

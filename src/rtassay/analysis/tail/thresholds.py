@@ -15,7 +15,7 @@ SIZES = (500, 350, 250, 175, 125, 90, 65, 50)
 LEAST = 50
 MOST_SHARE = 0.01
 LEAST_DISTINCT = 5
-FALSE_STOP = 0.1
+FALSE_STOP = 0.05
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ ASSUMES = {
     "HALVES-DISAGREE-UNTESTED": "the second half is like the first: too few bursts, or no order, to tell",
 }
 NOTES = {
-    "THRESHOLDS-SPREAD": "the farthest level moves by more than a quarter from threshold to threshold, though not beyond chance"
+    "THRESHOLDS-SPREAD": "over the thresholds the shape goes from {xi_low:.2f} to {xi_high:.2f} and the farthest level from {low} to {high}, though not beyond chance"
 }
 
 
@@ -108,7 +108,8 @@ def sentences(lane: LaneExtrapolation) -> list[str]:
 
 
 def _spread(lane: LaneExtrapolation) -> dict[str, float | str]:
-    last = [row.levels_ns[-1] for row in lane.thresholds if row.levels_ns]
+    at = max((i for i, level in enumerate(lane.levels) if level.level_ns is not None), default=0)
+    last = [row.levels_ns[at] for row in lane.thresholds if row.levels_ns]
     shapes = [row.xi for row in lane.thresholds]
     ends = {"low": format_time(min(last, default=0)), "high": format_time(max(last, default=0))}
     return {"xi_low": min(shapes), "xi_high": max(shapes), **ends}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from rtassay import reports
 from rtassay.model.extrapolation import Extrapolation
+from rtassay.reports.extrapolation.terminal import TerminalExtrapolation
 
 from .extrapolations import EXAMPLES
 
@@ -50,3 +52,15 @@ def test_the_json_is_the_schema_with_codes() -> None:
     assert data["schema"] == "rtassay/extrapolate/1" and [lane["name"] for lane in data["lanes"]] == ["CPU0", "CPU1"]
     assert data["lanes"][0]["levels"][1]["lo_ns"] < data["lanes"][0]["levels"][1]["hi_ns"]
     assert data["lanes"][1]["levels"] == [] and data["lanes"][1]["refusals"][0]["code"] == "LOST-IN-TAIL"
+
+
+def test_a_spread_over_the_thresholds_is_told_with_both_ends() -> None:
+    subject = EXAMPLES["answered"]()
+    (lane,) = subject.lanes
+    told = (
+        TerminalExtrapolation(None)
+        .render(replace(subject, lanes=(replace(lane, notes=("THRESHOLDS-SPREAD",)),)))
+        .decode()
+    )
+    shapes = [row.xi for row in lane.thresholds]
+    assert f"the shape goes from {min(shapes):.2f} to {max(shapes):.2f}" in told
