@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 
 from rtassay.model.findings import CheckResult, Findings, LaneFindings
 from rtassay.model.foreign import one_line, printable
@@ -33,14 +34,17 @@ class TerminalRecording:
 
     def render(self, subject: JudgedRecording) -> bytes:
         findings, recording = subject.findings, subject.recording
-        lines = self._lines(findings, recording, self._loads(recording))
+        said = answer(findings, recording)
+        lines = self._lines(subject, said, self._loads(recording))
         if len(lines) > _SCREEN:  # the work of the loads gives way to checks that fired
-            lines = self._lines(findings, recording, [])
+            lines = self._lines(subject, said, [])
+        if len(lines) > _SCREEN:  # and so do reasons that stand among the checks again
+            lines = self._lines(subject, replace(said, because=()), [])
         return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
 
-    def _lines(self, findings: Findings, recording: Recording, of_loads: list[str]) -> list[str]:
-        said = answer(findings, recording)
-        top = [*self._head(findings, recording, said), *of_loads, "", *self._table(findings), ""]
+    def _lines(self, subject: JudgedRecording, said: Answer, of_loads: list[str]) -> list[str]:
+        findings = subject.findings
+        top = [*self._head(findings, subject.recording, said), *of_loads, "", *self._table(findings), ""]
         if (worst := outliers.in_words(findings)) is not None:
             top[-1:] = [*self._wrap(f"Worst: {worst}", 2, indent="       "), ""]
         end = self._wrap(f"Next: {said.advice}", 2, indent="      ")
