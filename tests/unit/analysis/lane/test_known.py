@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rtassay.analysis.lane import distribution
@@ -17,8 +18,8 @@ from rtassay.analysis.lane.exceedance import Exceedances, cannot_exceed_from, ex
 from rtassay.analysis.lane.measures import of_one_measure, pooled_measure
 from rtassay.analysis.lane.missed import DueView, due_view, raw_view
 from rtassay.analysis.lane.summary import lane_findings, moments, pooled_findings, weighted_sum
-from rtassay.model.manifest import Plan
-from rtassay.model.recording import Lane, Recording
+from rtassay.model.manifest import Clip, Plan
+from rtassay.model.recording import Histogram, Lane, Recording
 
 from ..build import MS, US, account, block_lane, counted_lane, cyclictest, histogram, recording, skip_lane
 
@@ -112,6 +113,18 @@ def test_a_clipped_sample_stands_for_no_more_than_it_missed() -> None:
     assert (seen.clipped_off, lane.entry.missed, lane.entry.due) == (2, 1, 3)
     assert [exceedances(seen, d).certain for d in (500, 1500, 2500, 2501, 3500, 3501)] == [2, 2, 2, 1, 1, 0]
     assert seen.explained is not None and (seen.explained.least, seen.explained.most) == (1, 1)
+
+
+def test_a_clip_belongs_to_the_bin_that_holds_it() -> None:
+    """At the end of a bin begins the next one; of a coarse and a fine bin the fine one has it; none may have it."""
+    bins = Histogram(np.array([1000, 2000, 2500]), np.array([1000, 1000, 1]), np.array([1, 1, 1]))
+    made = counted_lane([10], INTERVAL)
+    for latency, index in ((1000, 0), (1999, 0), (2000, 1), (2499, 1), (2500, 2), (2501, 1), (3000, None), (999, None)):
+        lane = Lane(replace(made.entry, clip=Clip(latency, 1)), bins)
+        assert account(lane).clip_bin == index, latency
+        assert account(lane).clipped_off == (0 if index is None else latency // INTERVAL - 1)
+    assert account(Lane(made.entry, bins)).clip_bin is None
+    assert account(Lane(replace(made.entry, clip=Clip(10, 1)), histogram({}))).clip_bin is None
 
 
 def test_what_a_lane_tells_of_its_extremes() -> None:
