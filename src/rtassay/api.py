@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rtassay.model.comparison import PRIMARY_Q
-from rtassay.model.errors import UsageError
+from rtassay.model.errors import UsageError, both_stated
 from rtassay.model.findings import lane_words
 from rtassay.model.units import format_us, parse_duration_ns
 
@@ -56,19 +56,28 @@ class OpenRecording:
         return self.manifest.lanes
 
     def findings(
-        self, deadline: str | int | None = None, p: float | None = None, confidence: float | None = None
+        self,
+        deadline: str | int | None = None,
+        p: float | None = None,
+        confidence: float | None = None,
+        at_most: str | float | None = None,
     ) -> Findings:
         """What `rtassay show` says of it, judged now.
 
         `deadline` is text (`"100us"`) or int ns; without one, the run's own requirement is used. `p` is per due activation, 0 <= p < 1;
-        `confidence` lies between 0 and 1. Formulas: docs/method. Raises UsageError for values outside these ranges.
+        `at_most` in its place is a number of events, as text (`"0.1/h"`) or an hour. `confidence` lies between 0 and 1.
+        Formulas: docs/method. Raises UsageError for values outside these ranges, and for `p` beside `at_most`.
         """
         from rtassay import store
         from rtassay.analysis.judge import judge
+        from rtassay.model.settings import BY_NAME
 
         deadline_ns = _ns(deadline)
         recording = store.with_order(self.recording, deadline_ns)
-        return judge(recording, deadline_ns=deadline_ns, p_target=p, confidence=confidence)
+        per_hour = _value(BY_NAME["at-most"], at_most)
+        if per_hour is not None and p is not None:
+            raise both_stated("p", "at_most")
+        return judge(recording, deadline_ns=deadline_ns, p_target=p, confidence=confidence, per_hour=per_hour)
 
     @property
     def verdict(self) -> Verdict | None:
@@ -253,6 +262,7 @@ def run(
     *,
     deadline: str | int | None = None,
     p: float | None = None,
+    at_most: str | float | None = None,
     confidence: float | None = None,
     load: str | Sequence[str] = "auto",
     duration: str | int | None = None,
@@ -282,7 +292,7 @@ def run(
 ) -> OpenRecording:
     """Measure once, seal the recording and judge it, as the command `rtassay run` does with options of the same names.
 
-    A time is a text (`"100us"`) or an int in ns, a CPU list a text (`"0-2,5"`, `"isolated"`) or ints. None is the default of the
+    A time is a text (`"100us"`) or an int in ns, `at_most` a text (`"0.1/h"`) or events per hour, a CPU list a text (`"0-2,5"`, `"isolated"`) or ints. None is the default of the
     command. `waive`: id of a check -> why it does not decide. `board`: what the command takes, or an object of `rtassay.boards`.
     `progress` is called in every phase and once a second while measuring, `notice` with sentences about the board, both in the
     caller's thread.
@@ -296,6 +306,8 @@ def run(
     from rtassay.model.settings import SETTINGS
 
     given = dict(locals())
+    if p is not None and at_most is not None:
+        raise both_stated("p", "at_most")
     values = {setting.field or setting.key: _value(setting, given[setting.key]) for setting in SETTINGS}
     values |= {
         "probe": probe,
@@ -317,7 +329,7 @@ def run(
 
 def _value(setting: Setting, given: Any) -> Any:
     """A value of Python as the command line gives it: in the type and range of its row. Raises UsageError."""
-    from rtassay.model.settings import CPUS, DURATION, FLAG, INTEGER, NUMBER
+    from rtassay.model.settings import CPUS, DURATION, FLAG, INTEGER, NUMBER, RATE
 
     if given is None:
         return None if setting.filled_in else setting.default
@@ -329,7 +341,7 @@ def _value(setting: Setting, given: Any) -> Any:
             return setting.parse(",".join(str(operator.index(cpu)) for cpu in given))
         if setting.kind in (DURATION, INTEGER) and not isinstance(given, bool):
             value = operator.index(given)
-        elif setting.kind == NUMBER and not isinstance(given, bool):
+        elif setting.kind in (NUMBER, RATE) and not isinstance(given, bool):
             value = float(given)
         elif setting.kind != FLAG or not isinstance(given, bool):
             raise TypeError

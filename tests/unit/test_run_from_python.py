@@ -103,6 +103,7 @@ def test_every_option_of_the_command_that_shapes_a_run_has_its_value(asked: Any)
         "histfile",
     }
     renamed = {"deadline_ns": "deadline", "p_target": "p", "dma_latency_us": "dma_latency", "keep_samples": "samples"}
+    renamed["per_hour"] = "at_most"
     options = {param.name or "" for param in cli.command.params} - of_the_terminal
     names = {renamed.get(name, name.removesuffix("_ns")) for name in options}
     assert names == set(inspect.signature(rtassay.run).parameters) - {"board", "progress", "notice"}

@@ -59,7 +59,12 @@ def command() -> None:
 def _form_options(target: Any) -> Any:
     """--corrected, --scale, and the options that replace values of the file."""
     for option in (
-        setting_option("p", help="Tolerated probability of a miss, instead of the file's.", stated_only=True),
+        setting_option(
+            "at-most", help="Late events allowed, instead of the file's p or at_most: 0.1/h.", stated_only=True
+        ),
+        setting_option(
+            "p", help="Tolerated probability of a miss, instead of the file's p or at_most.", stated_only=True
+        ),
         click.option("--deadline", metavar="TIME", help="The requirement, instead of the file's: 200us."),
         click.option(
             "--kernel",
@@ -242,7 +247,7 @@ def _planned(file: str, form: dict[str, Any]) -> tuple[Source, ExperimentPlan]:
 
     factor = parse_scale(form["scale"])
     source = presets.find(file, corrected=form["corrected"])
-    choices = Choices(form["boards"], form["kernels"], form["deadline"], form["p_target"])
+    choices = Choices(form["boards"], form["kernels"], form["deadline"], form["p_target"], form["per_hour"])
     chosen = _waivers_checked(choose(source, choices))
     note = kernel_note(chosen)
     plan = make_plan(

@@ -120,6 +120,7 @@ class _Work:
                 checks,
                 deadline_ns=plan.deadline_ns,
                 p=plan.p_target,
+                per_hour=plan.per_hour,
                 confidence=plan.confidence,
                 answered=results.answered(plan),
             )
@@ -176,6 +177,7 @@ def _design(status: Status) -> Design:
         p=plan.p_target,
         confidence=plan.confidence,
         per=plan.per,
+        per_hour=plan.per_hour,
         planned=dict(Counter(cell.combination for cell in plan.cells)),
         levels=plan.levels,
         idle=tuple(dict.fromkeys(cell.load for cell in plan.cells if not cell.plan.loads)),

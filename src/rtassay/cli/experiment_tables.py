@@ -7,7 +7,7 @@ import textwrap
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from rtassay.model.units import NS_PER_S, format_time, format_us
+from rtassay.model.units import NS_PER_S, format_rate, format_time, format_us
 
 if TYPE_CHECKING:
     from rtassay.experiments.matrix import Cell, ExperimentPlan
@@ -255,7 +255,8 @@ def _acceptance_line(result: dict[str, Any]) -> str:
         return "no deadline was stated: nothing is judged"
     place = acceptance["at"] or {}
     at = " ".join(f"{key}={value}" for key, value in place.items() if value is not None and key != "p_upper")
-    asked = f"deadline {format_time(requirement['deadline_ns'])}, p {requirement['p']:g}"
+    share = f"p {requirement['p']:g}" if requirement["per_hour"] is None else format_rate(requirement["per_hour"])
+    asked = f"deadline {format_time(requirement['deadline_ns'])}, {share}"
     why = f"; {acceptance['why']}" if acceptance["why"] else ""
     return f"{acceptance['state']} ({asked}, per {requirement['per']})" + (f", worst at {at}" if at else "") + why
 

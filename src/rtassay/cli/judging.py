@@ -19,6 +19,8 @@ DEFAULT_CONFIDENCE = 0.95
 class Requirement:
     """The requirement for a judgement; deadline None: figures and checks only. `strict` None: as the run stated.
 
+    `per_hour`: the events an hour that are allowed, in place of `p_target`.
+
     `waivers` (id of a check -> reason) come on top of the run's own.
     """
 
@@ -27,6 +29,7 @@ class Requirement:
     confidence: float = DEFAULT_CONFIDENCE
     strict: bool | None = None
     waivers: dict[str, str] = field(default_factory=dict)
+    per_hour: float | None = None
 
 
 def open_by_name(name: str) -> tuple[Path, Recording]:
@@ -40,7 +43,8 @@ def open_by_name(name: str) -> tuple[Path, Recording]:
 def own_requirement(manifest: Manifest) -> Requirement:
     """The requirement that the run itself stated."""
     plan = manifest.plan
-    return Requirement(plan.deadline_ns, DEFAULT_P if plan.p_target is None else plan.p_target, plan.confidence)
+    p = DEFAULT_P if plan.p_target is None else plan.p_target
+    return Requirement(plan.deadline_ns, p, plan.confidence, per_hour=plan.per_hour)
 
 
 def with_trust(requirement: Requirement, strict: bool, waivers: dict[str, str]) -> Requirement:
@@ -56,7 +60,8 @@ def judge(recording: Recording, requirement: Requirement) -> Findings:
     return judge(
         store.with_order(recording, requirement.deadline_ns),
         deadline_ns=requirement.deadline_ns,
-        p_target=requirement.p_target,
+        p_target=requirement.p_target if requirement.per_hour is None else None,
+        per_hour=requirement.per_hour,
         confidence=requirement.confidence,
         strict=requirement.strict,
         waivers=requirement.waivers,

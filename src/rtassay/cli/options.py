@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
-from rtassay.model.errors import EXIT_INVALID, EXIT_NOT_DEMONSTRATED, EXIT_OK, EXIT_VIOLATED, UsageError
-from rtassay.model.settings import BY_NAME, CPUS, DURATION, FLAG, INTEGER, NUMBER, TEXT, Setting
+from rtassay.model.errors import EXIT_INVALID, EXIT_NOT_DEMONSTRATED, EXIT_OK, EXIT_VIOLATED, UsageError, both_stated
+from rtassay.model.settings import BY_NAME, CPUS, DURATION, FLAG, INTEGER, NUMBER, RATE, TEXT, Setting
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,7 +34,7 @@ class SettingType(click.ParamType[Any]):
         return self.setting.parse(value) if isinstance(value, str) else value
 
 
-_METAVARS = {DURATION: "TIME", CPUS: "LIST", INTEGER: "N", NUMBER: "NUMBER", TEXT: "TEXT"}
+_METAVARS = {DURATION: "TIME", CPUS: "LIST", INTEGER: "N", NUMBER: "NUMBER", RATE: "N/h", TEXT: "TEXT"}
 
 
 def setting_option(name: str, *, help: str | None = None, stated_only: bool = False) -> Callable[[F], F]:
@@ -60,10 +62,24 @@ def setting_option(name: str, *, help: str | None = None, stated_only: bool = Fa
 
 
 def requirement_options(command: F) -> F:
-    """--deadline, --p and --confidence: the requirement a recording is judged by."""
-    for name in ("confidence", "p", "deadline"):
+    """--deadline, --p or --at-most, and --confidence: the requirement a recording is judged by."""
+    command = _one_of_both(command)
+    for name in ("confidence", "at-most", "p", "deadline"):
         command = setting_option(name)(command)
     return command
+
+
+def _one_of_both(command: F) -> F:
+    """The command, which refuses --p beside --at-most: they are two ways to state one requirement."""
+
+    @functools.wraps(command)
+    def checked(*args: Any, **options: Any) -> Any:
+        context = click.get_current_context()
+        if options["per_hour"] is not None and context.get_parameter_source("p_target") == ParameterSource.COMMANDLINE:
+            raise both_stated("--p", "--at-most")
+        return command(*args, **options)
+
+    return cast(F, checked)
 
 
 def trust_options(command: F) -> F:

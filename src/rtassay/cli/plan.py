@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtassay.cli.options import json_option, print_json, setting_option
+from rtassay.cli.options import json_option, print_json, requirement_options, setting_option
 from rtassay.cli.terminal import echo
 from rtassay.model.errors import UsageError
-from rtassay.model.settings import exact_time
-from rtassay.model.units import NS_PER_H, NS_PER_S, format_time
+from rtassay.model.settings import default, exact_time
+from rtassay.model.units import NS_PER_H, NS_PER_S, format_rate, format_time
 
 if TYPE_CHECKING:
     from rtassay.analysis.judge.planning import Assumed, Goal, Row
@@ -44,9 +44,7 @@ class Number(click.ParamType[float]):
 
 @click.command("plan")
 @click.argument("pilot", required=False)
-@setting_option("deadline")
-@setting_option("p")
-@setting_option("confidence")
+@requirement_options
 @setting_option(
     "interval", stated_only=True, help="Time between activations of a lane.  [default: of the pilot, else 997us]"
 )
@@ -99,6 +97,7 @@ def command(
     pilot: str | None,
     deadline_ns: int | None,
     p_target: float,
+    per_hour: float | None,
     confidence: float,
     interval_ns: int | None,
     lanes: int | None,
@@ -110,23 +109,25 @@ def command(
     duration_ns: int | None,
     as_json: bool,
 ) -> int:
-    """How long to measure so that --p is shown, in how many runs, and with what chance; or what a given --duration can show.
+    """How long to measure so that --p or --at-most is shown, in how many runs, and with what chance; or what a given --duration can show.
 
     PILOT (a recording: path, id or unique prefix) gives interval, lanes and, with --deadline, the share of late activations.
     The length is fixed beforehand: a run that is extended because it almost holds shows less than it says.
 
     \b
-      rtassay plan --deadline 100us --p 1e-6 --lanes 4          how long, and with what chance
+      rtassay plan --deadline 100us --p 1e-6 --lanes 4            how long, and with what chance
       rtassay plan 20261122T2015 --deadline 100us --duration 8h   what can this night show?
     """
     from rtassay.analysis.judge import planning
 
-    goal = planning.Goal(p_target, confidence)
+    goal = planning.Goal(p_target, confidence, per_hour)
     seen = _seen(pilot, deadline_ns)
+    every_ns = interval_ns or seen.get("interval_ns") or default("interval")
+    asked = p_target if per_hour is None else per_hour * every_ns / NS_PER_H / (theta or 1.0)
     assumed = planning.Assumed(
-        interval_ns=interval_ns or seen.get("interval_ns") or 997_000,
+        interval_ns=every_ns,
         lanes=lanes or seen.get("lanes") or 1,
-        true_p=_first(true_p, seen.get("true_p"), p_target / _TENTH),
+        true_p=_first(true_p, seen.get("true_p"), asked / _TENTH),
         theta=theta or 1.0,
         spread=spread,
         runs=runs or (BOOTS if spread else 1),
@@ -217,32 +218,44 @@ def _assumptions(goal: Goal, assumed: Assumed, deadline_ns: int | None) -> str:
     come = "singly" if assumed.theta == 1 else f"in bursts of {1 / assumed.theta:.3g} on average"
     boots = f", boots differ by sd {assumed.spread:g} of ln p" if assumed.spread else ""
     return (
-        f"To show at {100 * goal.confidence:g} %: at most {goal.p:g} of the activations{what}, in {every}, an activation every "
+        f"To show at {100 * goal.confidence:g} %: at most {_goal(goal)}{what}, in {every}, an activation every "
         f"{format_time(assumed.interval_ns)}.\nAssumed: in truth {assumed.true_p:.2g} are late, they come {come}{boots}."
     )
+
+
+def _singly(goal: Goal, assumed: Assumed) -> bool:
+    """Whether one late activation is one event, and late activations are what is counted."""
+    return goal.per_hour is None and assumed.theta == 1
+
+
+def _goal(goal: Goal) -> str:
+    if goal.per_hour is not None:
+        return f"{goal.per_hour:g} events an hour"
+    return f"{goal.p:g} of the activations"
 
 
 def _tell_length(
     goal: Goal, assumed: Assumed, rows: list[Row], chosen: Row | None, wanted: float, deadline_ns: int | None
 ) -> None:
-    events = "Late allowed" if assumed.theta == 1 else "Events allowed"
+    events = "Late allowed" if _singly(goal, assumed) else "Events allowed"
     cells = [(f"{row.allowed}", f"{row.n:,}", _long(row.duration_s), _share(row.chance)) for row in rows]
     _table((f"{events}, each lane", "Activations, each lane", "Time", "Chance of HOLDS"), cells)
     if chosen is None:
         echo(
-            f"\nNo length reaches {_share(wanted)}: {assumed.true_p:.2g} is too near to {goal.p:g} or above it. Allow a larger --p or mend the board."
+            f"\nNo length reaches {_share(wanted)}: {assumed.true_p:.2g} is too near to {_goal(goal)} or above it. Allow more or mend the board."
         )
         return
     run = _rounded(chosen.run_s)
     split = "" if assumed.runs == 1 else f" in {assumed.runs} runs of {run}, each after its own boot"
-    late = "late activation" if assumed.theta == 1 else "event"
+    late = "late activation" if _singly(goal, assumed) else "event"
     echo(
         f"\nMeasure {_long(chosen.duration_s)}{split}: with up to {chosen.allowed} {late}{'s' * (chosen.allowed != 1)} in a lane it HOLDS, "
         f"which has a chance of {_share(chosen.chance)}."
     )
     if assumed.runs == 1:
         deadline = exact_time(deadline_ns) if deadline_ns else "TIME"
-        echo(f"  rtassay run --deadline {deadline} --p {goal.p:g} --confidence {goal.confidence:g} --duration {run}")
+        asked = f"--p {goal.p:g}" if goal.per_hour is None else f"--at-most {format_rate(goal.per_hour)}"
+        echo(f"  rtassay run --deadline {deadline} {asked} --confidence {goal.confidence:g} --duration {run}")
     else:
         echo(
             f'  in an experiment file: repeats = {assumed.runs}, settings.duration = "{run}", acceptance.per = "combination"'
@@ -250,16 +263,16 @@ def _tell_length(
 
 
 def _tell_night(goal: Goal, assumed: Assumed, night: dict[str, Any], duration_ns: int) -> None:
-    late = "Late at most" if assumed.theta == 1 else "Events at most"
+    late = "Late at most" if _singly(goal, assumed) else "Events at most"
     cells = [(f"{row.allowed}", f"{row.p:.2g}", f"{row.per_hour:.2g}", _share(row.chance)) for row in night["rows"]]
     echo(f"\n{_long(duration_ns / NS_PER_S)} are {night['n']:,} activations of each lane. They show:")
     _table((f"{late}, each lane", "p <=", "events/h <=", "Chance"), cells)
     most = night["tolerated"]
     if most is None:
-        echo(f"\nToo short to show {goal.p:g}, even if nothing is late.")
+        echo(f"\nToo short to show at most {_goal(goal)}, even if nothing is late.")
         return
     echo(
-        f"\n{goal.p:g} is shown with up to {most} {'late' if assumed.theta == 1 else 'events'} in a lane: a chance of {_share(night['chance'])}."
+        f"\nAt most {_goal(goal)} is shown with up to {most} {'late' if _singly(goal, assumed) else 'events'} in a lane: a chance of {_share(night['chance'])}."
     )
 
 

@@ -53,6 +53,7 @@ def command(
     against: str | None,
     deadline_ns: int | None,
     p_target: float,
+    per_hour: float | None,
     confidence: float,
     strict: bool,
     waive: tuple[str, ...],
@@ -64,7 +65,7 @@ def command(
         raise UsageError("--json and -o - both want stdout")
     waivers = waivers_of(waive, because)
     path, opened = open_by_name(recording)
-    stated = Requirement(deadline_ns, p_target, confidence) if deadline_ns is not None else None
+    stated = Requirement(deadline_ns, p_target, confidence, per_hour=per_hour) if deadline_ns is not None else None
     findings = judge(opened, with_trust(stated or own_requirement(opened.manifest), strict, waivers))
     name = format_name or _format_of(output)
     target = output or f"{file_name(findings.id)}{reports.load(JudgedRecording, name).suffix}"

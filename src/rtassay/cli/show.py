@@ -44,6 +44,7 @@ def command(
     recording: str,
     deadline_ns: int | None,
     p_target: float,
+    per_hour: float | None,
     confidence: float,
     strict: bool,
     waive: tuple[str, ...],
@@ -62,7 +63,7 @@ def command(
     ci.check({**files, "as_json": as_json})
     waivers = waivers_of(waive, because)
     path = store.find(recording)
-    stated = Requirement(deadline_ns, p_target, confidence) if deadline_ns is not None else None
+    stated = Requirement(deadline_ns, p_target, confidence, per_hour=per_hour) if deadline_ns is not None else None
     wanted = any(files.values())
     data, findings, opened = findings_of(path, stated, strict, waivers, want_object=wanted or not as_json)
     if as_json:

@@ -9,7 +9,9 @@ import msgspec
 
 from rtassay.experiments.files import Source
 from rtassay.experiments.schema import NAME, ExperimentFile
-from rtassay.model.errors import UsageError
+from rtassay.model.errors import UsageError, both_stated
+from rtassay.model.settings import default
+from rtassay.model.units import format_rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,7 @@ class Choices:
     kernels: tuple[str, ...] = ()
     deadline: str | None = None
     p: float | None = None
+    per_hour: float | None = None
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -28,6 +31,7 @@ class Choices:
         words += [word for kernel in self.kernels for word in ("--kernel", kernel)]
         words += ["--deadline", self.deadline] if self.deadline is not None else []
         words += ["--p", f"{self.p:g}"] if self.p is not None else []
+        words += ["--at-most", format_rate(self.per_hour)] if self.per_hour is not None else []
         return tuple(words)
 
 
@@ -45,7 +49,14 @@ def choose(source: Source, choices: Choices) -> ExperimentFile:
                 raise UsageError(f"--kernel '{name}' is not the name of a boot entry")
         if names:
             changes[what] = names
-    accept = {key: value for key, value in (("deadline", choices.deadline), ("p", choices.p)) if value is not None}
+    stated = {"deadline": choices.deadline, "p": choices.p}
+    accept: dict[str, Any] = {key: value for key, value in stated.items() if value is not None}
+    if choices.p is not None:
+        accept["at_most"] = None
+    if choices.per_hour is not None:
+        if choices.p is not None:
+            raise both_stated("--p", "--at-most")
+        accept |= {"at_most": format_rate(choices.per_hour), "p": default("p")}
     if accept:
         changes["acceptance"] = msgspec.structs.replace(file.acceptance, **accept)
     return msgspec.structs.replace(file, **changes) if changes else file

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from rtassay.experiments.schema import Correction, ExperimentFile, Scenario, Settings, known_fields
-from rtassay.model.errors import InputFileError, RtassayError, UsageError
+from rtassay.model.errors import InputFileError, RtassayError, UsageError, both_stated
 from rtassay.model.manifest import Plan
-from rtassay.model.settings import OF_EXPERIMENT
+from rtassay.model.settings import BY_NAME, OF_EXPERIMENT, default
 from rtassay.model.units import parse_cpu_list, parse_duration_ns
 from rtassay.session.prepare import asked_loads
 from rtassay.store.disk import explain
@@ -174,6 +174,10 @@ def _check(file: ExperimentFile, at: str, faults: _Faults) -> None:
         _check_time(file.cool_down.at_most, f"{at}.cool_down.at_most", faults)
     if file.acceptance.deadline is not None:
         _check_time(file.acceptance.deadline, f"{at}.acceptance.deadline", faults, least_ns=1)
+    if file.acceptance.at_most is not None:
+        faults.tried(f"{at}.acceptance.at_most", lambda: BY_NAME["at-most"].read(file.acceptance.at_most or ""))
+        if file.acceptance.p != default("p"):
+            faults.add(f"{at}.acceptance", str(both_stated("p", "at_most")), "leave out p")
     cells = len(file.boards) * max(1, len(file.kernels)) * len(file.loads) * len(file.probes) * len(file.scenarios)
     if cells * file.repeats > _CELLS_MOST:
         faults.add(f"{at}.repeats", f"{cells} combinations x {file.repeats} are more than {_CELLS_MOST} cells")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rtassay.experiments.matrix import Cell, ExperimentPlan
-from rtassay.model.units import NS_PER_MS, NS_PER_S, format_time
+from rtassay.model.units import NS_PER_H, NS_PER_MS, NS_PER_S, format_time
 from rtassay.probes.base import find
 
 LEAST_RUNS = 5
@@ -84,16 +84,20 @@ def _of_cell(plan: ExperimentPlan, cell: Cell) -> Iterator[Doubt]:
 def _of_length(plan: ExperimentPlan, cell: Cell) -> Iterator[Doubt]:
     """Whether the runs can demonstrate the requirement if none of their activations is late."""
     asked = cell.plan
-    if plan.deadline_ns is None or not plan.p_target or not asked.interval_ns:
+    if plan.deadline_ns is None or not asked.interval_ns:
+        return
+    allowed = plan.p_target if plan.per_hour is None else plan.per_hour * asked.interval_ns / NS_PER_H
+    if allowed <= 0:
         return
     runs = sum(one.combination == cell.combination for one in plan.cells) if plan.per == "combination" else 1
     n = (cell.length_ns - asked.warm_up_ns) // asked.interval_ns * runs
-    needed = math.ceil(math.log1p(-plan.confidence) / math.log1p(-plan.p_target))
+    needed = math.ceil(math.log1p(-plan.confidence) / math.log1p(-min(allowed, 0.5)))
+    what = f"p <= {plan.p_target:g}" if plan.per_hour is None else f"{plan.per_hour:g} events an hour at most"
     if n < needed:
         hours = needed * asked.interval_ns / NS_PER_S / 3600
         yield Doubt(
             "N-TOO-SMALL",
-            f"{n:,} activations a lane at most; {needed:,} show p <= {plan.p_target:g} ({hours:.3g} h in all): the answer will be "
+            f"{n:,} activations a lane at most; {needed:,} show {what} ({hours:.3g} h in all): the answer will be "
             "NOT DEMONSTRATED or VIOLATED, never HOLDS",
             cell.load,
         )

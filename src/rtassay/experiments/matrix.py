@@ -19,7 +19,7 @@ from rtassay.model.comparison import PRIMARY_Q
 from rtassay.model.errors import InputFileError, RtassayError
 from rtassay.model.manifest import Plan
 from rtassay.model.settings import DEFAULT_DURATION_NS, OF_EXPERIMENT, SETTINGS, Setting, default
-from rtassay.model.units import NS_PER_MS, NS_PER_S, parse_cpu_list, parse_duration_ns
+from rtassay.model.units import NS_PER_MS, NS_PER_S, parse_cpu_list, parse_duration_ns, parse_rate_per_h
 from rtassay.probes.base import find
 from rtassay.session.prepare import SPIN_UP_NS, planned_ns
 
@@ -90,6 +90,7 @@ class ExperimentPlan:
     retries: int = 1
     deadline_ns: int | None = None
     p_target: float = 1e-6
+    per_hour: float | None = None
     confidence: float = 0.95
     per: str = "cell"
     compare: tuple[str, ...] = ()
@@ -150,6 +151,7 @@ def make_plan(
         retries=file.retries,
         deadline_ns=None if deadline is None else parse_duration_ns(deadline),
         p_target=file.acceptance.p,
+        per_hour=_per_hour(file),
         confidence=file.acceptance.confidence,
         per=file.acceptance.per,
         compare=file.compare,
@@ -165,6 +167,11 @@ def make_plan(
         order=file.order,
         seed=file.seed if file.order == "random-blocks" else None,
     )
+
+
+def _per_hour(file: ExperimentFile) -> float | None:
+    at_most = file.acceptance.at_most
+    return None if at_most is None else parse_rate_per_h(at_most)
 
 
 def estimate_ns(cells: Sequence[Cell], overhead_ns: int = OVERHEAD_NS) -> int:
@@ -276,6 +283,7 @@ def _plan(
         loads=load.run,
         deadline_ns=None if accept.deadline is None else parse_duration_ns(accept.deadline),
         p_target=accept.p,
+        per_hour=_per_hour(file),
         confidence=accept.confidence,
         strict=accept.strict,
         waivers=dict(accept.waive),
@@ -345,6 +353,7 @@ def run_command(board: str, plan: Plan, scenario: Scenario) -> list[str]:
         argv += ["--lanes", str(scenario.lanes)]
     # A line of cyclictest states its own settings.
     left_out = {"cpus"} if plan.cyclictest_line is None else {"cpus", *(s.name for s in OF_EXPERIMENT)} - {"warm-up"}
+    left_out |= {"p"} if plan.per_hour is not None else set()
     argv += [word for setting in SETTINGS if setting.name not in left_out for word in _option(plan, setting)]
     for name, value in plan.settings.items():
         argv += ["--set", f"{name}={value}"]

@@ -61,6 +61,7 @@ def build(status: Status, analysis: Analysis) -> dict[str, Any]:
         "requirement": {
             "deadline_ns": plan.deadline_ns,
             "p": plan.p_target,
+            "per_hour": plan.per_hour,
             "confidence": plan.confidence,
             "per": plan.per,
         },

@@ -112,6 +112,7 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
 
     deadline: Time | None = None
     p: Annotated[float, Meta(ge=_P.least, lt=_P.most, description=_P.help)] = _P.default
+    at_most: Annotated[str, Meta(description="late events instead of p: 0.1/h, 2/d, 1/y")] | None = None
     confidence: Annotated[float, Meta(ge=_SURE.least, lt=_SURE.most, description=_SURE.help)] = _SURE.default
     per: Literal["cell", "combination"] = "cell"
     strict: Annotated[bool, Meta(description="every warning of a check makes a measurement invalid")] = False

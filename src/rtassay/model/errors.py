@@ -51,6 +51,15 @@ class NewerFormat(InputFileError):
     """Written by a newer rtassay or rtprobe than this one (exit 2)."""
 
 
+def both_stated(p: str, at_most: str) -> UsageError:
+    """A requirement in shares of activations and one in events, named as the person wrote them."""
+    return UsageError(
+        f"{p} and {at_most} are both stated",
+        "a requirement is a share of activations or a number of events",
+        f"leave out {p}, or judge the recording once by each",
+    )
+
+
 class BoardError(RtassayError):
     """Board, transport, environment or a full disk (exit 3)."""
 

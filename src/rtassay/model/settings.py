@@ -12,12 +12,22 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rtassay.model.errors import UsageError
-from rtassay.model.units import NS_PER_MS, NS_PER_S, NS_PER_US, format_cpu_list, parse_cpu_list, parse_duration_ns
+from rtassay.model.units import (
+    NS_PER_MS,
+    NS_PER_S,
+    NS_PER_US,
+    format_cpu_list,
+    format_rate,
+    parse_cpu_list,
+    parse_duration_ns,
+    parse_rate_per_h,
+)
 
-DURATION, INTEGER, NUMBER, CHOICE, FLAG, CPUS, TEXT = (
+DURATION, INTEGER, NUMBER, RATE, CHOICE, FLAG, CPUS, TEXT = (
     "duration",
     "integer",
     "number",
+    "rate",
     "choice",
     "flag",
     "cpus",
@@ -33,8 +43,8 @@ _READINGS = {"us": ("us", "ms"), "s": ("s", "min")}
 class Setting:
     """One setting.
 
-    name: as in `--name`; in an experiment file `-` is `_`. kind: one of the constants above; values are int ns for a duration, int,
-    float, str, bool or a tuple of CPU numbers. unit: of an integer or number. bare: unit that cyclictest's letter gives a number alone;
+    name: as in `--name`; in an experiment file `-` is `_`. kind: one of the constants above; values are int ns for a duration, events
+    per hour for a rate, int, float, str, bool or a tuple of CPU numbers. unit: of an integer or number. bare: unit that cyclictest's letter gives a number alone;
     other durations without a unit are refused.
     least, most: both are allowed, but not `most` of a number. default: None if the setting has none, or if it depends on others.
     words: the values of a choice, or words that may stand in place of a value; `off` is the value None. field: of `Plan`.
@@ -103,6 +113,8 @@ class Setting:
                 readings = " or ".join(f"{text}{unit}" for unit in _READINGS[self.bare])
                 raise UsageError(f"'{text}' has no unit", hint=f"did you mean {readings}?")
             return parse_duration_ns(text)
+        if self.kind == RATE:
+            return parse_rate_per_h(text)
         if self.kind == CPUS:
             return parse_cpu_list(text)
         if self.kind == FLAG:
@@ -134,6 +146,8 @@ class Setting:
             return "off"
         if self.kind == DURATION:
             return exact_time(value)
+        if self.kind == RATE:
+            return format_rate(value)
         if self.kind == CPUS and not isinstance(value, str):
             return format_cpu_list(value)
         if isinstance(value, bool):
@@ -166,6 +180,10 @@ SETTINGS: Final = (
     Setting(
         "p", NUMBER, "Tolerated probability that an activation is not done before the deadline.",
         least=0.0, most=1.0, default=1e-6, field="p_target",
+    ),
+    Setting(
+        "at-most", RATE, "Requirement in late events instead of --p: 0.1/h, 2/d, 1/y. Late activations close together are one event.",
+        least=0.0, most=3.6e9, field="per_hour",
     ),
     Setting("confidence", NUMBER, "Confidence of every bound.", least=0.5, most=1.0, default=0.95, field="confidence"),
     Setting(

@@ -23,6 +23,7 @@ _UNITS = {
     "h": NS_PER_H,
     "d": 24 * NS_PER_H,
 }
+_PER_HOURS = {"h": 1, "d": 24, "y": 8766}
 _PART = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*([a-zµ]+)")
 _MAX_NS = 2**62
 # The largest number of CPUs that Linux can be built for.
@@ -52,6 +53,19 @@ def parse_duration_ns(text: str, *, bare: str | None = None) -> int:
     if total > _MAX_NS:
         raise UsageError(f"'{text}' is too long")
     return int(total)
+
+
+def parse_rate_per_h(text: str) -> float:
+    """Events per hour of `0.1/h`, `2/d`, `1/y`. Raises UsageError for anything else; a number alone has no unit, and is refused."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?|\.\d+)\s*/\s*([a-z]+)", text.strip().lower())
+    if match is None or match[2] not in _PER_HOURS:
+        raise UsageError(f"'{text}' is not a number of events a time", hint="write 0.1/h, 2/d or 1/y (hour, day, year)")
+    return float(Fraction(match[1]) / _PER_HOURS[match[2]])
+
+
+def format_rate(per_hour: float) -> str:
+    """Events per hour as `parse_rate_per_h` reads them: `0.1/h`."""
+    return f"{per_hour:.12g}/h"
 
 
 def format_us(ns: int | float | None, digits: int = 1) -> str:

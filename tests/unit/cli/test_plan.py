@@ -45,7 +45,7 @@ def test_what_a_night_shows(capsys: pytest.CaptureFixture[str]) -> None:
     assert night["rows"][0]["p"] == pytest.approx(3 / 28_800_000, rel=0.01)
     assert night["rows"][0]["per_hour"] == pytest.approx(3 / 8, rel=0.01)
     assert run(["plan", "--duration", "1min"]) == 0
-    assert "Too short to show 1e-06, even if nothing is late." in capsys.readouterr().out
+    assert "Too short to show at most 1e-06 of the activations, even if nothing is late." in capsys.readouterr().out
 
 
 def test_a_pilot_gives_lanes_interval_and_the_share_of_late_ones(
@@ -64,6 +64,16 @@ def test_a_pilot_gives_lanes_interval_and_the_share_of_late_ones(
     assert planned(capsys, name, "--lanes", "3", "--true-p", "0")["assumed"]["lanes"] == 3
 
 
+def test_events_an_hour_are_planned_and_not_beside_p(capsys: pytest.CaptureFixture[str]) -> None:
+    data = planned(capsys, "--at-most", "0.1/h", "--interval", "1ms")
+    assert data["per_hour"] == 0.1 and data["lengths"][0]["duration_s"] == pytest.approx(29.957 * 3600, rel=1e-4)
+    assert data["assumed"]["true_p"] == pytest.approx(0.1 / 3_600_000 / 10)
+    assert run(["plan", "--at-most", "0.1/h", "--deadline", "100us"]) == 0
+    assert "--at-most 0.1/h" in capsys.readouterr().out
+    assert run(["plan", "--at-most", "0.1/h", "--p", "1e-6"]) == 2
+    assert "--p and --at-most are both stated" in capsys.readouterr().err
+
+
 def test_a_true_p_at_the_goal_has_no_plan(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "--true-p", "1e-6"]) == 0
     assert "No length reaches 90 %" in capsys.readouterr().out
@@ -74,6 +84,8 @@ def test_a_true_p_at_the_goal_has_no_plan(capsys: pytest.CaptureFixture[str]) ->
     [
         (["--p", "0"], "never happens"),
         (["--theta", "0"], "above 0"),
+        (["--at-most", "0.1"], "0.1/h, 2/d or 1/y"),
+        (["--at-most", "1/week"], "0.1/h, 2/d or 1/y"),
         (["--true-p", "nan"], "out of range"),
         (["--chance", "1"], "out of range"),
         (["--duration", "1ms", "--interval", "1s"], "holds no activation"),

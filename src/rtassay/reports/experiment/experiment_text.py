@@ -42,8 +42,14 @@ def requirement(report: ExperimentReport) -> str:
     if asked["deadline_ns"] is None:
         return "none"
     per = "all runs of a combination together" if asked["per"] == "combination" else "every run alone"
+    rate = asked["per_hour"]
+    misses = (
+        f"p ≤ {wording.probability(asked['p'])} per activation"
+        if rate is None
+        else f"at most {wording.rate(rate)} events per hour"
+    )
     return (
-        f"latency < {format_time(asked['deadline_ns'])}, p ≤ {wording.probability(asked['p'])} per activation, "
+        f"latency < {format_time(asked['deadline_ns'])}, {misses}, "
         f"{wording.percent(asked['confidence'])} confidence, {per}"
     )
 

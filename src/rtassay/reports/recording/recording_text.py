@@ -151,9 +151,16 @@ def no_demonstration(lane: LaneFindings) -> str:
 def requirement(verdict: Verdict) -> str:
     """`L < 100us with p <= 1e-6 at 95 % confidence`."""
     return (
-        f"latency < {format_time(verdict.deadline_ns)}, p ≤ {wording.probability(verdict.p_target)} per activation, "
+        f"latency < {format_time(verdict.deadline_ns)}, {misses_allowed(verdict)}, "
         f"{wording.percent(verdict.confidence)} confidence"
     )
+
+
+def misses_allowed(verdict: Verdict) -> str:
+    """`p ≤ 1e-6 per activation`, or `at most 0.1 events per hour`."""
+    if verdict.per_hour is not None:
+        return f"at most {wording.rate(verdict.per_hour)} events per hour"
+    return f"p ≤ {wording.probability(verdict.p_target)} per activation"
 
 
 def sentence(findings: Findings) -> str:

@@ -54,7 +54,8 @@ def _holds(facts: Facts) -> str:
         demonstrated += f" Some of it is no valid measurement and not to be used: {'; '.join(facts.grade.because)}."
     if accepted is None:
         return f"Not judged: no deadline was stated.{demonstrated}"
-    asked = f"every wake-up within {format_time(design.deadline_ns or 0)} but for a share of {power(design.p)} at the most, at {100 * design.confidence:g} % confidence"
+    misses = f"a share of {power(design.p)}" if design.per_hour is None else f"{design.per_hour:.3g} events an hour"
+    asked = f"every wake-up within {format_time(design.deadline_ns or 0)} but for {misses} at the most, at {100 * design.confidence:g} % confidence"
     at = facts.design.title(accepted["at"]) if accepted["at"] else ""
     where = f" Decided by: {at}." if at else ""
     why = f" {accepted['why'][0].upper()}{accepted['why'][1:]}." if accepted["why"] else ""

@@ -48,7 +48,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What was planned. `planned`: runs by combination; `levels`: by factor; `idle`: loads that run nothing."""
+    """What was planned. `per_hour`: events allowed, in place of `p`; `planned`: runs by combination; `levels`: by factor; `idle`: loads that run nothing."""
 
     deadline_ns: int | None
     p: float
@@ -58,6 +58,7 @@ class Design:
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
     idle: tuple[str, ...] = ()
     asked_kernels: tuple[str, ...] = ()
+    per_hour: float | None = None
 
     @property
     def varying(self) -> tuple[str, ...]:
