@@ -18,6 +18,7 @@ import pytest
 from command_line import RTASSAY, Done, as_process, in_process
 
 from rtassay.cli.main import VERBS
+from rtassay.model import rooms
 from rtassay.store.writer import LOCK
 
 
@@ -137,6 +138,25 @@ def test_reports(run: Any, home: Path, tmp_path: Path, suffix: str) -> None:
     assert done.returncode == 0, done.stderr
     assert run["id"] in target.read_text()
     assert [p.name for p in tmp_path.iterdir()] == [target.name], "something was left beside the report"
+
+
+def test_a_report_without_a_name_lies_beside_the_recordings(
+    run: Any, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = in_process("report", run["id"], home=home)
+    assert (
+        done.stdout == f"{home / 'reports' / run['id']}.html\n" and run["id"] in Path(done.stdout.strip()).read_text()
+    )
+    assert list(tmp_path.iterdir()) == [], "the working directory is left alone"
+
+
+def test_help_says_where_things_are_kept_what_is_imported_and_is_reached_by_h(home: Path) -> None:
+    assert "RTASSAY_HOME" in in_process("-h", home=home).stdout
+    told = "".join(in_process("import", "-h", home=home).stdout.split())
+    assert [name for name in rooms.table("importers") if name not in told] == []
+    assert in_process("run", "-h", home=home).stdout == in_process("run", "--help", home=home).stdout
+    assert "did you mean RECORD-LATE" in in_process("checks", "LATE", home=home).stderr
 
 
 @pytest.mark.parametrize("format_name", ["csv", "json", "cyclictest"])
@@ -277,6 +297,7 @@ def test_what_is_out_of_range_is_named_and_nothing_is_measured(args: list[str], 
         ["export", "x", "--to", "nosuch"],
         ["status", "nosuch"],
         ["import", "/no/such"],
+        ["list", "--dir", "/no/such"],
         ["fnord"],
     ],
 )

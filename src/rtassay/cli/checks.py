@@ -69,7 +69,10 @@ def _called(check_id: str) -> Sequence[Check[Any]]:
     every: list[Check[Any]] = [*CHECKS, *PAIR_CHECKS]
     found = [c for c in every if c.id == check_id.upper()]
     if not found:
-        close = difflib.get_close_matches(check_id.upper(), [c.id for c in every], n=1, cutoff=0.5)
-        hint = f"did you mean {close[0]}? " if close else ""
+        ids = list(dict.fromkeys(c.id for c in every))
+        close = [name for name in ids if check_id.upper() in name.split("-")] or difflib.get_close_matches(
+            check_id.upper(), ids, n=1, cutoff=0.5
+        )
+        hint = f"did you mean {' or '.join(close[:3])}? " if close else ""
         raise UsageError(f"there is no check '{check_id}'", hint=f"{hint}rtassay checks lists them")
     return found[:1]

@@ -10,6 +10,7 @@ import click
 
 from rtassay.cli.options import json_option, print_json
 from rtassay.cli.terminal import echo, echo_table
+from rtassay.model.errors import UsageError
 from rtassay.model.units import format_us
 from rtassay.reports.text_table import name, number, words
 
@@ -26,6 +27,8 @@ def command(directory: str | None, as_json: bool) -> int:
     from rtassay.store import index
 
     home = Path(directory) if directory else store.home()
+    if not home.is_dir():
+        raise UsageError(f"--dir {directory}: there is no such directory")
     entries = index.entries(home)
     if as_json:
         print_json({"schema": "rtassay/list/1", "home": str(home), "recordings": [asdict(e) for e in entries]})

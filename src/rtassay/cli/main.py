@@ -20,7 +20,10 @@ from rtassay.model.foreign import is_utf8
 VERBS: Final = {
     "plan": ("rtassay.cli.plan", "How long to measure, and with what chance of success."),
     "run": ("rtassay.cli.run", "Measure a board, record it, judge it, report it."),
-    "import": ("rtassay.cli.import_", "Turn files of rtprobe (f.rtw) into recordings."),
+    "import": (
+        "rtassay.cli.import_",
+        "Turn files of cyclictest, rtla, jitterdebugger, CSV and others into recordings.",
+    ),
     "experiment": ("rtassay.cli.experiment", "Matrices of runs: plan, run, resume, status, show."),
     "presets": ("rtassay.cli.presets", "Experiments that come with rtassay, and their purpose."),
     "list": ("rtassay.cli.list_", "List the recordings."),
@@ -99,6 +102,10 @@ def cli() -> None:
     \b
     Exit codes: 0 done, or a stated deadline HOLDS; 1 VIOLATED; 2 usage or input; 3 board or
     environment; 4 NOT DEMONSTRATED; 5 INVALID MEASUREMENT; 130 interrupted, recording sealed.
+
+    \b
+    Recordings, reports, experiments and names of boards are kept in RTASSAY_HOME, else in
+    $XDG_DATA_HOME/rtassay (~/.local/share/rtassay).
     """
 
 

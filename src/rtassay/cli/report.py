@@ -30,7 +30,8 @@ _WITH_PUBLISHED = ("html", "markdown")
     "-o",
     "--output",
     metavar="FILE",
-    help="File to write; its suffix names the format (.html, .md, .json, .csv, .txt). '-' is stdout. Default: <id>.html here.",
+    help="File to write; its suffix names the format (.html, .md, .json, .csv, .txt). '-' is stdout. Default: reports/<id>.html beside the "
+    "recordings; its path is printed.",
 )
 @click.option(
     "--format",
@@ -68,7 +69,7 @@ def command(
     stated = Requirement(deadline_ns, p_target, confidence, per_hour=per_hour) if deadline_ns is not None else None
     findings = judge(opened, with_trust(stated or own_requirement(opened.manifest), strict, waivers))
     name = format_name or _format_of(output)
-    target = output or f"{file_name(findings.id)}{reports.load(JudgedRecording, name).suffix}"
+    target = output or str(_place() / f"{file_name(findings.id)}{reports.load(JudgedRecording, name).suffix}")
     published = _published(against, name, findings)
     write_bytes(target, reports.load(JudgedRecording, name).render(JudgedRecording(findings, opened, published)))
     if as_json:
@@ -78,6 +79,16 @@ def command(
     elif target != "-":
         echo(target)
     return EXIT_BY_STATE[findings.verdict.state] if stated is not None and findings.verdict is not None else 0
+
+
+def _place() -> Path:
+    """The directory of reports that nobody named, beside the recordings."""
+    from rtassay import store
+    from rtassay.store.paths import make_directory
+
+    place = store.home().parent / "reports"
+    make_directory(place)
+    return place
 
 
 def _format_of(output: str | None) -> str:

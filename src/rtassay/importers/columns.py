@@ -35,6 +35,7 @@ class Column:
     min_ns: int | None = None
     max_ns: int | None = None
     avg_ns: float | None = None
+    median_ns: float | None = None
 
     @property
     def binned(self) -> int:

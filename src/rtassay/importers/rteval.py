@@ -33,7 +33,7 @@ from rtassay.model.errors import InputFileError
 from rtassay.model.events import Event
 from rtassay.model.manifest import Source
 from rtassay.model.measures import MIXTURE, WAKE_UP
-from rtassay.model.units import NS_PER_S, NS_PER_US
+from rtassay.model.units import NS_PER_S, NS_PER_US, format_time
 
 _MODULES = ("cyclictest", "timerlat")
 _DEPTH = 64
@@ -45,7 +45,7 @@ _MIXED = (
 )
 _PLAIN = ("rteval keeps neither cyclictest's count of overflows nor its version; the maximum is cyclictest's own",)
 _TEXTS_IN = {"uname": ("node", "kernel", "arch", "baseos"), "timestamps": ("runloop_start", "runloop_stop")}
-_OF_STATISTICS = ("samples", "minimum", "maximum", "mean")
+_OF_STATISTICS = ("samples", "minimum", "maximum", "mean", "median")
 
 
 @dataclass
@@ -93,6 +93,8 @@ class RtevalImporter(Importer):
         ]
         if inconsistent:
             imported["inconsistent"] = inconsistent
+        if doubted := [words for column in report.columns if (words := _doubted_median(column))]:
+            imported["doubted"] = doubted
         duration_ns = None if report.duration_s is None else report.duration_s * NS_PER_S
         yield from events_of(
             report.columns,
@@ -121,6 +123,15 @@ def _settle(column: Column, limit_us: int | None, mixed: bool) -> None:
         column.over = 1 if column.max_ns >= column.limit_ns else 0
         if column.over and column.n is not None:
             column.n += 1
+
+
+def _doubted_median(column: Column) -> str | None:
+    """A median that cannot be right: a real file of rteval 3.1 states 0.0 for each. Nothing rests on it: percentiles come from the histogram."""
+    median, least, most = column.median_ns, column.min_ns, column.max_ns
+    if median is None or least is None or most is None or least <= median <= most:
+        return None
+    limits = f"{format_time(least)} ... {format_time(most)}"
+    return f"{column.name}: the file's median of {format_time(median)} lies outside {limits}; it is not used"
 
 
 def _imported(report: _Report, mixed: bool) -> dict[str, Any]:
@@ -311,7 +322,9 @@ class _Parser:
         value = decimal_of(self.path, text, line, place)
         if not 0 <= value < 2**50:
             raise self._bad(f"a {tag} of {text[:40]} us")
-        if tag == "mean":
+        if tag == "median":
+            self.core.median_ns = value * NS_PER_US
+        elif tag == "mean":
             self.core.avg_ns = value * NS_PER_US
         elif tag == "minimum":
             self.core.min_ns = round(value * NS_PER_US)

@@ -143,6 +143,7 @@ class ImportFacts:
     time_from_stamps: bool | None
     caveats: tuple[str, ...]
     inconsistent: tuple[str, ...]
+    doubted: tuple[str, ...]
     load: str | None
     over_at_least: bool | None
     negative: dict[str, int]

@@ -188,6 +188,21 @@ def test_rteval_timerlat_is_a_mixture_of_unknown_maximum(tmp_path: Path) -> None
     assert any("over:" in text for text in made.manifest.facts["import"]["caveats"])
 
 
+def test_a_real_summary_of_rteval_keeps_the_histogram_and_doubts_the_median_it_states(tmp_path: Path) -> None:
+    """It states a median of 0.0 us under a minimum of 10 us: ours is of the histogram, and the file's is named."""
+    made = recorded("rteval", DATA / "rteval" / "rteval-3.1.ok.xml", tmp_path)
+    lanes = {lane.entry.name: lane for lane in made.lanes}
+    assert {name: (lane.entry.n, lane.entry.min_ns, lane.entry.max_ns) for name, lane in lanes.items()} == {
+        "cpu1": (81_446, 10_000, 1_995_000),
+        "cpu0": (81_173, 10_000, 1_899_000),
+    }
+    findings = judge(made)
+    medians = {lane.name: next(q.value_ns for q in lane.quantiles if q.q == 0.5) for lane in findings.lanes}
+    assert medians == {"cpu1": 32_000, "cpu0": 32_000}
+    (found,) = [check for check in findings.checks if check.id == "SUMMARY-INCONSISTENT"]
+    assert (found.severity, found.message.count("median of 0ns lies outside 10us")) == ("note", 2)
+
+
 def test_rteval_cyclictest_tells_load_kernel_and_time(tmp_path: Path) -> None:
     made = recorded("rteval", DATA / "rteval" / "cyclictest.ok.xml", tmp_path)
     findings = judge(made, deadline_ns=100_000)

@@ -262,7 +262,7 @@ def less_equal_edge(context: Context) -> Outcome:
 
 @check(
     id="SUMMARY-INCONSISTENT",
-    condition="minimum, average, maximum and deviation contradict each other (minimum <= average <= maximum, Samuelson, Bhatia-Davis), or the bins",
+    condition="minimum, average, maximum and deviation contradict each other (minimum <= average <= maximum, Samuelson, Bhatia-Davis), or the bins; a number of the file that is used nowhere cannot be right (note)",
     kind=INTEGRITY,
     severity=INVALID,
     explanation="Such numbers cannot be of one set of samples: something was pasted, cut, or mixed.",
@@ -286,6 +286,8 @@ def summary_inconsistent(context: Context) -> Outcome:
         found += [text for text in imports.inconsistent if text not in found]
     if found:
         return Outcome(INVALID, "; ".join(found[:3]), {"found": found})
+    if imports is not None and imports.doubted:
+        return Outcome(NOTE, "; ".join(imports.doubted[:3]), {"doubted": list(imports.doubted)})
     if not looked:
         return unknown("the source has no summary of its own")
     return passed("minimum, average and maximum agree with each other and with the bins")
