@@ -50,6 +50,7 @@ coverage: setup-test
 
 coverage-full: setup-test
 	@$(PY) tools/coverage/run.py --full
+	@$(PY) tools/coverage_tail.py --sets 1000
 
 probe:
 	@# -B: what another compiler left in there must not be linked in.

@@ -9,8 +9,9 @@ import numpy as np
 from rtassay.analysis.tail import chance_table
 from rtassay.analysis.tail.gpd import Floats, Side
 
-CHOICE = 0.8
-"""Share of the allowed error that the limits spend; the rest is for the choice of the threshold and the noise of the table."""
+CHOICE = 0.6
+"""Share of the allowed error that the limits spend; the rest is for the choice of the threshold, the noise of the table, and a shape that changes
+slowly beyond it."""
 
 
 @cache

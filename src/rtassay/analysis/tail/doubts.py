@@ -10,7 +10,7 @@ from rtassay.analysis.lane.distribution import Ints
 from rtassay.analysis.tail.calibration import p_value, sides
 from rtassay.analysis.tail.clusters import Exceeding
 from rtassay.analysis.tail.gev import Blocks
-from rtassay.analysis.tail.gpd import Floats, Profile, excesses, level, log_survival
+from rtassay.analysis.tail.gpd import Floats, Profile, excesses, level
 from rtassay.analysis.tail.shape import two_pieces
 from rtassay.analysis.tail.thresholds import Threshold
 from rtassay.model.extrapolation import Test
@@ -54,7 +54,7 @@ def drift(lowest: Exceeding) -> Test:
 
 
 def runs_differ(lowest: Exceeding, row: Threshold) -> Test:
-    """The runs have bursts in proportion to their length (chi-squared), and alike in size (means of exponential scores)."""
+    """The runs have bursts in proportion to their length (chi-squared), and alike in size (Kruskal and Wallis)."""
     tail = lowest.tail
     runs = len(tail.runs)
     if runs < 2:
@@ -66,20 +66,26 @@ def runs_differ(lowest: Exceeding, row: Threshold) -> Test:
     spread = float(((count - expected) ** 2 / expected).sum())
     p_count = float(gammaincc((runs - 1) / 2, spread / 2))
     chosen = row.exceeding
-    y = chosen.maxima_ns - chosen.threshold_ns + tail.tick_ns / 2
-    score = np.minimum(-log_survival(y.astype(np.float64), row.fit.xi, row.fit.sigma), 20.0)
-    of_run = chosen.run[chosen.first]
-    sums, each = np.bincount(of_run, score, runs), np.bincount(of_run, minlength=runs)
-    has = each > 0
-    sizes = float((each[has] * (sums[has] / each[has] - score.mean()) ** 2).sum() / score.mean() ** 2)
-    p_size = float(gammaincc(max(1, has.sum() - 1) / 2, sizes / 2))
+    statistic, groups = _kruskal_wallis(chosen.maxima_ns, chosen.run[chosen.first])
+    p_size = float(gammaincc((groups - 1) / 2, statistic / 2)) if groups > 1 else 1.0
     p = min(1.0, 2 * min(p_count, p_size))
-    return Test(
-        "RUNS-DIFFER",
-        p,
-        2 * ALPHA,
-        {"bursts": count.tolist(), "p_count": float(f"{p_count:.3g}"), "p_size": float(f"{p_size:.3g}")},
-    )
+    facts = {"bursts": count.tolist(), "p_count": float(f"{p_count:.3g}"), "p_size": float(f"{p_size:.3g}")}
+    return Test("RUNS-DIFFER", p, 2 * ALPHA, facts)
+
+
+def _kruskal_wallis(values: Ints, group: Ints) -> tuple[float, int]:
+    """(H corrected for ties, number of groups). W. H. Kruskal and W. A. Wallis, JASA 47, 1952."""
+    _, inverse, ties = np.unique(values, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(ties) - (ties - 1) / 2)[inverse]
+    n = values.size
+    size = np.bincount(group)
+    has = size > 0
+    sums = np.bincount(group, rank)[has]
+    untied = 1 - float((ties.astype(float) ** 3 - ties).sum()) / (float(n) ** 3 - n)
+    if untied <= 0:
+        return 0.0, int(has.sum())
+    statistic = 12 / (n * (n + 1)) * float((sums**2 / size[has]).sum()) - 3 * (n + 1)
+    return max(0.0, statistic / untied), int(has.sum())
 
 
 def unstable(rows: list[Threshold], at: int) -> Test:

@@ -178,6 +178,8 @@ class _Work:
         found = []
         if not self.tail.ordered:
             found.append("ORDER-UNKNOWN")
+        if any(run.stripped for run in self.tail.runs):
+            found.append("OVERFLOW-UNKNOWN")
         if len(self.tail.runs) < 3:
             found.append("FEW-RUNS")
         return (

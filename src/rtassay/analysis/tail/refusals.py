@@ -27,11 +27,6 @@ def unusable(tail: Tail) -> list[Refusal]:
             "OVERFLOW-IN-TAIL", f"{over:,} samples lie above the histogram: the largest values are not known",
             "measure again with a wider histogram (rtprobe needs none; cyclictest: -h 10000)", {"over": over},
         ))  # fmt: skip
-    if not over and any(run.stripped for run in tail.runs):
-        found.append(Refusal(
-            "OVERFLOW-UNKNOWN", "the source lacks its closing lines: samples above its histogram may be missing",
-            "import the whole file, with the lines that begin with #",
-        ))  # fmt: skip
     if lost:
         found.append(Refusal(
             "LOST-IN-TAIL", f"{lost:,} due activations have no value (dropped or truncated): they may be the latest ones",

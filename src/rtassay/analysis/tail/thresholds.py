@@ -16,6 +16,8 @@ LEAST = 50
 MOST_SHARE = 0.01
 LEAST_DISTINCT = 5
 FALSE_STOP = 0.05
+LEFT = 90
+"""With fewer values left, a threshold is left because little can be rejected by so few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def fitted(exceeding: Exceeding) -> Threshold:
 
 
 def chosen(rows: list[Threshold]) -> int | None:
-    """Index of the lowest threshold that ForwardStop leaves; None if it rejects all.
+    """Index of the lowest threshold that ForwardStop leaves; None if it rejects all, or leaves fewer than LEFT values.
 
     M. G'Sell et al., Sequential selection procedures and false discovery rate control, JRSS B 78, 2016; for thresholds: B. Bader,
     J. Yan, X. Zhang, Automated threshold selection for extreme value analysis, Annals of Applied Statistics 12, 2018.
@@ -76,4 +78,5 @@ def chosen(rows: list[Threshold]) -> int | None:
     score = np.cumsum([-np.log1p(-min(row.p_shape, 0.9999)) for row in rows]) / np.arange(1, len(rows) + 1)
     rejected = np.flatnonzero(score <= FALSE_STOP)
     first = int(rejected[-1]) + 1 if rejected.size else 0
-    return first if first < len(rows) else None
+    enough = first < len(rows) and (first == 0 or rows[first].m >= LEFT)
+    return first if enough else None

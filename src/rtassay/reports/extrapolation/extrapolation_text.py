@@ -29,6 +29,7 @@ THRESHOLD_COLUMNS = (
 
 ASSUMES = {
     "ORDER-UNKNOWN": "late ones come singly and evenly over the run: their order is not known",
+    "OVERFLOW-UNKNOWN": "no sample lies above the histogram: the source lost the lines that would tell",
     "FEW-RUNS": "other runs and boots are like these: fewer than three were given",
     "HALVES-DISAGREE-UNTESTED": "the second half is like the first: too few bursts, or no order, to tell",
 }

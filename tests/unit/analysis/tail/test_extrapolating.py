@@ -97,7 +97,7 @@ def test_few_values_few_samples_and_lost_ones_are_refused() -> None:
     assert codes(extrapolate("lane", (one(coarse, tick_ns=20_000),), (1e-7,), 0.95)) == {"FEW-VALUES"}
     assert codes(extrapolate("lane", (one(exponential(30)),), (1e-7,), 0.95)) == {"FEW-EXCEEDANCES"}
     assert codes(extrapolate("lane", (one(exponential(), lost=1),), (1e-7,), 0.95)) == {"LOST-IN-TAIL"}
-    assert codes(extrapolate("lane", (one(exponential(), stripped=True),), (1e-7,), 0.95)) == {"OVERFLOW-UNKNOWN"}
+    assert "OVERFLOW-UNKNOWN" in extrapolate("lane", (one(exponential(), stripped=True),), (1e-7,), 0.95).assumes
 
 
 def test_without_order_the_answer_says_what_it_assumes() -> None:

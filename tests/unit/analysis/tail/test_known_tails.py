@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from rtassay.analysis.tail.doubts import _kruskal_wallis
 from rtassay.analysis.tail.gev import Blocks
 from rtassay.analysis.tail.gpd import Floats, Profile, excesses, level, log_survival
 from rtassay.analysis.tail.shape import anderson_darling
@@ -133,3 +134,11 @@ def test_anderson_darling_is_scipys_statistic() -> None:
     i = np.arange(1, 61)
     by_hand = -60 - ((2 * i - 1) / 60 * (np.log(u) + np.log(1 - u[::-1]))).sum()
     assert anderson_darling(excesses(y, 0, 0.0), fit) == pytest.approx(by_hand)
+
+
+def test_runs_are_compared_by_scipys_rank_test() -> None:
+    rng = np.random.default_rng(7)
+    values, group = rng.integers(0, 9, 60), np.repeat([0, 2, 3], 20)
+    theirs = scipy.stats.kruskal(*(values[group == i] for i in (0, 2, 3))).statistic
+    assert _kruskal_wallis(values, group) == (pytest.approx(theirs), 3)
+    assert _kruskal_wallis(np.full(60, 4), group) == (0.0, 3)

@@ -71,3 +71,10 @@ def test_impossible_levels_and_confidences_are_usage_errors(levels: tuple[float,
 def test_no_recording_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="no recording"):
         extrapolate_recordings([], (1e-6,), 0.95)
+
+
+def test_from_python_by_name_of_the_package() -> None:
+    import rtassay
+
+    with pytest.raises(UsageError, match="no recording"):
+        rtassay.extrapolate([])
