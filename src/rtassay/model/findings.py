@@ -14,9 +14,12 @@ ANALYSIS_VERSION = 3
 STATES = ("VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT")
 SEVERITIES = ("invalid", "warning", "note", "unknown", "pass")
 VIRTUAL_BOARD = "virtual board: function only"
-SINGLY, AS_ABOVE, THETA, BURSTS, WORST_RUN = "singly", "as_above", "theta", "bursts", "worst_run"
-"""Assumptions of a bound (`Assumption.code`): late activations come singly; they come as singly as those above a threshold. Bases of a
-bound (`Verdict.basis`): each activation counts alone (singly), 3 / (n theta), events of the sizes seen, the worst of unlike runs."""
+SINGLY, AS_ABOVE, AS_SEEN = "singly", "as_above", "as_seen"
+"""What a bound assumes (`Assumption.code`): late activations come singly, which nothing shows; as singly as those above a threshold; like
+those that were seen, which were three events or more, or bursts."""
+THETA, BURSTS, WORST_RUN = "theta", "bursts", "worst_run"
+"""How a bound was found (`Verdict.basis`), beside SINGLY, each activation alone: 3 / (n theta); from the sizes of the events; as that of
+the worst of unlike runs."""
 ACTIVATIONS, FEWER_LATE, SINGLE_LATE = "activations", "fewer_late", "single_late"
 """Why numbers show no more (`Verdict.lacks`): too few activations even if none is late; too many late ones; late ones come in bursts,
 and would do if they came singly."""
@@ -125,7 +128,7 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """What the verdict's upper bound takes for granted. code: SINGLY or AS_ABOVE; the facts of AS_ABOVE: above_ns, n, theta, theta_lower."""
+    """What the verdict's upper bound takes for granted. code: SINGLY, AS_ABOVE or AS_SEEN; facts of AS_ABOVE: above_ns, n, theta, theta_lower."""
 
     code: str
     facts: dict[str, Any] = field(default_factory=dict)
@@ -135,8 +138,8 @@ class Assumption:
 class Verdict:
     """The judgement of the worst lane; sentence: the verdict as one paragraph (docs/method/verdict.md).
 
-    `per_hour`: the requirement, if it was stated in events; `p_target` then decides nothing. `assumes`: of the upper bound; empty where
-    nothing is taken for granted. `basis`: how p_upper was found (BURSTS, ...). `gap`: late activations up to so many activations apart are
+    `per_hour`: the requirement, if it was stated in events; `p_target` then decides nothing. `assumes`: of the upper bound; empty
+    if VIOLATED. `basis`: how p_upper was found (BURSTS, ...). `gap`: late activations up to so many activations apart are
     one event; 0: each is one; None: their order is not known. `theta_lower`: lower limit of the extremal index of the `theta_n` wake-ups
     at or above `theta_above_ns`; None: too few are known in order. `capped_by`: ids of the checks without which it would be a better
     state, and `lacks`: why the numbers alone show no more (ACTIVATIONS, FEWER_LATE, SINGLE_LATE); None if they do.

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.bounds import p_upper, poisson_upper, samples_needed
 from rtassay.analysis.lane.claim import Claim, Evidence, Requirement
-from rtassay.model.findings import ACTIVATIONS, AS_ABOVE, FEWER_LATE, SINGLE_LATE, Assumption, Needed
+from rtassay.model.findings import ACTIVATIONS, FEWER_LATE, SINGLE_LATE, Assumption, Needed
 from rtassay.model.units import NS_PER_H, NS_PER_S
 
 VIOLATED, HOLDS, NOT_DEMONSTRATED, INVALID_MEASUREMENT = "VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT"
@@ -52,7 +52,7 @@ def judge_runs(accounts: Sequence[Account], requirement: Requirement, lanes: int
     """One lane over several runs, an account for each."""
     claim = Evidence(accounts, requirement.confidence, lanes).claim(requirement.deadline_ns)
     state = VIOLATED if claim.violates(requirement) else HOLDS if claim.holds(requirement) else NOT_DEMONSTRATED
-    account, seen, trace = accounts[0], claim.seen, claim.trace
+    account, seen, trace = accounts[0], claim.seen, claim.upper.trace or claim.trace
     return LaneVerdict(
         name=account.entry.name,
         cpu=account.entry.cpu,
@@ -82,9 +82,9 @@ def judge_runs(accounts: Sequence[Account], requirement: Requirement, lanes: int
 def _assumes(claim: Claim, state: str) -> tuple[Assumption, ...]:
     """VIOLATED assumes nothing."""
     code = claim.upper.assumes
-    if code is None or state == VIOLATED:
+    if state == VIOLATED:
         return ()
-    return (Assumption(code, asdict(claim.trace) if code == AS_ABOVE and claim.trace is not None else {}),)
+    return (Assumption(code, asdict(claim.upper.trace) if claim.upper.trace is not None else {}),)
 
 
 def _lacks(claim: Claim, requirement: Requirement, interval_ns: int | None) -> str:

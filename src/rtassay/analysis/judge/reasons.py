@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rtassay.analysis.judge.lane_verdict import HOLDS, VIOLATED, LaneVerdict
 from rtassay.analysis.lane.claim import Requirement
-from rtassay.model.findings import AS_ABOVE, SINGLE_LATE, Assumption, lane_words
+from rtassay.model.findings import AS_SEEN, SINGLE_LATE, SINGLY, Assumption, lane_words
 from rtassay.model.units import format_time
 
 
@@ -26,7 +26,9 @@ def about(lane: LaneVerdict | None, requirement: Requirement) -> list[str]:
 
 def assumed(assumption: Assumption) -> str:
     """`late activations come singly`."""
-    if assumption.code != AS_ABOVE:
+    if assumption.code == AS_SEEN:
+        return "late activations come as those seen"
+    if assumption.code == SINGLY:
         return "late activations come singly"
     above = format_time(assumption.facts["above_ns"])
     return f"late activations come as singly as those above {above}"

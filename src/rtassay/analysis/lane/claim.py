@@ -27,7 +27,7 @@ from rtassay.analysis.lane.distribution import Ints, ints
 from rtassay.analysis.lane.events import Bursts, Kept, join, merging_gaps
 from rtassay.analysis.lane.exceedance import Exceedances, exceedances, total
 from rtassay.analysis.lane.trace import Trace, ordered_from, trace
-from rtassay.model.findings import AS_ABOVE, BURSTS, SINGLY, THETA, WORST_RUN
+from rtassay.model.findings import AS_ABOVE, AS_SEEN, BURSTS, SINGLY, THETA, WORST_RUN
 from rtassay.model.units import NS_PER_H
 
 FEW_EVENTS = 3
@@ -51,24 +51,25 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """An upper limit of the probability per activation. `basis`: how it was found (model/findings.py); `assumes`: SINGLY, AS_ABOVE or None.
+    """An upper limit of the probability per activation. `basis`: how it was found, `assumes`: what it takes for granted (model/findings.py).
 
-    `k`: exceedances of a binomial limit over `share` of the activations; `late`: limit of their number where that is None.
+    `trace`: that of AS_ABOVE. `k`: exceedances of a binomial limit over `share` of the activations; `late`: limit of their number where that is None.
     """
 
     p: float
     basis: str
-    assumes: str | None
+    assumes: str
     k: int | None = None
     share: float = 1.0
     late: float = 0.0
+    trace: Trace | None = None
 
     def needed(self, p: float, confidence: float) -> int | None:
         """Activations in all that show `p`, if none of the further ones is late; None for p = 0."""
         if p <= 0:
             return None
         if self.k is None:
-            return math.ceil(self.late / p)
+            return None if math.isinf(self.late) else math.ceil(self.late / p)
         n = samples_needed(p, confidence, self.k)
         return None if n is None else math.ceil(n / self.share)
 
@@ -174,67 +175,73 @@ class Evidence:
             if level <= deadline_ns:
                 break
             if i == len(self._limits):
-                one = self.at(level)
-                if bound is None or one.upper.p > bound.p:
-                    bound = one.upper
-                if one.rate_upper_per_h is not None:
-                    rate = max(rate or 0.0, one.rate_upper_per_h)
+                late = self._late(level)
+                one, events = self._limit(late), self._rate_upper(late)
+                if bound is None or one.p > bound.p:
+                    bound = one
+                if events is not None:
+                    rate = max(rate or 0.0, events)
                 self._limits.append((bound, rate))
             bound, rate = self._limits[i]
         return bound, rate
 
     def at(self, deadline_ns: int) -> Claim:
         """The claim of what is seen at that deadline alone."""
+        late = self._late(deadline_ns)
+        return Claim(
+            seen=late.seen,
+            events=None if late.bursts is None else late.bursts.sizes.size,
+            gap=0 if late.bursts is None else late.bursts.gap,
+            upper=self._limit(late),
+            p_lower=self._lower(late),
+            rate_upper_per_h=self._rate_upper(late),
+            rate_lower_per_h=self._rate_lower(late),
+            trace=self.trace,
+            runs_differ=late.unlike,
+        )
+
+    def _late(self, deadline_ns: int) -> _Late:
         parts = [exceedances(account, deadline_ns) for account in self.accounts]
         runs = [kept.late(deadline_ns) for kept in self._kept]
         seen = total(parts)
         ordered = all(run.late == part.certain for run, part in zip(runs, parts, strict=True))
         bursts = join(runs, seen.due, self._gaps) if ordered else None
-        counts = _per_run(bursts, parts)
-        unlike = len(parts) > 1 and differ(counts, ints([part.due for part in parts]))
-        upper = self._upper(seen, bursts)
-        if unlike:
-            upper = max(upper, self._worst_run(deadline_ns), key=lambda one: one.p)
-        high, low = self._rates(seen, bursts, parts)
-        return Claim(
-            seen=seen,
-            events=None if bursts is None else bursts.sizes.size,
-            gap=0 if bursts is None else bursts.gap,
-            upper=upper,
-            p_lower=self._lower(seen, bursts, parts, unlike),
-            rate_upper_per_h=high,
-            rate_lower_per_h=low,
-            trace=self.trace,
-            runs_differ=unlike,
-        )
+        unlike = len(parts) > 1 and differ(_per_run(bursts, parts), ints([part.due for part in parts]))
+        return _Late(deadline_ns, parts, seen, bursts, unlike)
+
+    def _limit(self, late: _Late) -> Bound:
+        upper = self._upper(late.seen, late.bursts)
+        return max(upper, self._worst_run(late.deadline_ns), key=lambda one: one.p) if late.unlike else upper
 
     def _upper(self, seen: Exceedances, bursts: Bursts | None) -> Bound:
         if bursts is None:
             return self._unordered(seen)
         events = int(bursts.sizes.size)
         if events == seen.certain:
-            own = self._singly(seen, SINGLY if events < FEW_EVENTS else None)
+            own = self._singly(seen, SINGLY if events < FEW_EVENTS else AS_SEEN)
         else:
             more = max(0, seen.most - seen.certain)
             sizes = np.concatenate([bursts.sizes, np.ones(more, np.int64)])
             own = self._bursts(seen, sizes, events)
         if events >= FEW_EVENTS or self.trace is None:
             return own
-        return max(self._by_theta(seen, events + seen.apart), replace(own, assumes=AS_ABOVE), key=lambda one: one.p)
+        return max(self._by_theta(seen, events + seen.apart), _as_above(own, self.trace), key=lambda one: one.p)
 
-    def _singly(self, seen: Exceedances, assumes: str | None) -> Bound:
+    def _singly(self, seen: Exceedances, assumes: str) -> Bound:
         return Bound(p_upper(seen.most, seen.due, self.confidence), SINGLY, assumes, k=seen.most)
 
     def _bursts(self, seen: Exceedances, sizes: Ints, events: int) -> Bound:
-        few = events < FEW_EVENTS and self.trace is None
-        late = burst_upper(sizes, self.confidence, _next_largest(events, few))
-        return Bound(min(1.0, late / seen.due) if seen.due else 1.0, BURSTS, None, late=late)
+        known = self.trace is not None and self.trace.theta_lower * seen.certain <= events
+        late = burst_upper(sizes, self.confidence, _next_largest(events, known))
+        return Bound(min(1.0, late / seen.due) if seen.due else 1.0, BURSTS, AS_SEEN, late=late)
 
     def _by_theta(self, seen: Exceedances, events: int) -> Bound:
         theta = self.trace.theta_lower if self.trace is not None else 1.0
         if theta <= 0 or seen.due <= 0:
-            return Bound(1.0, THETA, AS_ABOVE, late=math.inf)
-        return Bound(p_upper(events, theta * seen.due, self.confidence), THETA, AS_ABOVE, k=events, share=theta)
+            return Bound(1.0, THETA, AS_ABOVE, late=math.inf, trace=self.trace)
+        return Bound(
+            p_upper(events, theta * seen.due, self.confidence), THETA, AS_ABOVE, k=events, share=theta, trace=self.trace
+        )
 
     def _unordered(self, seen: Exceedances) -> Bound:
         """If enough larger ones are known in order, late activations are taken to come as those do."""
@@ -245,41 +252,74 @@ class Evidence:
     def _worst_run(self, deadline_ns: int) -> Bound:
         found = []
         for alone in self._alone:
-            one = alone.at(deadline_ns).upper
+            one = alone._limit(alone._late(deadline_ns))
             found.append(
                 replace(one, share=one.share * alone.due / self.due, late=one.late * self.due / max(1, alone.due))
             )
         return replace(max(found, key=lambda one: one.p), basis=WORST_RUN)
 
-    def _lower(self, seen: Exceedances, bursts: Bursts | None, parts: Sequence[Exceedances], unlike: bool) -> float:
+    def _lower(self, late: _Late) -> float:
         """Without order all late activations of a run may be one event."""
+        seen, sizes = late.seen, late.bursts.sizes if late.bursts is not None and not late.unlike else None
         if seen.certain == 0 or seen.due <= 0:
             return 0.0
-        if bursts is not None and bursts.sizes.size == seen.certain and not unlike:
+        if sizes is not None and sizes.size == seen.certain:
             return p_lower(seen.certain, seen.due, self.confidence_lower)
-        sizes = bursts.sizes if bursts is not None and not unlike else ints([part.certain for part in parts])
-        return min(1.0, burst_lower(sizes[sizes > 0], self.confidence_lower) / seen.due)
+        if sizes is None:
+            sizes = ints([part.certain for part in late.parts if part.certain])
+        return min(1.0, burst_lower(sizes, self.confidence_lower) / seen.due)
 
-    def _rates(
-        self, seen: Exceedances, bursts: Bursts | None, parts: Sequence[Exceedances]
-    ) -> tuple[float | None, float | None]:
-        """Limits of the events per hour. Without order there are at most as many as late activations, and at least one a run."""
+    def _rate_upper(self, late: _Late) -> float | None:
+        """Of the events per hour; the worst run's if they differ. Without order there are at most as many as late activations."""
+        hours = self._hours
+        if not hours:
+            return None
+        most = late.seen.certain if late.bursts is None else int(late.bursts.sizes.size)
+        rate = poisson_upper(most + late.seen.apart, self.confidence) / hours
+        if not late.unlike:
+            return rate
+        alone = [run._rate_upper(run._late(late.deadline_ns)) for run in self._alone]
+        return max([rate, *(one for one in alone if one is not None)])
+
+    def _rate_lower(self, late: _Late) -> float | None:
+        """Without order there is at least one event in each run with a late activation."""
+        hours = self._hours
+        if not hours:
+            return None
+        if late.bursts is not None and late.unlike:
+            counts = _per_run(late.bursts, late.parts)
+            return burst_lower(counts[counts > 0], self.confidence_lower) / hours
+        least = sum(part.certain > 0 for part in late.parts) if late.bursts is None else int(late.bursts.sizes.size)
+        return poisson_lower(least, self.confidence_lower) / hours
+
+    @property
+    def _hours(self) -> float | None:
         interval = self.accounts[0].interval_ns
-        if not interval or seen.due <= 0:
-            return None, None
-        hours = seen.due * interval / NS_PER_H
-        most = seen.certain if bursts is None else int(bursts.sizes.size)
-        least = most if bursts is not None else sum(part.certain > 0 for part in parts)
-        return poisson_upper(most + seen.apart, self.confidence) / hours, poisson_lower(
-            least, self.confidence_lower
-        ) / hours
+        return self.due * interval / NS_PER_H if interval and self.due > 0 else None
 
 
-def _next_largest(events: int, few: bool) -> float:
-    """How much larger than the largest event the next one may be (docs/method/events.md has the simulation)."""
-    if few and events:
-        return 1 + (FEW_EVENTS / events) ** 2
-    return 1 + FEW_EVENTS / events if events >= FEW_EVENTS else 1.0
+@dataclass(frozen=True, slots=True)
+class _Late:
+    """What is late at a deadline, run by run and together. `bursts`: None without order; `unlike`: the runs differ."""
+
+    deadline_ns: int
+    parts: list[Exceedances]
+    seen: Exceedances
+    bursts: Bursts | None
+    unlike: bool
+
+
+def _next_largest(events: int, known: bool) -> float:
+    """How much larger than the largest event the next one may be (docs/method/events.md has the simulation). `known`: events below the
+    deadline are at least as large on average."""
+    if events >= FEW_EVENTS:
+        return 1 + FEW_EVENTS / events
+    return 1.0 if known or not events else 1 + (FEW_EVENTS / events) ** 2
+
+
+def _as_above(own: Bound, trace: Trace) -> Bound:
+    """The wake-ups above U come no closer than by chance, so single late ones are like them."""
+    return replace(own, assumes=AS_ABOVE, trace=trace) if own.assumes == SINGLY else own
 
 
 def _per_run(bursts: Bursts | None, parts: Sequence[Exceedances]) -> Ints:

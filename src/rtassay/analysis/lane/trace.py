@@ -11,8 +11,10 @@ from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.bounds import burst_upper
 from rtassay.analysis.lane.events import Kept, join, merging_gaps
 
-EXCEEDANCES = (50, 100, 200, 500)
+EXCEEDANCES = (20, 50, 100, 200, 500)
 """Numbers of wake-ups above the thresholds that are tried."""
+ENOUGH = 50
+"""So many must be known in order: fewer single ones say nothing."""
 MOST = 0.05
 """Of the activations: more are no tail."""
 FEW = 3
@@ -32,7 +34,7 @@ class Trace:
 
 
 def trace(lanes: Sequence[Kept], confidence: float) -> Trace | None:
-    """The threshold with the smallest lower limit of theta, of one lane over its runs. None: fewer than 50 wake-ups are known in order."""
+    """At the threshold with the smallest theta, of one lane over its runs. None: fewer than 50 wake-ups are known in order."""
     edge = ordered_from([lane.account for lane in lanes])
     if edge is None:
         return None
@@ -40,10 +42,12 @@ def trace(lanes: Sequence[Kept], confidence: float) -> Trace | None:
     # one more than the most there can be at a level, and enough for the largest number that is tried
     latency = np.concatenate([lane.latency_ns[: max(EXCEEDANCES[-1], int(most)) + 1] for lane in lanes])
     latency = np.sort(latency[latency >= edge])[::-1]
+    if latency.size < ENOUGH:
+        return None
     levels = {int(latency[n - 1]) for n in EXCEEDANCES if n <= latency.size}
     levels = {level for level in levels if np.searchsorted(-latency, -level, side="right") <= most}
     found = [_at(lanes, level, confidence) for level in sorted(levels, reverse=True)]
-    return min(found, key=lambda one: one.theta_lower, default=None)
+    return min(found, key=lambda one: (one.theta, -one.n), default=None)
 
 
 def ordered_from(accounts: Sequence[Account]) -> int | None:

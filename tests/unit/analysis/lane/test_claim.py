@@ -88,10 +88,10 @@ def test_a_clean_lane_is_bounded_as_singly_as_the_largest_below_the_deadline() -
     assert needed == pytest.approx(2.9957e7 / burst.trace.theta_lower, rel=1e-3)
 
 
-def test_three_late_ones_apart_are_bounded_singly_and_assume_nothing() -> None:
+def test_three_late_ones_apart_are_bounded_singly() -> None:
     n = 10_000_000
     found = claim(lane(n, at(10, 4_000_000, 8_000_000)))
-    assert (found.events, found.gap, found.upper.assumes) == (3, 0, None)
+    assert (found.events, found.gap, found.upper.assumes) == (3, 0, "as_seen")
     assert found.upper.p == p_upper(3, n, 0.95)
     assert found.p_lower == p_lower(3, n, 0.95)
     two = claim(lane(n, at(10, 4_000_000)))
@@ -119,12 +119,15 @@ def test_one_event_shows_little_unless_the_trace_tells_how_large_events_are() ->
     n = 40_000_000
     burst = at(*range(1000, 1030))
     alone = claim(lane(n, burst)).upper.needed(1e-6, 0.95)
-    below = spread(100, n, 20)
+    below = spread(100, n, 30)
     traced = claim(lane(n, {**below, **burst})).upper
     known = traced.needed(1e-6, 0.95)
     assert alone is not None and known is not None
     assert 142_300_000 < known < alone
     assert traced.assumes == "as_above"
+    # single ones below the deadline say nothing about the size of bursts
+    single = claim(lane(n, {**spread(100, n, 1), **burst})).upper.needed(1e-6, 0.95)
+    assert single is not None and single >= alone
 
 
 def test_without_order_the_late_ones_may_be_one_event() -> None:
@@ -164,6 +167,8 @@ def test_runs_that_differ_are_bounded_by_the_worst() -> None:
     assert found.runs_differ and found.upper.basis == "worst_run"
     assert found.upper.p == pytest.approx(p_upper(20, n, 0.95))
     assert found.seen.due == 10 * n
+    assert found.rate_upper_per_h == pytest.approx(poisson_upper(20, 0.95) / (n / HOUR))
+    assert found.rate_lower_per_h == pytest.approx(burst_lower(ints([20]), 0.95) / (10 * n / HOUR))
     alike = [lane(n, at(1000 * i, 5_000_000 + 1000 * i)) for i in range(10)]
     pooled = claim(*alike)
     assert not pooled.runs_differ and pooled.upper.p == p_upper(20, 10 * n, 0.95)
