@@ -113,3 +113,13 @@ def test_the_readme_names_only_commands_that_exist() -> None:
                 assert words[1] in VERBS, line
             if words[:1] == ["make"]:
                 assert re.search(rf"^{words[1]}:", makefile, re.M), line
+
+
+def test_make_run_states_the_requirement_that_it_judges_and_why() -> None:
+    """Printed before anything is measured; the refused option ends it there."""
+    done = subprocess.run(["tools/first-run", "--priority", "0"], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 2 and "--priority" in done.stderr
+    script = (ROOT / "tools" / "first-run").read_text()
+    deadline, p, length = re.findall(r"run --deadline (\S+) --p (\S+) --duration (\S+) --report", script)[0]
+    assert f"--deadline {deadline} --p {p}" in done.stdout and f"since {length.replace('s', ' s')}" in done.stdout
+    assert "3,000 activations" in done.stdout

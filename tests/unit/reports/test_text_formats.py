@@ -15,6 +15,7 @@ from rtassay.model.recording import Histogram, Lane
 from rtassay.reports import wording
 from rtassay.reports.base import JudgedRecording
 from rtassay.reports.markdown_text import escape
+from rtassay.reports.recording.answer import answer
 from rtassay.reports.recording.csv import CsvRecording
 from rtassay.reports.recording.cyclictest import CyclictestRecording
 from rtassay.reports.recording.json import JsonRecording
@@ -94,6 +95,24 @@ def test_terminal_fits(name, width):
     assert max(map(len, lines)) <= width
     assert width < 100 or len(lines) <= 24
     assert "\x1b" not in "".join(lines)
+
+
+@ALL
+@pytest.mark.parametrize("width", [60, 100])
+def test_the_verdict_is_never_cut_off(name, width):
+    """Neither its line nor its reasons, however long, nor the advice."""
+    findings, recording = EXAMPLES[name]
+    long = " ".join(f"word{i}" for i in range(120))
+    said = answer(findings, recording)
+    said = replace(
+        said, said=f"{said.said} {long}", scope=long, because=(long, f"second {long}"), advice=f"{said.advice} {long}"
+    )
+    terminal = TerminalRecording(width=width)
+    lines = terminal._lines(JudgedRecording(findings, recording), said, [])
+    text = " ".join(" ".join(lines).split())
+    assert text.count("word119") == 5 and max(map(len, lines)) <= width
+    head = text.partition("Checks:")[0]
+    assert long in head and "..." not in head
 
 
 @ALL

@@ -47,7 +47,7 @@ class TerminalRecording:
         top = [*self._head(findings, subject.recording, said), *of_loads, "", *self._table(findings), ""]
         if (worst := outliers.in_words(findings)) is not None:
             top[-1:] = [*self._wrap(f"Worst: {worst}", 2, indent="       "), ""]
-        end = self._wrap(f"Next: {said.advice}", 2, indent="      ")
+        end = self._wrap(f"Next: {said.advice}", indent="      ")
         if said.command is not None:
             end += self._shell(printable(said.command))
         room = _SCREEN - len(top) - len(end) - 1
@@ -62,14 +62,14 @@ class TerminalRecording:
         ]
         state = recording_text.state(findings)
         lines = [self._cut(f"{one_line(findings.id, 60)}: {', '.join(where)}")]
-        first = self._wrap(said.line, 3)
+        first = self._wrap(said.line)
         first[0] = self._paint(_STATE_COLOURS.get(state, "1"), state) + first[0][len(state) :]
         lines += first
         if said.scope:
-            lines += self._wrap(said.scope, 2)
+            lines += self._wrap(said.scope)
         for reason in said.because:
-            lines += self._wrap(f"because {reason}", 2)
-        return lines + self._wrap(self._headline(findings, recording), 2)
+            lines += self._wrap(f"because {reason}")
+        return lines + self._wrap(self._headline(findings, recording))
 
     def _loads(self, recording: Recording) -> list[str]:
         done = load_work.in_words(recording)
@@ -157,7 +157,8 @@ class TerminalRecording:
         text = printable(text)
         return text if self.width is None or len(text) <= self.width else text[: self.width - 3] + "..."
 
-    def _wrap(self, text: str, most: int, indent: str = "  ") -> list[str]:
+    def _wrap(self, text: str, most: int | None = None, indent: str = "  ") -> list[str]:
+        """In at most so many lines; None: whole, as all that belongs to the verdict."""
         if self.width is None:
             return [printable(text)]
         wrapped = textwrap.wrap(
