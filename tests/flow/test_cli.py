@@ -59,6 +59,7 @@ def test_run_prints_exactly_one_object_that_accounts_for_every_activation(run: A
 
 # What each verb is called with, once as a process and once in this one. {id}: the run; {file}: not there yet.
 EVERY_VERB = {
+    "plan": ["--deadline", "100us", "--p", "1e-6"],
     "run": ["--priority", "0"],
     "import": ["/no/such"],
     "experiment": ["plan", "kernel-comparison"],
