@@ -267,6 +267,7 @@ def run(
     load: str | Sequence[str] = "auto",
     duration: str | int | None = None,
     count: int | None = None,
+    looks: int | None = None,
     interval: str | int | None = None,
     cpus: str | Iterable[int] | None = None,
     lanes: int | None = None,

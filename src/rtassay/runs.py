@@ -84,6 +84,10 @@ def make_plan(values: Mapping[str, Any]) -> Plan:
     interval_ns = values["interval_ns"] or default("interval")
     if duration_ns is not None and duration_ns < interval_ns:
         raise UsageError("--duration is shorter than one --interval")
+    if values["looks"] > 1 and (values["deadline_ns"] is None or duration_ns is None or values["count"] is not None):
+        raise UsageError(
+            "--looks needs a requirement and a length", hint="state --deadline and --duration, and no --count"
+        )
     loads = tuple(values["load"])
     _check_loads(loads)
     stated = {setting.field: values[setting.field] for setting in SETTINGS if setting.field}
@@ -125,8 +129,14 @@ def _of_line(plan: Plan, line: str) -> Plan:
 
 
 async def measure(request: RunRequest, on_event: Callable[[Progress], None], stop: StopRequest) -> RunResult:
-    """Measure and seal. Raises what `session.run.run` raises."""
+    """Measure and seal, with the looks that were planned. Raises what `session.run.run` raises."""
     from rtassay.session.run import run
+
+    looks = Looks(request.plan, stop)
+
+    def heard(told: Progress) -> None:
+        on_event(told)
+        looks.hear(told)
 
     return await run(
         request.board,
@@ -136,8 +146,43 @@ async def measure(request: RunRequest, on_event: Callable[[Progress], None], sto
         note=request.note,
         isolated=request.isolated,
         lanes=request.lanes,
-        on_event=on_event,
+        on_event=heard,
         stop=stop,
+    )
+
+
+class Looks:
+    """The planned looks of a run: judges its recording at each, and ends the run at the first that decides."""
+
+    def __init__(self, plan: Plan, stop: StopRequest) -> None:
+        self._planned, self._stop = plan.looks, stop
+        self._next = 1
+        self._looking: asyncio.Task[None] | None = None
+
+    def hear(self, told: Progress) -> None:
+        """Start a look if its time has come. The last one is the judgement of the whole run."""
+        if told.phase != "measure" or told.path is None or not told.planned_ns or self._next >= self._planned:
+            return
+        if told.elapsed_ns * self._planned >= told.planned_ns * self._next:
+            import asyncio
+
+            self._looking = asyncio.ensure_future(self._look(self._next, told.path))
+            self._next += 1
+
+    async def _look(self, number: int, path: Path) -> None:
+        import asyncio
+
+        if await asyncio.to_thread(_decides, path, number) and not self._stop.asked.is_set():
+            self._stop.look = number
+            self._stop.request()
+
+
+def _decides(path: Path, number: int) -> bool:
+    from rtassay import store
+    from rtassay.analysis.judge.looks import decides
+
+    return decides(
+        store.open_recording(path, parser_for=lambda manifest: find(manifest.plan.probe).parser(manifest.plan)), number
     )
 
 

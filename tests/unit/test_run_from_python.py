@@ -230,3 +230,30 @@ def test_notices_of_the_board_reach_the_caller(tmp_path: Path) -> None:
     made = Telling({"probe": Script(CYCLIC), "telemetry": Script(WATCH, waits=True)})
     measure(made, tmp_path, notice=heard.append)
     assert heard == ["the link is back"]
+
+
+@pytest.mark.parametrize(("decided", "look"), [({1}, 1), ({2}, 2), (set(), None)])
+def test_a_run_ends_at_the_first_planned_look_that_decides(
+    monkeypatch: pytest.MonkeyPatch, decided: set[int], look: int | None
+) -> None:
+    """Looks are due at a third and two thirds of the run; its end is the last one and needs no stop."""
+    from rtassay import runs
+    from rtassay.model.manifest import Plan
+    from rtassay.session.control import Progress, StopRequest
+
+    seen: list[int] = []
+    monkeypatch.setattr(runs, "_decides", lambda path, number: seen.append(number) or number in decided)
+
+    async def through() -> StopRequest:
+        stop = StopRequest()
+        looks = runs.Looks(Plan(looks=3), stop)
+        for second in range(31):
+            looks.hear(Progress("measure", second * 10**9, 30 * 10**9, path=Path("somewhere")))
+            await asyncio.sleep(0.01)
+            if stop.asked.is_set():
+                break
+        return stop
+
+    stop = asyncio.run(through())
+    assert (stop.look, stop.asked.is_set()) == (look, look is not None)
+    assert seen == ([1] if look == 1 else [1, 2])

@@ -71,6 +71,7 @@ class CyclictestCommand(click.Command):
 )
 @setting_option("duration")
 @setting_option("count")
+@setting_option("looks")
 @setting_option("interval")
 @setting_option("cpus")
 @setting_option("lanes")

@@ -143,7 +143,7 @@ class Verdict:
     one event; 0: each is one; None: their order is not known. `theta_lower`: lower limit of the extremal index of the `theta_n` wake-ups
     at or above `theta_above_ns`; None: too few are known in order. `capped_by`: ids of the checks without which it would be a better
     state, and `lacks`: why the numbers alone show no more (ACTIVATIONS, FEWER_LATE, SINGLE_LATE); None if they do.
-    rate_*_per_h: events per hour. own_reasons: those of `reasons` that are no number of the verdict and no check, so that a short
+    `look` of `looks`: the planned look it is of; `confidence` is then that look's. rate_*_per_h: events per hour. own_reasons: those of `reasons` that are no number of the verdict and no check, so that a short
     report can leave the others out.
     """
 
@@ -175,6 +175,8 @@ class Verdict:
     theta_above_ns: int | None = None
     capped_by: tuple[str, ...] = ()
     lacks: str | None = None
+    look: int | None = None
+    looks: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class Source:
 class Plan:
     """What was asked for. `argv` is the command of `rtassay` that repeats it, `command` the probe's on the board.
 
-    `loads` names every load as NAME[:ARGS][@CPUS], `load` is the same in one text for people (recordings made before several
+    `looks`: how often the run is judged, at equal times; it ends at the first look that decides. `loads` names every load as NAME[:ARGS][@CPUS], `load` is the same in one text for people (recordings made before several
     loads were possible have only that). `waivers` maps the id of a check to the reason why it does not decide here.
     `cyclictest_line` is a whole line of cyclictest to be measured exactly so, by the probe of that name. `settings` are those of
     the method that have no field here, as they were typed; `rtprobe describe` lists them.
@@ -62,6 +62,7 @@ class Plan:
     command: tuple[str, ...] = ()
     cyclictest_equivalent: str | None = None
     cyclictest_line: str | None = None
+    looks: int = 1
     strict: bool = False
     waivers: dict[str, str] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
@@ -258,6 +259,7 @@ class Manifest:
     wall_start: str | None = None
     wall_end: str | None = None
     end_reason: str | None = None
+    look: int | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     end: dict[str, Any] = field(default_factory=dict)
     inventory: dict[str, Any] = field(default_factory=dict)

@@ -185,6 +185,11 @@ SETTINGS: Final = (
         "at-most", RATE, "Requirement in late events instead of --p: 0.1/h, 2/d, 1/y. Late activations close together are one event.",
         least=0.0, most=3.6e9, field="per_hour",
     ),
+    Setting(
+        "looks", INTEGER, "Judge the run so often, at equal times, and end it at the first look that decides. Each look is judged more "
+        "strictly, so that all together have the confidence.",
+        least=1, most=20, default=1, field="looks",
+    ),
     Setting("confidence", NUMBER, "Confidence of every bound.", least=0.5, most=1.0, default=0.95, field="confidence"),
     Setting(
         "duration", DURATION, "How long to measure.",

@@ -20,9 +20,13 @@ class Interrupted(RtassayError):
 
 
 class StopRequest:
-    """A request to stop, made from the event loop's thread (a signal handler of asyncio). The first ends the run in order, the second aborts it."""
+    """A request to stop, made from the event loop's thread (a signal handler of asyncio). The first ends the run in order, the second aborts it.
+
+    `look`: the planned look that asked for it; None: a person did.
+    """
 
     def __init__(self) -> None:
+        self.look: int | None = None
         self.asked = asyncio.Event()
         self.aborted = asyncio.Event()
 

@@ -237,6 +237,7 @@ class _Run:
             wall_end=_now(),
             inventory_end=end,
             loads=entries,
+            look=self._stop.look,
             tool_versions=versions,
             warnings=tuple(self._warnings),
         )

@@ -37,6 +37,10 @@ def ended_early(context: Context) -> Outcome:
     short = [
         lane for lane in context.accounts if lane.entry.index in planned and _is_short(lane, planned[lane.entry.index])
     ]
+    if context.manifest.look is not None:
+        return passed(
+            f"the run ended at planned look {context.manifest.look} of {plan.looks}", look=context.manifest.look
+        )
     facts: dict[str, Any] = {"end_reason": reason}
     if short:
         worst = min(short, key=lambda lane: (lane.entry.due or 0) / planned[lane.entry.index])

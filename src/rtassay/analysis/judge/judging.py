@@ -10,6 +10,7 @@ from dataclasses import replace
 from rtassay.analysis.checks import CHECKS, run_all
 from rtassay.analysis.checks.context import Context
 from rtassay.analysis.judge.coincidence import outliers
+from rtassay.analysis.judge.looks import look_at
 from rtassay.analysis.judge.sentence import sentence
 from rtassay.analysis.judge.verdict import judge_deadline
 from rtassay.analysis.judge.waivers import check_waivers, waive
@@ -45,6 +46,8 @@ def judge(
     excused = _excused(manifest.plan.waivers) | check_waivers(waivers or {})
     per_hour = _per_hour(manifest, deadline_ns, p_target, per_hour)
     deadline_ns, p, confidence = _requirement(manifest, deadline_ns, p_target, confidence)
+    look = look_at(manifest, confidence)
+    confidence = confidence if look is None else look.confidence
     lanes = accounts(recording)
     rows = tuple(lane_findings(lane, p, confidence, per_hour, len(lanes)) for lane in lanes)
     context = Context(recording, lanes, rows, deadline_ns, p, confidence, per_hour)
@@ -86,6 +89,8 @@ def judge(
         return findings
     requirement = Requirement(deadline_ns, p, confidence, per_hour)
     verdict = judge_deadline(lanes, requirement, checks, pooled.max_ns, strict)
+    if look is not None:
+        verdict = replace(verdict, look=look.number, looks=look.planned)
     return replace(findings, verdict=replace(verdict, sentence=_sentence(findings, verdict, checks)))
 
 

@@ -49,6 +49,8 @@ def sentence(
         )
     parts[0] += "."
     required = f"{verdict.p_target:g}" if verdict.per_hour is None else f"{verdict.per_hour:g} events/h"
+    if verdict.look is not None:
+        parts.append(f"Look {verdict.look} of {verdict.looks} that were planned.")
     parts.append(f"Required: {required} -> {verdict.state}{_capped(verdict)}{_missing(verdict)}.")
     if waived := [
         f"{c.id} ({c.waived})" for c in checks if c.waived is not None and c.severity not in ("pass", "note")

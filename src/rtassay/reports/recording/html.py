@@ -123,7 +123,7 @@ def _verdict_tiles(findings: Findings, verdict: Verdict) -> list[Tile]:
         Tile(
             "Requirement",
             wording.spaced(verdict.deadline_ns),
-            f"{recording_text.misses_allowed(verdict)}, {wording.percent(verdict.confidence)} confidence",
+            f"{recording_text.misses_allowed(verdict)}, {wording.percent(verdict.confidence)} confidence{recording_text.at_look(verdict)}",
         ),
         Tile(
             "Exceedances",

@@ -152,8 +152,13 @@ def requirement(verdict: Verdict) -> str:
     """`L < 100us with p <= 1e-6 at 95 % confidence`."""
     return (
         f"latency < {format_time(verdict.deadline_ns)}, {misses_allowed(verdict)}, "
-        f"{wording.percent(verdict.confidence)} confidence"
+        f"{wording.percent(verdict.confidence)} confidence{at_look(verdict)}"
     )
+
+
+def at_look(verdict: Verdict) -> str:
+    """` at look 2 of 3`; empty for a run without looks."""
+    return "" if verdict.look is None else f" at look {verdict.look} of {verdict.looks}"
 
 
 def misses_allowed(verdict: Verdict) -> str:
