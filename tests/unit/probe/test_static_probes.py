@@ -60,15 +60,17 @@ def test_it_measures_on_its_architecture(arch: str) -> None:
 
 
 def assert_measures(argv: list[str], before: Callable[[], None] | None = None) -> None:
-    """`cyclic --count 1000 --policy other` of all lanes, its account closed."""
+    """`cyclic --count 1000 --policy other` of all lanes, with a closed account."""
     plan = ["cyclic", "--count", str(COUNT), "--policy", "other", "--interval", "1ms", "--dma-latency", "off"]
     done = subprocess.run([*argv, *plan], capture_output=True, timeout=180, check=False, preexec_fn=before)
     assert done.returncode == 0, done.stderr.decode()
     stream = read(done.stdout)
-    assert stream.end is not None and stream.end["reason"] == "count"
+    # A lane that got to run too seldom for so many samples gives up after twice the time and 5 s.
+    assert stream.end is not None and stream.end["reason"] in ("count", "duration")
     assert stream.end["lanes"]
     for lane in stream.end["lanes"]:
-        assert lane["n"] == COUNT == sum(stream.histogram[lane["lane"]].values())
+        assert 0 < lane["n"] == sum(stream.histogram[lane["lane"]].values())
+        assert lane["n"] == COUNT or (stream.end["reason"] == "duration" and lane["missed"] + lane["truncated"] > COUNT)
         assert lane["due"] == lane["n"] + lane["missed"] + lane["dropped"] + lane["truncated"]
 
 
