@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # pytest's importlib mode has no sibling imports
 
+from probe_build import build
 from vboard import Board, Rack, Setup
 
 ROOT = Path(__file__).parents[2]
@@ -36,9 +36,7 @@ def probes() -> dict[str, Path]:
     """The static rtprobe as `make` builds it, and a 32-bit one, by the name they get on a board."""
     made = {}
     for name, target in {"rtprobe": "build/rtprobe", "rtprobe32": "m32"}.items():
-        argv = ["make", "--silent", "-C", str(ROOT / "probe"), target]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
-        assert done.returncode == 0, f"{' '.join(argv)}: {done.stderr[-2000:]}"
+        build(["make", "--silent", "-C", "probe", target])
         made[name] = ROOT / "probe" / ("build/m32" if target == "m32" else "build") / "rtprobe"
     return made
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
+from probe_build import build
 
 from .cyclic_stream import read
 
@@ -37,8 +38,7 @@ ENOSYS = 38
 @pytest.fixture(scope="module")
 def built() -> None:
     """All probes of the sources as they are: at once where they have been built before, minutes where not."""
-    done = subprocess.run([ROOT / "tools/build-probes"], capture_output=True, text=True, timeout=1500, check=False)
-    assert done.returncode == 0, done.stderr
+    build(["tools/build-probes"])
 
 
 def of_all_architectures(test: Callable[..., None]) -> Callable[..., None]:
@@ -145,8 +145,7 @@ def i386(request: pytest.FixtureRequest) -> list[str]:
             ["tools/build-probes", "--to", "probe/build/static-i386", "i386"],
             "probe/build/static-i386/rtprobe-i386",
         )
-    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stderr
+    build(argv)
     return [str(ROOT / made)]
 
 
