@@ -38,6 +38,7 @@ _LEAST_STEP = {
     "pages/s": 10.0,
     "bytes": 16e6,
     "B": 16e6,
+    "ns": 100e3,  # offsets of clocks: two that are read one after the other differ by what came between
 }
 # A real-time thread is suspect if it ran for half of the stall's length, even if that is a small share of a second.
 _LEAST_OF_THREADS = 0.002

@@ -66,6 +66,17 @@ def test_a_load_that_stopped_is_named_by_what_went_down() -> None:
     assert [(hit.monitor, hit.value, hit.usual) for hit in outlier.coincidences] == [("load", 0.1, 2.0)]
 
 
+@pytest.mark.parametrize(("moved_ns", "named"), [(99_000.0, False), (101_000.0, True)])
+def test_clocks_that_differ_by_less_than_their_reading_takes_coincide_with_nothing(
+    moved_ns: float, named: bool
+) -> None:
+    offsets = [0.0] * LENGTH
+    offsets[40] = moved_ns
+    lane = a_minute({4010: 700 * US})
+    (outlier,) = found(recording(lane, telemetry=(every_second("boottime.offset", offsets, "clock", "ns"),)))
+    assert [hit.name for hit in outlier.coincidences] == (["boottime.offset"] if named else [])
+
+
 def test_a_reading_that_is_often_as_high_coincides_with_nothing() -> None:
     often = noisy(100)
     for i in range(0, LENGTH, 6):
