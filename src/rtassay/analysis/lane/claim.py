@@ -32,6 +32,7 @@ from rtassay.model.units import NS_PER_H
 
 FEW_EVENTS = 3
 """Fewer events do not tell how large events are."""
+_MANY = 1000
 _EACH = 64
 _STEP = 1.5
 
@@ -197,7 +198,7 @@ class Evidence:
             rate_upper_per_h=self._rate_upper(late),
             rate_lower_per_h=self._rate_lower(late),
             trace=self.trace,
-            runs_differ=late.unlike,
+            runs_differ=late.unlike or self._worst_share > 1,
         )
 
     def _late(self, deadline_ns: int) -> _Late:
@@ -209,8 +210,32 @@ class Evidence:
         unlike = len(parts) > 1 and differ(_per_run(bursts, parts), ints([part.due for part in parts]))
         return _Late(deadline_ns, parts, seen, bursts, unlike)
 
+    @cached_property
+    def _worst_share(self) -> float:
+        """How many times as many events as the mean run the worst one has among the largest latencies known in order; 1 if the runs do
+        not differ there."""
+        edge = ordered_from(self.accounts)
+        if len(self.accounts) < 2 or edge is None:
+            return 1.0
+        latest = np.sort(np.concatenate([kept.latency_ns for kept in self._kept]))[::-1]
+        latest = latest[latest >= edge]
+        if not latest.size:
+            return 1.0
+        level = int(latest[min(_MANY, latest.size) - 1])
+        runs = [kept.late(level + kept.account.bin_width_ns - 1) for kept in self._kept]
+        bursts = join(runs, self.due, self._gaps)
+        counts = np.bincount(bursts.run, minlength=len(runs))
+        due = ints([account.exposure for account in self.accounts])
+        if not differ(counts, due):
+            return 1.0
+        return float((counts[due > 0] / due[due > 0]).max() * self.due / counts.sum())
+
     def _limit(self, late: _Late) -> Bound:
-        upper = self._upper(late.seen, late.bursts)
+        upper, share = self._upper(late.seen, late.bursts), self._worst_share
+        if share > 1:
+            upper = replace(
+                upper, p=min(1.0, upper.p * share), basis=WORST_RUN, share=upper.share / share, late=upper.late * share
+            )
         return max(upper, self._worst_run(late.deadline_ns), key=lambda one: one.p) if late.unlike else upper
 
     def _upper(self, seen: Exceedances, bursts: Bursts | None) -> Bound:
@@ -275,7 +300,7 @@ class Evidence:
         if not hours:
             return None
         most = late.seen.certain if late.bursts is None else int(late.bursts.sizes.size)
-        rate = poisson_upper(most + late.seen.apart, self.confidence) / hours
+        rate = poisson_upper(most + late.seen.apart, self.confidence) / hours * self._worst_share
         if not late.unlike:
             return rate
         alone = [run._rate_upper(run._late(late.deadline_ns)) for run in self._alone]

@@ -10,6 +10,7 @@ import numpy as np
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.bounds import burst_upper
 from rtassay.analysis.lane.events import Kept, join, merging_gaps
+from rtassay.analysis.lane.exceedance import cannot_exceed_from
 
 EXCEEDANCES = (20, 50, 100, 200, 500)
 """Numbers of wake-ups above the thresholds that are tried."""
@@ -51,10 +52,14 @@ def trace(lanes: Sequence[Kept], confidence: float) -> Trace | None:
 
 
 def ordered_from(accounts: Sequence[Account]) -> int | None:
-    """From which latency on the order is known in every run; None if it is not in one."""
+    """From which latency on the order is known in every run; None if it is in none. A run without kept samples has nothing to order
+    above its largest one."""
     edges = [account.ordered_from_ns for account in accounts]
-    known = [edge for edge in edges if edge is not None]
-    return max(known) if known and len(known) == len(edges) else None
+    if all(edge is None for edge in edges):
+        return None
+    return max(
+        cannot_exceed_from(account) if edge is None else edge for account, edge in zip(accounts, edges, strict=True)
+    )
 
 
 def _at(lanes: Sequence[Kept], level_ns: int, confidence: float) -> Trace:

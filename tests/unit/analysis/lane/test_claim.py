@@ -174,6 +174,23 @@ def test_runs_that_differ_are_bounded_by_the_worst() -> None:
     assert not pooled.runs_differ and pooled.upper.p == p_upper(20, 10 * n, 0.95)
 
 
+def test_runs_that_differ_below_the_deadline_differ_above_it_too() -> None:
+    """No late one in ten runs, of which one has ten times as many large latencies as the others: 5.26 times the mean."""
+    n = 1_000_000_000
+    found = claim(*[lane(n, spread(20, n, 1)) for _ in range(9)], lane(n, spread(200, n, 1)))
+    assert found.runs_differ and found.upper.basis == "worst_run"
+    assert found.upper.p == pytest.approx(200 / 38 * p_upper(0, 10 * n, 0.95))
+    assert found.upper.needed(1e-9, 0.95) == pytest.approx(200 / 38 * 2.9957e9, rel=1e-3)
+    assert found.rate_upper_per_h == pytest.approx(200 / 38 * 2.9957 / (10 * n / HOUR), rel=1e-4)
+
+
+def test_a_run_without_large_latencies_does_not_hide_the_trace_of_the_others() -> None:
+    n = 10_000_000
+    found = claim(lane(n, spread(20, n, 5)), lane(n))
+    assert found.upper.assumes == "as_above" and found.trace is not None and found.trace.theta == pytest.approx(0.2)
+    assert claim(lane(n), lane(n)).upper.assumes == "singly"
+
+
 def test_the_test_of_dispersion() -> None:
     ten = ints([10**6] * 10)
     assert differ(ints([20] + [0] * 9), ten) and not differ(ints([2] * 10), ten)
