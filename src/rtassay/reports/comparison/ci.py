@@ -46,7 +46,9 @@ def suite(comparison: Comparison) -> Suite:
     """B later than A is a failure at each step that shows it; a refused comparison is an error."""
     name = f"{comparison_text.called(comparison.a)} against {comparison_text.called(comparison.b)}"
     if comparison.conclusion == REFUSED:
-        return Suite(name, (Case("comparison", ERROR, "NOT COMPARED", comparison.sentence),))
+        return Suite(
+            name, (Case("comparison", ERROR, "NOT COMPARED", comparison.sentence),), properties=_warnings(comparison)
+        )
     cases = [Case("comparison", PASSED, message=comparison.sentence)]
     for row in comparison.quantiles:
         later = row.shown == A_BETTER
@@ -59,7 +61,12 @@ def suite(comparison: Comparison) -> Suite:
                 said,
             )
         )
-    return Suite(name, tuple(cases))
+    return Suite(name, tuple(cases), properties=_warnings(comparison))
+
+
+def _warnings(comparison: Comparison) -> tuple[tuple[str, str], ...]:
+    """What limits the answer: the checks that warn or invalidate."""
+    return tuple((f"{c.severity} {c.id}", c.message) for c in comparison.checks if c.severity in ("warning", "invalid"))
 
 
 def _summary(comparison: Comparison) -> list[str]:
@@ -69,5 +76,6 @@ def _summary(comparison: Comparison) -> list[str]:
         f"### {escape(comparison_text.headline(comparison))}",
         escape(comparison.sentence),
         text_table(columns, rows, numbers=True) if rows else "",
+        "\n".join(f"- {escape(name)}: {escape(message)}" for name, message in _warnings(comparison)),
         f"Next: {escape(comparison_text.next_step(comparison))}",
     ]
