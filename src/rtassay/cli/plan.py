@@ -187,7 +187,7 @@ def _night(goal: Goal, assumed: Assumed, duration_ns: int) -> dict[str, Any]:
     return {
         "n": n,
         "tolerated": most,
-        "chance": 0.0 if most is None else planning.chance(assumed, n, most),
+        "chance": 0.0 if most is None else planning.chance(goal, assumed, n, most),
         "rows": [planning.of_length(goal, assumed, n, allowed) for allowed in planning.ALLOWED],
     }
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import bisect
+import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from rtassay.analysis.lane.bounds import most_exceedances, p_upper, poisson_upper, samples_needed
+from rtassay.analysis.lane.bounds import burst_upper, most_exceedances, p_upper, poisson_upper, samples_needed
+from rtassay.analysis.lane.claim import next_largest
 from rtassay.model.errors import UsageError
 from rtassay.model.units import NS_PER_H, NS_PER_S
 
@@ -14,6 +18,8 @@ MOST_ALLOWED = 100_000
 _DRAWS = 20_000
 _SEED = 12
 _RARE = 1e-3
+_BURSTS = 400
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +69,53 @@ def least(goal: Goal, assumed: Assumed, allowed: int) -> Row:
         hours = poisson_upper(allowed, goal.confidence) / goal.per_hour if goal.per_hour > 0 else math.inf
         n = math.inf if math.isinf(hours) else math.ceil(hours * NS_PER_H / assumed.interval_ns)
     else:
-        needed = samples_needed(goal.p, goal.confidence, allowed)
-        n = math.inf if needed is None else math.ceil(needed / assumed.theta)
+        n = _activations(goal, assumed, allowed)
     if math.isinf(n):
         raise UsageError("no measurement shows that something never happens", hint="allow a small share: --p 1e-6")
     return of_length(goal, assumed, int(n), allowed)
+
+
+def _activations(goal: Goal, assumed: Assumed, allowed: int) -> float:
+    if assumed.theta < 1:
+        return math.ceil(_late_limit(allowed, assumed.theta, goal.confidence) / goal.p) if goal.p > 0 else math.inf
+    needed = samples_needed(goal.p, goal.confidence, allowed)
+    return math.inf if needed is None else needed
+
+
+@functools.lru_cache(maxsize=4096)
+def _limits(events: int, theta: float, confidence: float) -> tuple[float, ...]:
+    """The verdict's upper limits of the mean number of late activations that came in so many bursts (`analysis.lane.claim`), rising.
+
+    One for each of _BURSTS draws of sizes, which are geometric with the mean 1 / theta.
+    """
+    import numpy as np
+
+    by_theta = poisson_upper(events, confidence) / theta
+    if events == 0:
+        return (by_theta,)
+    random = np.random.Generator(np.random.PCG64([_SEED, events]))
+    larger = next_largest(events, known=True)
+    found = (burst_upper(random.geometric(theta, events), confidence, larger) for _ in range(_BURSTS))
+    return tuple(sorted(max(by_theta, limit) for limit in found))
+
+
+def _late_limit(events: int, theta: float, confidence: float) -> float:
+    """A limit that 95 % of the draws do not exceed."""
+    limits = _limits(events, theta, confidence)
+    return limits[math.ceil(0.95 * len(limits)) - 1]
+
+
+def _chance_in_bursts(assumed: Assumed, n: int, p: float, confidence: float, mean: float) -> float:
+    """P(the limit of a lane with a Poisson number of bursts is at most `p`)."""
+    from scipy.special import pdtr
+
+    total, before, events = 0.0, 0.0, 0
+    while poisson_upper(events, confidence) / assumed.theta <= p * n * (1 + _ROUNDING):
+        upto = float(pdtr(events, mean))
+        limits = _limits(events, assumed.theta, confidence)
+        total += (upto - before) * bisect.bisect_right(limits, p * n * (1 + _ROUNDING)) / len(limits)
+        before, events = upto, events + 1
+    return total
 
 
 def of_length(goal: Goal, assumed: Assumed, n: int, allowed: int) -> Row:
@@ -78,50 +126,69 @@ def of_length(goal: Goal, assumed: Assumed, n: int, allowed: int) -> Row:
         n=n,
         duration_s=duration_s,
         run_s=duration_s / assumed.runs,
-        p=p_upper(allowed, _independent(assumed, n), goal.confidence),
+        p=_shown(assumed, n, allowed, goal.confidence),
         per_hour=poisson_upper(allowed, goal.confidence) / (duration_s / 3600),
-        chance=chance(assumed, n, allowed),
+        chance=chance(goal, assumed, n, allowed),
     )
 
 
-def _independent(assumed: Assumed, n: int) -> int:
-    """So many independent activations are worth `n` whose late ones come in bursts."""
-    return math.floor(assumed.theta * n + 1e-6)
+def _shown(assumed: Assumed, n: int, allowed: int, confidence: float) -> float:
+    """The upper limit of p that the verdict states after so many late events."""
+    if assumed.theta == 1:
+        return p_upper(allowed, n, confidence)
+    return min(1.0, _late_limit(allowed, assumed.theta, confidence) / n)
 
 
 def tolerated(goal: Goal, assumed: Assumed, n: int) -> int | None:
     """The most late events in a lane with which `n` activations still show the goal; None if even none is too many."""
     if goal.per_hour is None:
-        return most_exceedances(_independent(assumed, n), goal.p, goal.confidence)
+        if assumed.theta == 1:
+            return most_exceedances(n, goal.p, goal.confidence)
+        return _most(lambda events: _late_limit(events, assumed.theta, goal.confidence), goal.p * n)
     mean = goal.per_hour * n * assumed.interval_ns / NS_PER_H
-    if poisson_upper(0, goal.confidence) > mean:
+    return _most(lambda events: poisson_upper(events, goal.confidence), mean)
+
+
+def _most(limit: Callable[[int], float], allowed: float) -> int | None:
+    """The most events whose limit is at most `allowed`; None if that of none is larger."""
+    if limit(0) > allowed:
         return None
-    low, high = 0, int(mean) + 1
+    low, high = 0, int(allowed) + 1
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if poisson_upper(middle, goal.confidence) <= mean else (low, middle)
+        low, high = (middle, high) if limit(middle) <= allowed else (low, middle)
     return low
 
 
-def chance(assumed: Assumed, n: int, allowed: int) -> float:
-    """P(no lane has more than `allowed` late events in `n` activations).
+def chance(goal: Goal, assumed: Assumed, n: int, allowed: int) -> float:
+    """P(every lane shows what `allowed` late events in `n` activations show): that none has more, where late ones come singly.
 
     Events are a Poisson process; single activations that are not rare are independent trials. The lanes share what a boot draws: p of a boot is
-    lognormal with the mean `true_p`. Its mean over the runs is drawn _DRAWS times with a fixed seed: the error is at most .004.
+    lognormal with the mean `true_p`. Its mean over the runs is drawn with a fixed seed: the error is at most .004 (in bursts .02).
     """
     import numpy as np
     from scipy.special import bdtr, pdtr
 
     mean = assumed.theta * n * assumed.true_p
+    bursts = assumed.theta < 1 and goal.per_hour is None
+    p = _shown(assumed, n, allowed, goal.confidence) if bursts else 0.0
     if assumed.spread == 0:
-        trials = assumed.theta == 1 and assumed.true_p > _RARE
-        one = bdtr(allowed, n, assumed.true_p) if trials else pdtr(allowed, mean)
+        if bursts:
+            one = _chance_in_bursts(assumed, n, p, goal.confidence, mean)
+        else:
+            trials = assumed.theta == 1 and assumed.true_p > _RARE
+            one = bdtr(allowed, n, assumed.true_p) if trials else pdtr(allowed, mean)
         return float(one) ** assumed.lanes
     random = np.random.Generator(np.random.PCG64(_SEED))
-    total = np.zeros(_DRAWS)
+    draws = _DRAWS if not bursts else _BURSTS
+    total = np.zeros(draws)
     for _ in range(assumed.runs):
-        total += np.exp(assumed.spread * random.standard_normal(_DRAWS) - assumed.spread**2 / 2)
-    return float((pdtr(allowed, mean * total / assumed.runs) ** assumed.lanes).mean())
+        total += np.exp(assumed.spread * random.standard_normal(draws) - assumed.spread**2 / 2)
+    means = mean * total / assumed.runs
+    if bursts:
+        found = [_chance_in_bursts(assumed, n, p, goal.confidence, float(one)) for one in means]
+        return float(np.mean(np.array(found) ** assumed.lanes))
+    return float((pdtr(allowed, means) ** assumed.lanes).mean())
 
 
 def with_chance(goal: Goal, assumed: Assumed, wanted: float) -> Row | None:

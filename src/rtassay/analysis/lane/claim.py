@@ -257,7 +257,7 @@ class Evidence:
 
     def _bursts(self, seen: Exceedances, sizes: Ints, events: int) -> Bound:
         known = self.trace is not None and self.trace.theta_lower * seen.certain <= events
-        late = burst_upper(sizes, self.confidence, _next_largest(events, known))
+        late = burst_upper(sizes, self.confidence, next_largest(events, known))
         return Bound(min(1.0, late / seen.due) if seen.due else 1.0, BURSTS, AS_SEEN, late=late)
 
     def _by_theta(self, seen: Exceedances, events: int) -> Bound:
@@ -334,7 +334,7 @@ class _Late:
     unlike: bool
 
 
-def _next_largest(events: int, known: bool) -> float:
+def next_largest(events: int, known: bool) -> float:
     """How much larger than the largest event the next one may be (docs/method/events.md has the simulation). `known`: events below the
     deadline are at least as large on average."""
     if events >= FEW_EVENTS:

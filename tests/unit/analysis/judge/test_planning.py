@@ -10,7 +10,8 @@ import pytest
 
 from rtassay.analysis.judge import judge, planning
 from rtassay.analysis.judge.planning import Assumed, Goal
-from rtassay.analysis.lane.bounds import p_upper
+from rtassay.analysis.lane.bounds import burst_upper, p_upper, poisson_upper
+from rtassay.analysis.lane.claim import next_largest
 from rtassay.model.errors import UsageError
 
 from ..build import MS, US, block_lane, recording
@@ -21,13 +22,24 @@ ERRORS = 5
 """Standard errors of a simulated share: a sound chance fails once in a million tests."""
 
 
+def held_in_bursts(events: int, assumed: Assumed, n: int, goal: Goal, random: np.random.Generator) -> bool:
+    """The verdict's rule for bursts whose sizes are drawn."""
+    sizes = random.geometric(assumed.theta, events)
+    own = burst_upper(sizes, goal.confidence, next_largest(events, known=True)) if events else 0.0
+    return max(own, poisson_upper(events, goal.confidence) / assumed.theta) <= goal.p * n
+
+
 def simulated(assumed: Assumed, n: int, goal: Goal, rounds: int = 4000) -> float:
     """Share of measurements in which every lane's limit is at most the goal, drawn run by run."""
     random = np.random.default_rng(8)
     boots = np.exp(assumed.spread * random.standard_normal((rounds, assumed.runs)) - assumed.spread**2 / 2)
     mean = assumed.theta * n / assumed.runs * assumed.true_p * boots
     events = random.poisson(mean[:, None, :], (rounds, assumed.lanes, assumed.runs)).sum(axis=2)
-    shown = {int(k): p_upper(int(k), round(assumed.theta * n), goal.confidence) <= goal.p for k in np.unique(events)}
+    if assumed.theta < 1:
+        return float(
+            np.mean([all(held_in_bursts(int(k), assumed, n, goal, random) for k in lanes) for lanes in events])
+        )
+    shown = {int(k): p_upper(int(k), n, goal.confidence) <= goal.p for k in np.unique(events)}
     return float(np.mean([all(shown[int(k)] for k in lanes) for lanes in events]))
 
 
@@ -44,7 +56,9 @@ def simulated(assumed: Assumed, n: int, goal: Goal, rounds: int = 4000) -> float
 @pytest.mark.parametrize("allowed", [0, 2, 7])
 def test_the_chance_is_that_of_a_simulation(assumed: Assumed, allowed: int) -> None:
     row = planning.least(GOAL, assumed, allowed)
-    error = math.sqrt(max(row.chance * (1 - row.chance), 1e-3) / 4000) + 0.004 * (assumed.spread > 0)
+    error = math.sqrt(max(row.chance * (1 - row.chance), 1e-3) / 4000) + 0.004 * (
+        assumed.spread > 0 or assumed.theta < 1
+    )
     assert simulated(assumed, row.n, GOAL) == pytest.approx(row.chance, abs=ERRORS * error)
 
 
@@ -79,7 +93,7 @@ def test_the_shortest_measurement_with_a_chance() -> None:
 
 def test_bursts_need_longer_and_boots_that_differ_lower_the_chance() -> None:
     single, bursts = (planning.least(GOAL, replace(BOARD, theta=theta), 1) for theta in (1.0, 0.25))
-    assert bursts.n == pytest.approx(4 * single.n, rel=1e-6) and bursts.p == pytest.approx(single.p)
+    assert bursts.n > 4 * single.n and bursts.p == pytest.approx(single.p, rel=1e-3)
     alike, unlike = (planning.least(GOAL, replace(BOARD, spread=sd, runs=4), 7).chance for sd in (0.0, 1.0))
     assert unlike < alike
 
