@@ -32,7 +32,10 @@ int sink_open(struct sink *s, struct lane *lane, struct emit *emit, bool keep_sa
 	s->spill_above_ns = INT64_MIN;
 	s->block.latency = malloc((size_t)SINK_BLOCK * 4);
 	s->block.mark = malloc((size_t)SINK_MARKS * MARK_BYTES);
-	return spill_open(&s->spill, spill_per_second < in_a_second ? spill_per_second : in_a_second) || !s->block.latency || !s->block.mark || hist_open(&s->hist, !keep_samples) ? -1 : 0;
+	return spill_open(&s->spill, spill_per_second < in_a_second ? spill_per_second : in_a_second) || !s->block.latency ||
+			       !s->block.mark || hist_open(&s->hist, !keep_samples)
+		       ? -1
+		       : 0;
 }
 
 /* --- the full stream --- */
