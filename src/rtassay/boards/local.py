@@ -15,6 +15,7 @@ from rtassay.boards.base import ANSWER_S, Transport, answer
 from rtassay.boards.binaries import probe_path
 from rtassay.boards.linux import AttachedBoard
 from rtassay.model.errors import BoardError
+from rtassay.model.files import open_regular
 
 _CHUNK = 256 * 1024
 _STDERR_KEPT = 64 * 1024
@@ -132,7 +133,7 @@ class LocalTransport:
 
     async def read(self, path: str) -> bytes | None:
         try:
-            with Path(path).open("rb") as file:
+            with open_regular(Path(path)) as file:
                 return file.read(_SMALL_FILE)
         except OSError:
             return None

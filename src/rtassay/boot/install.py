@@ -16,6 +16,7 @@ from rtassay.boot.shell import must, output
 from rtassay.boot.switch import loader_of
 from rtassay.model import foreign
 from rtassay.model.errors import BoardError, InputFileError
+from rtassay.model.files import read_regular
 
 _KERNEL = re.compile(r"boot/(?:vmlinuz|vmlinux|Image)-([A-Za-z0-9][A-Za-z0-9.+~_-]*)")
 _WANTED = ("boot/", "lib/modules/", "usr/lib/modules/", "usr/lib/linux-image-")
@@ -114,7 +115,7 @@ def _members(source: Path) -> Iterator[tuple[str, tarfile.TarInfo, bytes | None]
                     continue  # lib/modules/RELEASE/build points into somebody's source tree
                 yield path.relative_to(source).as_posix(), info, None
             else:
-                content = path.read_bytes()
+                content = read_regular(path)
                 info.size = len(content)
                 yield path.relative_to(source).as_posix(), info, content
         return

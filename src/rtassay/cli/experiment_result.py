@@ -11,6 +11,7 @@ from rtassay.cli.judging import cached_findings, findings_from, judge, own_requi
 from rtassay.cli.options import EXIT_BY_STATE
 from rtassay.cli.terminal import echo
 from rtassay.model.errors import EXIT_INVALID, EXIT_NOT_DEMONSTRATED, EXIT_OK, BoardError
+from rtassay.model.files import read_regular
 from rtassay.runs import cache_findings
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def report_of(path: Path, *, save: bool = False) -> ExperimentReport:
         result=result,
         scorecard=scorecard,
         compared=tuple(compared),
-        file=(path / directory.FILE).read_bytes().decode("utf-8", "replace"),
+        file=read_regular(path / directory.FILE).decode("utf-8", "replace"),
         commands=_commands(plan, design),
         order=plan.order,
         seed=plan.seed,

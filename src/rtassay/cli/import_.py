@@ -13,7 +13,7 @@ from rtassay.cli.judging import judge, own_requirement
 from rtassay.cli.options import SettingType, json_option, print_json
 from rtassay.cli.run_options import parse_labels
 from rtassay.cli.terminal import echo
-from rtassay.importers.base import Importer
+from rtassay.importers.base import Importer, events_of
 from rtassay.importers.versions import late_policy
 from rtassay.model.errors import InputFileError, UsageError
 from rtassay.model.events import Event, Facts
@@ -138,7 +138,7 @@ def _import_one(one: Chosen, importer: Importer, told: Told) -> Recording:
     labels = ({"group": one.group} if one.group is not None else {}) | told.labels
     view = ReadingView(one.path)
     importer.progress = view
-    events: Iterable[Event] = importer.read(one.path)
+    events: Iterable[Event] = events_of(importer, one.path)
     if told.interval_ns is not None and one.format != _OWN_FORMAT:
         events = _with_interval(events, told.interval_ns)
     try:

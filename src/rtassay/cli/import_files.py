@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtassay.cli.terminal import echo
-from rtassay.importers.base import Importer
+from rtassay.importers.base import Importer, is_object
 from rtassay.model import rooms
 from rtassay.model.errors import InputFileError, UsageError
+from rtassay.model.files import open_regular
 from rtassay.model.foreign import printable
 
+_LINE_SEEN = 1000
 _HEAD = 64 * 1024
 _SAYS_AFTER_S = 2.0
 _LINE_EVERY_S = 10.0
@@ -104,15 +106,22 @@ def recognise(path: Path, format_name: str | None) -> str:
 def formats_of(path: Path) -> list[str]:
     """Formats whose importer recognises the beginning of a file; if none does (a console log), its end."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(_HEAD)
             file.seek(max(len(head), path.stat().st_size - _HEAD))
             tail = file.read(_HEAD)
     except OSError as error:
         raise InputFileError(f"cannot read {path}", error.strerror) from error
     members = {name: rooms.load("importers", name)() for name in rooms.table("importers")}
-    found = [name for name, member in members.items() if member.recognises(head)]
-    return found or [name for name, member in members.items() if tail and member.recognises(tail)]
+    found = [name for name, member in members.items() if _fits(member, head)]
+    return found or [name for name, member in members.items() if tail and _fits(member, tail)]
+
+
+def _fits(member: Importer, data: bytes) -> bool:
+    """Whether an importer recognises these bytes. Of a text it sees the beginning of each line: its patterns are not for lines without end."""
+    if member.lines and not is_object(data):
+        data = b"\n".join(line[:_LINE_SEEN] for line in data.split(b"\n"))
+    return member.recognises(data)
 
 
 def _known() -> str:
@@ -143,7 +152,7 @@ def tabular(words: tuple[str, ...]) -> str | None:
 
 
 def _first_bytes(path: Path) -> bytes:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return file.read(4)
 
 

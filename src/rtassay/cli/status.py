@@ -12,6 +12,7 @@ from rtassay.cli.names import RECORDING
 from rtassay.cli.options import json_option, print_json
 from rtassay.cli.terminal import echo, echo_table
 from rtassay.model.events import End, Facts, Second
+from rtassay.model.files import open_regular
 from rtassay.model.manifest import Manifest
 from rtassay.model.units import NS_PER_S, format_us
 from rtassay.reports.text_table import name, number, words
@@ -151,7 +152,7 @@ def _rollups(
     source = stream if stream.exists() else path / "stream.txt"
     if not source.exists():
         return facts, ended, last, sums
-    with source.open("rb") as file:
+    with open_regular(source) as file:
         while chunk := file.read(1 << 20):
             for event in parser.feed(chunk):
                 if isinstance(event, Facts):

@@ -14,6 +14,7 @@ from rtassay.experiments.files import Source
 from rtassay.experiments.journal import JOURNAL
 from rtassay.experiments.matrix import ExperimentPlan
 from rtassay.model.errors import CorruptRecording, NewerFormat, UsageError
+from rtassay.model.files import read_regular
 from rtassay.store.disk import explain, write_replacing
 from rtassay.store.paths import home, make_directory
 from rtassay.store.writer import Lock, is_running
@@ -56,7 +57,7 @@ def load_plan(path: Path) -> ExperimentPlan:
     """The plan of the experiment at `path`. Raises UsageError if there is none, CorruptRecording, NewerFormat."""
     file = path / PLAN
     try:
-        data = file.read_bytes()
+        data = read_regular(file)
     except OSError as error:
         raise UsageError(f"{path} is not an experiment", f"{PLAN}: {explain(error)}") from error
     try:

@@ -15,6 +15,7 @@ import msgspec
 
 from rtassay.experiments.schema import Correction, ExperimentFile, Scenario, Settings, known_fields
 from rtassay.model.errors import InputFileError, RtassayError, UsageError, both_stated
+from rtassay.model.files import read_regular
 from rtassay.model.manifest import Plan
 from rtassay.model.settings import BY_NAME, OF_EXPERIMENT, default
 from rtassay.model.units import parse_cpu_list, parse_duration_ns
@@ -64,7 +65,7 @@ class _Faults:
 def read(path: Path, *, corrected: bool = False) -> Source:
     """Read and check an experiment file. Raises InputFileError that names every fault with its path."""
     try:
-        text = path.read_bytes()
+        text = read_regular(path)
     except OSError as error:
         raise InputFileError(f"cannot read {path}", explain(error)) from error
     return parse(text, path, corrected=corrected)

@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from rtassay.model import failpoints
 from rtassay.model.errors import CorruptRecording
+from rtassay.model.files import read_regular
 from rtassay.store.disk import disk_error, explain, sync_directory
 
 JOURNAL = "journal.jsonl"
@@ -107,7 +108,7 @@ def _crc(body: str) -> str:
 
 def _read(file: Path) -> tuple[list[Entry], int]:
     """Entries, and how many bytes of the file are whole lines."""
-    data = file.read_bytes()
+    data = read_regular(file)
     entries: list[Entry] = []
     whole = at = number = 0
     bad: int | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -11,6 +12,7 @@ from typing import Final
 from rtassay.figures.data import Shot, lane_name
 from rtassay.model.errors import UsageError
 from rtassay.model.findings import VIRTUAL_BOARD, Findings, LaneFindings
+from rtassay.model.foreign import csv_cell, markdown
 from rtassay.model.units import NS_PER_US
 
 KINDS: Final = {
@@ -20,6 +22,8 @@ KINDS: Final = {
 }
 FORMATS: Final = ("md", "csv")
 _TAIL = 0.99
+# Cells that are numbers of ours. Any other may be a name from a file or a person.
+_OURS = re.compile(r"(?:≥ )?-?[0-9.,]*(?: \[[0-9., ∞-]*\])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +163,15 @@ def _csv(made: Table) -> bytes:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(made.columns)
-    writer.writerows(made.rows)
+    writer.writerows([cell if _OURS.fullmatch(cell) else csv_cell(cell) for cell in row] for row in made.rows)
     return out.getvalue().encode("utf-8", "backslashreplace")
 
 
 def _markdown(made: Table) -> bytes:
     rule = [":--" if i == 0 else "--:" for i in range(len(made.columns))]
-    rows = [made.columns, rule, *made.rows]
-    lines = ["| " + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|") for cell in row) + " |" for row in rows]
+    cells = [[cell if _OURS.fullmatch(cell) else markdown(cell) for cell in row] for row in made.rows]
+    rows = [made.columns, rule, *cells]
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
     if made.notes:
-        lines += ["", *(f"{note}.  " for note in made.notes)]
+        lines += ["", *(f"{markdown(note)}.  " for note in made.notes)]
     return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")

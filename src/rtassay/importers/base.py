@@ -20,6 +20,7 @@ absent, which means that the format does not tell. The checks of `analysis.check
 | `inconsistent` | list of sentences: where the file contradicts itself beyond what `lanes` tells (a block that is no sum, a minimum above a maximum) |
 | `load` | the load the file declares, in its words |
 | `over_at_least` | true: the file does not count what lies beyond its last bin, but a maximum proves that there is some; `over` is then the least that is certain |
+| `torn_line` | the number of the last line, where it has no newline: the file may be cut off there (`events_of`) |
 | `negative` | lane name -> how many latencies are below 0 |
 
 Floats are allowed for averages and deviations only.
@@ -28,11 +29,13 @@ Floats are allowed for averages and deviations only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from rtassay.model.errors import InputFileError
-from rtassay.model.events import Event
+from rtassay.model.events import Event, Facts
+from rtassay.model.files import open_regular
 from rtassay.model.manifest import Damage, Source
 
 BLOCK_BYTES = 1 << 20
@@ -48,6 +51,7 @@ class Importer(Protocol):
     A member derives from this class, and has at least `name`, `summary`, `recognises`, `source` and `read`.
 
     `damage_allowed`: whether a cut or damaged file still gives a recording (our own streams, which say what was lost).
+    `lines`: whether a file is text in lines, each with a newline at its end.
     `damage`: what the file that was read last had lost, known when its events are used up.
     `progress`: set it before `read` to hear how far the reading is; members whose files are small do not call it.
     """
@@ -55,6 +59,7 @@ class Importer(Protocol):
     name: str
     summary: str
     damage_allowed: bool = False
+    lines: bool = False
     damage: Damage = Damage()
     progress: Progress | None = None
 
@@ -71,10 +76,34 @@ class Importer(Protocol):
         ...
 
 
+def events_of(importer: Importer, path: Path) -> Iterator[Event]:
+    """`importer.read(path)`, and in FACTS the line that the file may be cut off in."""
+    torn = _torn_line(path) if importer.lines else None
+    for event in importer.read(path):
+        if torn is not None and isinstance(event, Facts):
+            yield replace(event, data={**event.data, "import": {**event.data.get("import", {}), "torn_line": torn}})
+        else:
+            yield event
+
+
+def is_object(head: bytes) -> bool:
+    """Whether a file with this beginning is JSON rather than text in lines: some tools write both."""
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+
+
+def _torn_line(path: Path) -> int | None:
+    count, last = 0, b"\n"
+    for piece in blocks(path):
+        if count == 0 and is_object(piece):
+            return None
+        count, last = count + piece.count(b"\n"), piece[-1:]
+    return None if last == b"\n" else count + 1
+
+
 def blocks(path: Path, size: int = BLOCK_BYTES, progress: Progress | None = None) -> Iterator[bytes]:
     """The file in pieces. Raises InputFileError naming it if it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             done, total = 0, path.stat().st_size
             while piece := file.read(size):
                 done += len(piece)
@@ -88,7 +117,7 @@ def blocks(path: Path, size: int = BLOCK_BYTES, progress: Progress | None = None
 def contents(path: Path, limit: int = JSON_BYTES) -> bytes:
     """The bytes of a small file. Raises InputFileError if it cannot be read or is larger than `limit` bytes."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             data = file.read(limit + 1)
     except OSError as error:
         raise InputFileError(f"cannot read {path}", error.strerror) from error

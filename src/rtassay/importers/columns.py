@@ -12,6 +12,7 @@ from typing import Any
 
 from rtassay.model.errors import InputFileError
 from rtassay.model.events import End, Event, Facts, HistogramPart
+from rtassay.model.files import open_regular
 
 MAX_LINE = 1 << 20
 MAX_DOCUMENT = 256 << 20
@@ -59,7 +60,7 @@ def unreadable(path: Path, error: OSError) -> InputFileError:
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     """(number from 1, line without its end). Raises InputFileError for what is no text: a NUL byte, a line of 1 MiB."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             number = 0
             while raw := file.readline(MAX_LINE):
                 number += 1
@@ -75,7 +76,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 def document(path: Path) -> bytes:
     """The whole file, for formats that are one document. Raises InputFileError beyond 256 MiB."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             data = file.read(MAX_DOCUMENT + 1)
     except OSError as error:
         raise unreadable(path, error) from error

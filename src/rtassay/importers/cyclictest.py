@@ -28,6 +28,7 @@ class CyclictestImporter(Importer):
     """A text of cyclictest. The version does not stand in it (but for `cyclictest V 2.40` of a help text in a log)."""
 
     name = "cyclictest"
+    lines = True
     summary = "text of cyclictest: -h and -H histograms (also --histfile), -q and live summaries"
 
     def __init__(self, unit: str | None = None) -> None:

@@ -19,6 +19,7 @@ from rtassay.importers.cyclictest import checked_unit, refuse
 from rtassay.importers.versions import late_policy
 from rtassay.model.errors import InputFileError
 from rtassay.model.events import End, Event, Facts, Note, Samples
+from rtassay.model.files import open_regular
 from rtassay.model.manifest import Source
 from rtassay.model.measures import WAKE_UP
 from rtassay.model.units import NS_PER_US
@@ -49,6 +50,7 @@ class CyclictestVerboseImporter(Importer):
     """A stream of samples in constant memory."""
 
     name = "cyclictest-verbose"
+    lines = True
     summary = "stream of cyclictest -v: thread:cycle:value"
 
     def __init__(self, unit: str | None = None) -> None:
@@ -360,7 +362,7 @@ def _text_around(path: Path) -> CyclictestText:
     """What the beginning and the end of the file say beside their rows."""
     head = next(blocks(path, _HEAD), b"")
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             file.seek(max(len(head), path.stat().st_size - _TAIL))
             tail = file.read(_TAIL)
     except OSError as error:

@@ -38,6 +38,7 @@ class HgrmImporter(Importer):
     """One lane. The file says neither its unit nor what it measured: `unit` (`--unit`) must, `measure` (`--measure`) may."""
 
     name = "hgrm"
+    lines = True
     summary = "percentile text of HdrHistogram (.hgrm); needs --unit, takes --measure"
 
     def __init__(self, unit: str | None = None, measure: str = UNKNOWN) -> None:

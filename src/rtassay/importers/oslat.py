@@ -74,6 +74,7 @@ class OslatImporter(Importer):
     """One lane per CPU, measure `stall`. Text and JSON of one tool are one format; which it is shows in the first byte."""
 
     name = "oslat"
+    lines = True
     summary = "oslat of rt-tests, text and JSON (gaps in a busy loop)"
 
     def recognises(self, head: bytes) -> bool:

@@ -10,6 +10,7 @@ from rtassay.importers.columns import bad, unreadable
 from rtassay.importers.samples import NamedColumn, SampleLanes, column_unit, unit_ns
 from rtassay.model.errors import InputFileError
 from rtassay.model.events import Event
+from rtassay.model.files import open_regular
 
 _BATCH = 1 << 16
 _MAGIC = b"PAR1"
@@ -30,7 +31,7 @@ class ParquetImporter(NamedColumn):
         import pyarrow.parquet as pq
 
         try:
-            with path.open("rb") as raw, pq.ParquetFile(raw) as file:
+            with open_regular(path) as raw, pq.ParquetFile(raw) as file:
                 yield from self._events(path, file)
         except OSError as error:
             if isinstance(error.errno, int):

@@ -28,6 +28,7 @@ class RivaCsvImporter(Importer):
     """One bin per line, whole microseconds, lower edge first."""
 
     name = "csv-histogram"
+    lines = True
     summary = "histogram of cyclictest as CSV: time,core1,core2,..."
 
     def recognises(self, head: bytes) -> bool:

@@ -31,6 +31,7 @@ from rtassay.importers.columns import (
 from rtassay.importers.times import span
 from rtassay.model.errors import InputFileError
 from rtassay.model.events import Event
+from rtassay.model.files import open_regular
 from rtassay.model.manifest import Source
 from rtassay.model.measures import MIXTURE, WAKE_UP
 from rtassay.model.units import NS_PER_S, NS_PER_US, format_time
@@ -71,7 +72,8 @@ class RtevalImporter(Importer):
     summary = "summary.xml of rteval (cyclictest and timerlat modules)"
 
     def recognises(self, head: bytes) -> bool:
-        return re.match(rb"\s*(\xef\xbb\xbf)?\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<rteval[\s>]", head, re.S) is not None
+        begin = head.lstrip().removeprefix(b"\xef\xbb\xbf").lstrip()
+        return re.match(rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<rteval[\s>]", begin, re.S) is not None
 
     def source(self, path: Path) -> Source:
         """The tool is the one rteval ran; the version is rteval's, kept in the facts."""
@@ -195,7 +197,7 @@ class _Parser:
 
     def read(self) -> _Report:
         try:
-            with self.path.open("rb") as file:
+            with open_regular(self.path) as file:
                 while chunk := file.read(_CHUNK):
                     self.expat.Parse(chunk, False)
                 self.expat.Parse(b"", True)

@@ -9,6 +9,7 @@ class RtlaOsnoiseImporter(RtlaHistogram):
     """One lane per CPU, measure `noise`."""
 
     name = "rtla-osnoise"
+    lines = True
     summary = "text of rtla osnoise hist (noise, not wake-up latency)"
     tool = "osnoise"
     late_policy = "unknown"

@@ -38,6 +38,7 @@ class RtlaTimerlatImporter(RtlaHistogram):
     """Lanes `cpu0 irq`, `cpu0 thread`, `cpu0 user`. The summary of all CPUs (ALL:) is compared with the columns, not imported."""
 
     name = "rtla-timerlat"
+    lines = True
     summary = "text of rtla timerlat hist"
     tool = "timerlat"
     late_policy = "skip"

@@ -9,6 +9,7 @@ from rtassay.importers.base import Importer
 from rtassay.model.errors import InputFileError
 from rtassay.model.events import Event, Facts, HistogramPart, Samples, Second
 from rtassay.model.facts import facts_of
+from rtassay.model.files import open_regular
 from rtassay.model.manifest import Source
 from rtassay.wire.stream import MAGIC, StreamParser, read_events
 
@@ -32,7 +33,7 @@ class RtwImporter(Importer):
         parser = StreamParser(only={"Facts"})
         version = None
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 events = parser.feed(file.read(_FACTS_BYTES))
         except OSError as error:
             raise InputFileError(f"cannot read {path}", error.strerror) from error

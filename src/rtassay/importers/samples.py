@@ -12,6 +12,7 @@ from rtassay.importers.base import Importer
 from rtassay.importers.columns import MAX_LANES, bad, unreadable
 from rtassay.model.errors import UsageError
 from rtassay.model.events import End, Event, Facts, Samples
+from rtassay.model.files import open_regular
 from rtassay.model.manifest import Source
 from rtassay.model.measures import UNKNOWN, parse_measure
 from rtassay.model.units import NS_PER_MS, NS_PER_S, NS_PER_US
@@ -60,7 +61,7 @@ class NamedColumn(Importer):
     def source(self, path: Path) -> Source:
         """The file does not name the tool that measured it."""
         try:
-            with path.open("rb"):
+            with open_regular(path):
                 pass
         except OSError as error:
             raise unreadable(path, error) from error

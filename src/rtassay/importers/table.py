@@ -29,6 +29,7 @@ class TableImporter(NamedColumn):
     """
 
     name = "table"
+    lines = True
     summary = "CSV with one latency a row; --column, --unit, --lane-column, --measure"
 
     def recognises(self, head: bytes) -> bool:

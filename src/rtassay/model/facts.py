@@ -147,6 +147,7 @@ class ImportFacts:
     load: str | None
     over_at_least: bool | None
     negative: dict[str, int]
+    torn_line: int | None
 
     def summary_of(self, lane: int) -> LaneSummary | None:
         """The tool's summary of the lane with this index."""

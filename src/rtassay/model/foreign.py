@@ -11,6 +11,9 @@ _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.+-]+")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
+# Characters that GitHub would read as markup, a mention or a table border.
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~&@])")
+_FORMULA = ("=", "+", "-", "@", "\t")
 # A counter of the kernel fits 64 bits. Python refuses thousands of digits, and a float does not hold hundreds.
 _NUMBER = re.compile(r"-?[0-9]{1,20}")
 
@@ -29,6 +32,17 @@ def clean(text: str, limit: int = LIMIT) -> str:
 def one_line(text: str, limit: int = LIMIT) -> str:
     """`clean` on a single line: every run of white space is one space."""
     return clean(" ".join(text.split()), limit)
+
+
+def markdown(text: str) -> str:
+    """The text as plain words on one line of GitHub's Markdown: no markup, no HTML, no mention, no table border."""
+    return _MARKDOWN.sub(r"\\\1", one_line(text)).replace("\\@", "@\u2060")
+
+
+def csv_cell(text: str) -> str:
+    """The text for a cell of CSV: a spreadsheet does not take it for a formula. Numbers are no text and stay as they are."""
+    plain = one_line(text)
+    return f"'{plain}" if plain.startswith(_FORMULA) else plain
 
 
 def number(text: str | None) -> int | None:

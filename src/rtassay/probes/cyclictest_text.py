@@ -45,6 +45,8 @@ _PREFIX = re.compile(
 )
 _MALFORMED_KEPT = 20
 _LINE_LIMIT = 1 << 20
+# What is longer is neither a line behind a prefix nor a command line: looking for them takes quadratic time.
+_NOISE_LIMIT = 4096
 _LANES_MOST = 4096
 _CELL_DIGITS = 6
 # The minimum that a thread prints before its first sample: nothing was measured.
@@ -180,6 +182,9 @@ class CyclictestText(Parser):
         text = _CURSOR.sub("", raw.decode(errors="replace")).rstrip("\r").rpartition("\r")[2].strip()
         for _ in range(4):
             if self._understood(text):
+                return
+            if len(text) > _NOISE_LIMIT:
+                self._noise("not a line of cyclictest", text)
                 return
             prefix = _PREFIX.match(text)
             if prefix is None:

@@ -5,15 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from rtassay.model.foreign import one_line, printable
-
-# Characters of foreign text that GitHub would read as markup, a mention or a table border.
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&@])")
-
-
-def escape(text: str) -> str:
-    """Foreign text as plain words on one line: no markup, no mention, no table border."""
-    return _SPECIAL.sub(r"\\\1", one_line(text)).replace("\\@", "@\u2060")
+from rtassay.model.foreign import markdown, printable
 
 
 def pipe_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False) -> str:
@@ -26,7 +18,7 @@ def pipe_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers
 
 def text_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False) -> str:
     """`pipe_table` of cells that are foreign text."""
-    return pipe_table(columns, [[escape(cell) for cell in row] for row in rows], numbers=numbers)
+    return pipe_table(columns, [[markdown(cell) for cell in row] for row in rows], numbers=numbers)
 
 
 def code_block(text: str) -> str:

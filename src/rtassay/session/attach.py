@@ -17,6 +17,7 @@ from rtassay.boards.base import Allowance, AtClose, LinuxBoard
 from rtassay.model import warnings
 from rtassay.model.errors import BoardError, CorruptRecording, RunLost, UsageError
 from rtassay.model.events import End, Facts, Second
+from rtassay.model.files import read_regular
 from rtassay.model.manifest import RunWarning
 from rtassay.session import host_clock, inventory
 from rtassay.session.board_files import read_files
@@ -97,7 +98,7 @@ async def attach(
 
 def _memory(path: Path) -> dict[str, Any]:
     try:
-        data = json.loads((path / FILE).read_text("utf-8"))
+        data = json.loads(read_regular(path / FILE))
     except FileNotFoundError as error:
         raise UsageError(
             f"no board holds the rest of {path.name}",

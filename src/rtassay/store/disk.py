@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rtassay.model.errors import BoardError
+from rtassay.model.files import open_regular
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _HASH_CHUNK = 1 << 20
@@ -77,7 +78,7 @@ def write_replacing(path: Path, data: bytes, what_is_left: str) -> None:
 def sha256_of(path: Path) -> tuple[int, str]:
     """Size in bytes and SHA-256 of a file."""
     digest, size = hashlib.sha256(), 0
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while chunk := file.read(_HASH_CHUNK):
             digest.update(chunk)
             size += len(chunk)

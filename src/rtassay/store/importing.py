@@ -16,6 +16,7 @@ from typing import Any
 
 from rtassay.model.errors import BoardError, InputFileError
 from rtassay.model.events import Event
+from rtassay.model.files import open_regular
 from rtassay.model.manifest import Damage, Manifest, Plan, Seal, Source
 from rtassay.store.disk import disk_error, explain, sha256_of, sync_directory
 from rtassay.store.manifests import save_manifest
@@ -116,7 +117,7 @@ def _keep_original(directory: Path, source_path: Path, source: Source, stop: thr
     (directory / "original").mkdir()
     digest, size = hashlib.sha256(), 0
     try:
-        with source_path.open("rb", buffering=0) as original, (directory / name).open("xb", buffering=0) as copy:
+        with open_regular(source_path) as original, (directory / name).open("xb", buffering=0) as copy:
             while not stop.is_set() and (piece := original.read(_COPY_BYTES)):
                 digest.update(piece)
                 size += len(piece)

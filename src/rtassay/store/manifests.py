@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from rtassay.model.errors import CorruptRecording, InputFileError, NewerFormat
+from rtassay.model.files import read_regular
 from rtassay.model.manifest import RECORDING_VERSION, Manifest
 from rtassay.store.disk import explain, sha256_of, write_replacing
 from rtassay.store.paths import MANIFEST
@@ -29,7 +30,7 @@ def load_manifest(path: Path) -> Manifest:
     """
     file = path / MANIFEST
     try:
-        data = file.read_bytes()
+        data = read_regular(file)
     except OSError as error:
         raise CorruptRecording(f"{path} is not a readable recording", f"{MANIFEST}: {explain(error)}") from error
     try:
@@ -62,7 +63,7 @@ def save_manifest(path: Path, manifest: Manifest) -> None:
 def load_findings(path: Path) -> dict[str, Any] | None:
     """The cached findings; None where there are none that can be used (they are recomputable)."""
     try:
-        value = msgspec.json.decode((path / FINDINGS).read_bytes())
+        value = msgspec.json.decode(read_regular(path / FINDINGS))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

@@ -12,6 +12,7 @@ import numpy as np
 
 from rtassay.model.errors import CorruptRecording, UsageError
 from rtassay.model.events import Parser, Samples, Second, Spill
+from rtassay.model.files import read_regular
 from rtassay.model.manifest import Manifest
 from rtassay.model.recording import EventRow, Histogram, Lane, Message, Recording, Seconds, Series, Spills
 from rtassay.store.account import summarise
@@ -230,7 +231,7 @@ def _telemetry(path: Path) -> tuple[Series, ...]:
 
 def _messages(path: Path) -> tuple[Message, ...]:
     with damage_of(path / MESSAGES):
-        return tuple(Message(**json.loads(line)) for line in (path / MESSAGES).read_text("utf-8").splitlines())
+        return tuple(Message(**json.loads(line)) for line in read_regular(path / MESSAGES).decode().splitlines())
 
 
 def _unsealed_parser(path: Path, manifest: Manifest, parser_for: ParserFor | None) -> tuple[Path, Parser]:

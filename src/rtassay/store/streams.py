@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rtassay.model.errors import CorruptRecording
 from rtassay.model.events import Event, Parser
+from rtassay.model.files import open_regular
 from rtassay.model.manifest import Manifest
 from rtassay.store.disk import explain
 
@@ -40,7 +41,7 @@ def events_of(stream: Path, parser: Parser, progress: Progress | None = None) ->
     done = 0
     try:
         total = stream.stat().st_size
-        with stream.open("rb") as file:
+        with open_regular(stream) as file:
             while chunk := file.read(_CHUNK_BYTES):
                 yield from parser.feed(chunk)
                 done += len(chunk)

@@ -10,6 +10,7 @@ from typing import Final
 
 from rtassay.model.errors import NewerFormat
 from rtassay.model.events import Event, Facts
+from rtassay.model.files import open_regular
 from rtassay.model.manifest import Damage
 from rtassay.wire import payload as p
 
@@ -224,7 +225,7 @@ class StreamParser:
 
 def read_events(path: Path, parser: StreamParser) -> Iterator[Event]:
     """Events of a whole file in constant memory. Raises OSError and NewerFormat; damage is in `parser.damage`."""
-    with path.open("rb") as stream:
+    with open_regular(path) as stream:
         while chunk := stream.read(_CHUNK_BYTES):
             yield from parser.feed(chunk)
     yield from parser.finish()

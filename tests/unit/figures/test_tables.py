@@ -82,3 +82,16 @@ def test_what_is_no_table_is_refused() -> None:
         tables.render("cores", shots([own(1)]), "xlsx")
     with pytest.raises(UsageError, match="no recording"):
         tables.render("cores", [], "md")
+
+
+@pytest.mark.parametrize(
+    "name", ["=cmd|' /C calc'!A0", "@SUM(A1)", "+1+1", "-1-1", "<script>alert(1)</script>", "[a](b)"]
+)
+@pytest.mark.parametrize("kind", tables.KINDS)
+def test_a_name_is_no_formula_and_no_markup(name: str, kind: str) -> None:
+    recordings = [own(1), relabelled(own(2), "20261121T100000-00000f", kernel=name)]
+    cells = [row["Recording"] for row in rows(kind, recordings)]
+    assert any(name in cell for cell in cells)
+    assert not any(cell.startswith(("=", "+", "-", "@")) for cell in cells)
+    page = tables.render(kind, shots(recordings), "md").decode()
+    assert "<script>" not in page and "[a](b)" not in page

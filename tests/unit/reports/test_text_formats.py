@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from rtassay.model.findings import CheckResult
+from rtassay.model.foreign import markdown
 from rtassay.model.recording import Histogram, Lane
 from rtassay.reports import wording
 from rtassay.reports.base import JudgedRecording
-from rtassay.reports.markdown_text import escape
 from rtassay.reports.recording.answer import answer
 from rtassay.reports.recording.csv import CsvRecording
 from rtassay.reports.recording.cyclictest import CyclictestRecording
@@ -162,7 +162,7 @@ def test_markdown_holds_every_check_and_whole_tables(name):
     findings, recording = EXAMPLES[name]
     text = MarkdownRecording().render(JudgedRecording(findings, recording)).decode()
     for check in findings.checks:
-        assert escape(check.id) in text and escape(check.message) in text
+        assert markdown(check.id) in text and markdown(check.message) in text
     widths = []
     for block in re.findall(r"(?:^\|.*\n)+", text, re.M):
         counts = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}

@@ -171,7 +171,7 @@ def no_activation(context: Context) -> Outcome:
 @check(
     id="COUNT-MISMATCH",
     condition="due (by the clock) is not n + missed + dropped + truncated in a lane; histogram, seconds and end mark disagree; the "
-    "stream lost bytes or was cut; more than 0.1 % too many samples for the stated time and interval",
+    "stream lost bytes or was cut; the last line of a text has no newline; more than 0.1 % too many samples for the stated time and interval",
     kind=INTEGRITY,
     severity=INVALID,
     explanation="If the counts do not add up, samples were lost or invented, and nobody knows which. Dropped samples, which are "
@@ -205,6 +205,10 @@ def count_mismatch(context: Context) -> Outcome:
     if context.manifest.source.late_policy == COUNTED and (damage.cut or undated):
         text = "the stream was cut before its account: what came after is not known"
         return Outcome(WARNING, "; ".join([text, *doubts[:2]]), facts | {"cut": True, "doubts": doubts}, OPTIMISM)
+    imports = context.manifest.probe_facts.imports
+    if imports is not None and imports.torn_line is not None:
+        text = f"the file is cut off in line {imports.torn_line}, which has no newline: that line may be torn, and more may be lost"
+        return Outcome(WARNING, text, facts | {"torn_line": imports.torn_line, "doubts": doubts}, OPTIMISM)
     if doubts:
         return Outcome(WARNING, "; ".join(doubts[:3]), facts | {"doubts": doubts})
     if undated:

@@ -331,11 +331,21 @@ def _of_deviation(n: int, least: float | None, mean: float, most: float, sd: flo
     return []
 
 
+def _beyond(lane: Account, most: float | None) -> list[str]:
+    """Samples beyond the last bin have a maximum there."""
+    limit = lane.limit_ns
+    if most is None or limit is None or not lane.over_told or most >= limit:
+        return []
+    return [
+        f"{lane.over_told} samples beyond the last bin at {format_time(limit)}, but the maximum is {format_time(most)}"
+    ]
+
+
 def _against_bins(lane: Account, least: float | None, mean: float | None, most: float | None) -> list[str]:
     """The summary against the bins it should be of; only where the bins are all there is."""
+    found = _beyond(lane, most)
     if not lane.lower.size or lane.under or lane.dropped:
-        return []
-    found = []
+        return found
     low, high = int(lane.lower.min()), int(lane.lower.max())
     end = int(lane.top.max())
     if least is not None and not low <= least < int(lane.top.min()):

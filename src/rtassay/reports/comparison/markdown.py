@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from rtassay.model.comparison import Comparison
+from rtassay.model.foreign import markdown
 from rtassay.reports import severities
 from rtassay.reports.comparison import comparison_text
-from rtassay.reports.markdown_text import document, escape, folded, pipe_table
+from rtassay.reports.markdown_text import document, folded, pipe_table
 
 
 class MarkdownComparison:
@@ -18,16 +19,16 @@ class MarkdownComparison:
     def render(self, subject: Comparison) -> bytes:
         comparison = subject
         parts = [
-            f"## {escape(comparison_text.headline(comparison))}",
-            escape(comparison.sentence),
-            f"Next: {escape(comparison_text.next_step(comparison))}",
+            f"## {markdown(comparison_text.headline(comparison))}",
+            markdown(comparison.sentence),
+            f"Next: {markdown(comparison_text.next_step(comparison))}",
             *_ladder(comparison),
             *_runs(comparison),
             *_lanes(comparison),
             *_checks(comparison),
             *_conditions(comparison),
             "### Not covered",
-            "\n".join(f"- {escape(row)}" for row in comparison.not_covered),
+            "\n".join(f"- {markdown(row)}" for row in comparison.not_covered),
         ]
         return document(parts)
 
@@ -37,22 +38,22 @@ def _ladder(comparison: Comparison) -> list[str]:
         return []
     keep = comparison_text.ladder_columns(comparison)
     columns = [comparison_text.LADDER_COLUMNS[i] for i in keep]
-    rows = [[escape(row[i]) for i in keep] for row in comparison_text.ladder_rows(comparison)]
+    rows = [[markdown(row[i]) for i in keep] for row in comparison_text.ladder_rows(comparison)]
     return [
         "### Ladder of quantiles (ratio B / A: above 1, B is later)",
         pipe_table(columns, rows, numbers=True),
-        escape(comparison_text.crossover(comparison)),
-        escape(comparison_text.tests(comparison)),
+        markdown(comparison_text.crossover(comparison)),
+        markdown(comparison_text.tests(comparison)),
         pipe_table(
-            ("Pooled", f"A: {escape(comparison.a.title)}", f"B: {escape(comparison.b.title)}"),
-            [tuple(map(escape, row)) for row in comparison_text.maxima_rows(comparison)],
+            ("Pooled", f"A: {markdown(comparison.a.title)}", f"B: {markdown(comparison.b.title)}"),
+            [tuple(map(markdown, row)) for row in comparison_text.maxima_rows(comparison)],
             numbers=True,
         ),
     ]
 
 
 def _runs(comparison: Comparison) -> list[str]:
-    rows = [[escape(cell) for cell in row] for row in comparison_text.run_rows(comparison)]
+    rows = [[markdown(cell) for cell in row] for row in comparison_text.run_rows(comparison)]
     boots = comparison_text.boot_rows(comparison)
     return [
         "### Runs (us, all lanes pooled)",
@@ -67,8 +68,8 @@ def _lanes(comparison: Comparison) -> list[str]:
     marks = {"a_better": " **A**", "b_better": " **B**", "": ""}
     rows = [
         [
-            escape(lane.name),
-            *(f"{r} {escape(i)}{marks[shown]}".strip() for r, i, shown in comparison_text.lane_cells(lane)),
+            markdown(lane.name),
+            *(f"{r} {markdown(i)}{marks[shown]}".strip() for r, i, shown in comparison_text.lane_cells(lane)),
         ]
         for lane in comparison.lanes
     ]
@@ -84,20 +85,20 @@ def _checks(comparison: Comparison) -> list[str]:
     passed = [c for c in comparison.checks if c.severity == "pass"]
     parts = [f"### Checks: {comparison_text.check_summary(comparison)}"]
     if shown:
-        rows = [(f"**{c.severity}**", escape(c.id), escape(c.message)) for c in shown]
+        rows = [(f"**{c.severity}**", markdown(c.id), markdown(c.message)) for c in shown]
         parts.append(pipe_table(("Severity", "Check", "Message"), rows))
     if passed:
-        rows = [(c.severity, escape(c.id), escape(c.message)) for c in passed]
+        rows = [(c.severity, markdown(c.id), markdown(c.message)) for c in passed]
         inner = pipe_table(("Severity", "Check", "Message"), rows)
         parts.append(folded(f"{len(passed)} passed", inner))
     return parts
 
 
 def _conditions(comparison: Comparison) -> list[str]:
-    rows = [[escape(cell) for cell in row] for row in comparison_text.condition_rows(comparison)]
+    rows = [[markdown(cell) for cell in row] for row in comparison_text.condition_rows(comparison)]
     unknown = comparison_text.unknown_conditions(comparison)
     return [
         "### Conditions",
-        pipe_table(("", f"A: {escape(comparison.a.title)}", f"B: {escape(comparison.b.title)}", "Remark"), rows),
-        f"Not known of either: {escape(unknown)}." if unknown else "",
+        pipe_table(("", f"A: {markdown(comparison.a.title)}", f"B: {markdown(comparison.b.title)}", "Remark"), rows),
+        f"Not known of either: {markdown(unknown)}." if unknown else "",
     ]

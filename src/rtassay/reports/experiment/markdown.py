@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rtassay.model.experiment import ExperimentReport
-from rtassay.model.foreign import clean
+from rtassay.model.foreign import clean, markdown
 from rtassay.reports.experiment import experiment_text as texts
-from rtassay.reports.markdown_text import code_block, document, escape, text_table
+from rtassay.reports.markdown_text import code_block, document, text_table
 
 
 class MarkdownExperiment:
@@ -23,10 +23,10 @@ def _head(report: ExperimentReport) -> list[str]:
     what, _ = texts.lead(report)
     form, states, grade = texts.form(report), texts.states_summary(report), report.scorecard.grade.letter
     return [
-        f"# Experiment {escape(report.result['name'])}: {texts.state(report)}",
-        escape(what),
-        f"{escape(form)}; {states}; evidence grade {grade}.",
-        *(f"**{escape(answer.question)}** {escape(answer.text)}" for answer in report.scorecard.answers),
+        f"# Experiment {markdown(report.result['name'])}: {texts.state(report)}",
+        markdown(what),
+        f"{markdown(form)}; {states}; evidence grade {grade}.",
+        *(f"**{markdown(answer.question)}** {markdown(answer.text)}" for answer in report.scorecard.answers),
     ]
 
 
@@ -65,11 +65,11 @@ def _end(report: ExperimentReport) -> list[str]:
     versions = ", ".join(f"{name} {version}" for name, version in report.scorecard.versions.items())
     return [
         "## Not covered",
-        "\n".join(f"- {escape(row)}" for row in report.scorecard.not_covered),
+        "\n".join(f"- {markdown(row)}" for row in report.scorecard.not_covered),
         "## Repeat it",
         code_block(clean(report.result["repeat"])),
-        f"Corrected: {escape(corrected)}" if corrected else "",
-        f"{escape(versions)}; plan {report.result['plan']}.",
+        f"Corrected: {markdown(corrected)}" if corrected else "",
+        f"{markdown(versions)}; plan {report.result['plan']}.",
     ]
 
 
@@ -89,5 +89,5 @@ def _comparisons(report: ExperimentReport) -> list[str]:
     for one in report.compared:
         where = f", at {one.where}" if one.where else ""
         groups = f"{one.factor} {one.a} (A) against {one.b} (B){where}"
-        lines.append(f"- {escape(groups)}: {escape(one.comparison.sentence)}")
+        lines.append(f"- {markdown(groups)}: {markdown(one.comparison.sentence)}")
     return ["## Comparisons", "\n".join(lines)] if lines else []

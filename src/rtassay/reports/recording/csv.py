@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from rtassay.model.foreign import one_line
+from rtassay.model.foreign import csv_cell
 from rtassay.reports.base import JudgedRecording
 
 
@@ -26,7 +26,7 @@ class CsvRecording:
         writer.writerow(("lane", "cpu", "lower_ns", "width_ns", "count"))
         for lane in subject.recording.lanes:
             cpu = "" if lane.entry.cpu is None else lane.entry.cpu
-            name, histogram = one_line(lane.entry.name), lane.histogram
+            name, histogram = csv_cell(lane.entry.name), lane.histogram
             lower, width = histogram.lower_ns.tolist(), histogram.width_ns.tolist()
             if histogram.under:
                 writer.writerow((name, cpu, "", "", histogram.under))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rtassay.model.findings import Findings
-from rtassay.model.foreign import clean
+from rtassay.model.foreign import clean, markdown
 from rtassay.model.published import Against
 from rtassay.model.recording import Recording
 from rtassay.model.units import format_time
 from rtassay.reports import wording
 from rtassay.reports.base import JudgedRecording
-from rtassay.reports.markdown_text import code_block, document, escape, folded, pipe_table
+from rtassay.reports.markdown_text import code_block, document, folded, pipe_table
 from rtassay.reports.recording import conditions, load_work, outliers, published, recording_text
 from rtassay.reports.recording.answer import answer
 
@@ -49,13 +49,13 @@ def _head(findings: Findings, recording: Recording) -> list[str]:
         rows.append(
             (
                 "D\\*, smallest demonstrated deadline",
-                f"{text} (p ≤ {wording.probability(p)}, {sure} confidence, {escape(where)}){recording_text.trust(findings)}",
+                f"{text} (p ≤ {wording.probability(p)}, {sure} confidence, {markdown(where)}){recording_text.trust(findings)}",
             )
         )
     if verdict is not None:
         rows += [
             ("Requirement", recording_text.requirement(verdict)),
-            ("Judged lane", escape(recording_text.label_of(findings, verdict.lane))),
+            ("Judged lane", markdown(recording_text.label_of(findings, verdict.lane))),
             (
                 "Exceedances / events",
                 f"{wording.count(verdict.exceedances)} / {wording.count(verdict.events)} in {wording.count(verdict.due)} due",
@@ -82,15 +82,15 @@ def _head(findings: Findings, recording: Recording) -> list[str]:
         )
     said = answer(findings, recording)
     return [
-        f"## {escape(said.state)}",
-        escape(said.said),
-        escape(said.scope),
-        "\n".join(f"- because {escape(reason)}" for reason in said.because),
-        f"Next: {escape(said.advice)}",
+        f"## {markdown(said.state)}",
+        markdown(said.said),
+        markdown(said.scope),
+        "\n".join(f"- because {markdown(reason)}" for reason in said.because),
+        f"Next: {markdown(said.advice)}",
         code_block(said.command) if said.command else "",
         pipe_table(("", "Result"), rows) if rows else "",
-        f"In full: {escape(recording_text.sentence(findings))}" if verdict else "",
-        "\n".join(f"- {escape(reason)}" for reason in (verdict.reasons if verdict else ())),
+        f"In full: {markdown(recording_text.sentence(findings))}" if verdict else "",
+        "\n".join(f"- {markdown(reason)}" for reason in (verdict.reasons if verdict else ())),
     ]
 
 
@@ -106,26 +106,26 @@ def _lanes(findings: Findings, recording: Recording) -> list[str]:
             _lane_table(findings, due=True),
             "Each activation that was due counts once; one that was missed counts with its own lateness.",
         ]
-    parts += [f"> {escape(note)}" for note in conditions.notes(findings, recording)]
+    parts += [f"> {markdown(note)}" for note in conditions.notes(findings, recording)]
     return parts
 
 
 def _lane_table(findings: Findings, *, due: bool) -> str:
     table = recording_text.lane_table(findings, due=due)
-    rows = [[escape(row[0].text), *(f"{c.text} {c.detail}".strip() for c in row[1:])] for row in table.rows]
+    rows = [[markdown(row[0].text), *(f"{c.text} {c.detail}".strip() for c in row[1:])] for row in table.rows]
     return pipe_table(table.columns, rows, numbers=True)
 
 
 def _against(against: Against) -> list[str]:
-    rows = [tuple(escape(cell) for cell in row) for row in published.rows(against)]
-    return [f"### {escape(published.title(against))}", pipe_table(published.COLUMNS, rows), published.CAVEAT]
+    rows = [tuple(markdown(cell) for cell in row) for row in published.rows(against)]
+    return [f"### {markdown(published.title(against))}", pipe_table(published.COLUMNS, rows), published.CAVEAT]
 
 
 def _outliers(findings: Findings, recording: Recording) -> list[str]:
     found = outliers.rows(findings, watched=bool(recording.telemetry))
     if not found:
         return []
-    cells = [(*(escape(cell) for cell in row[:4]), "<br>".join(escape(text) for text in row[4])) for row in found]
+    cells = [(*(markdown(cell) for cell in row[:4]), "<br>".join(markdown(text) for text in row[4])) for row in found]
     return ["### The worst wake-ups and what coincided with them", pipe_table(outliers.COLUMNS, cells), outliers.CAVEAT]
 
 
@@ -137,12 +137,12 @@ def _checks(findings: Findings) -> list[str]:
         parts.append(
             pipe_table(
                 ("Severity", "Check", "Message"),
-                [(f"**{c.severity}**", escape(c.id), escape(recording_text.check_text(c))) for c in shown],
+                [(f"**{c.severity}**", markdown(c.id), markdown(recording_text.check_text(c))) for c in shown],
             )
         )
     for checks, words in ((unlooked, "could not be looked at"), (passed, "passed")):
         if checks:
-            rows = [(c.severity, escape(c.id), escape(c.message)) for c in checks]
+            rows = [(c.severity, markdown(c.id), markdown(c.message)) for c in checks]
             table = pipe_table(("Severity", "Check", "Message"), rows)
             parts.append(folded(f"{len(checks)} {words}", table))
     return parts
@@ -154,13 +154,13 @@ def _conditions(findings: Findings, recording: Recording) -> list[str]:
         parts.append(_pairs(("Label", "Value"), findings.labels.items()))
     if findings.note:
         parts.append("Note:\n\n" + code_block(clean(findings.note)))
-    plan = [[escape(cell) for cell in row] for row in conditions.plan_rows(recording)]
+    plan = [[markdown(cell) for cell in row] for row in conditions.plan_rows(recording)]
     if plan:
         parts += ["### Asked and obtained", pipe_table(("", "Asked", "Obtained", "Remark"), plan)]
-    of_loads = [[escape(cell) for cell in row] for row in load_work.rows(recording)]
+    of_loads = [[markdown(cell) for cell in row] for row in load_work.rows(recording)]
     if of_loads:
         parts += ["### Loads", pipe_table(load_work.COLUMNS, of_loads)]
-    of_parts = [[escape(cell) for cell in row] for row in load_work.part_rows(recording)]
+    of_parts = [[markdown(cell) for cell in row] for row in load_work.part_rows(recording)]
     if of_parts:
         parts += ["### Work by part", pipe_table(load_work.PART_COLUMNS, of_parts)]
     damage = conditions.damage_rows(recording)
@@ -175,9 +175,9 @@ def _conditions(findings: Findings, recording: Recording) -> list[str]:
     for title, command in conditions.commands(findings, recording):
         parts.append(f"{title}:\n\n{code_block(command)}")
     versions = ", ".join(f"{name} {value}" for name, value in conditions.version_rows(findings, recording))
-    parts.append(escape(versions))
+    parts.append(markdown(versions))
     return parts
 
 
 def _pairs(columns: tuple[str, str], rows: Iterable[tuple[str, str]]) -> str:
-    return pipe_table(columns, [(escape(name), escape(value)) for name, value in rows])
+    return pipe_table(columns, [(markdown(name), markdown(value)) for name, value in rows])

@@ -1,0 +1,27 @@
+"""Opening files that a person or another program named: only regular files, since a FIFO would be waited for without end."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """The file, open for reading. Raises OSError, also for a directory, a FIFO, a socket or a device."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        return os.fdopen(fd, "rb")
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def read_regular(path: Path) -> bytes:
+    """All of the file. Raises as `open_regular` does."""
+    with open_regular(path) as file:
+        return file.read()
