@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from rtassay.model.comparison import A_BETTER, REFUSED, Comparison
+from rtassay.model.foreign import markdown
 from rtassay.reports import ci, wording
 from rtassay.reports.ci import ERROR, FAILED, PASSED, Case, Suite
 from rtassay.reports.comparison import comparison_text
-from rtassay.reports.markdown_text import document, escape, text_table
+from rtassay.reports.markdown_text import document, text_table
 
 
 class JunitComparison:
@@ -73,9 +74,9 @@ def _summary(comparison: Comparison) -> list[str]:
     columns = comparison_text.LADDER_COLUMNS[:6]
     rows = [row[:6] for row in comparison_text.ladder_rows(comparison)] if comparison.conclusion != REFUSED else []
     return [
-        f"### {escape(comparison_text.headline(comparison))}",
-        escape(comparison.sentence),
+        f"### {markdown(comparison_text.headline(comparison))}",
+        markdown(comparison.sentence),
         text_table(columns, rows, numbers=True) if rows else "",
-        "\n".join(f"- {escape(name)}: {escape(message)}" for name, message in _warnings(comparison)),
-        f"Next: {escape(comparison_text.next_step(comparison))}",
+        "\n".join(f"- {markdown(name)}: {markdown(message)}" for name, message in _warnings(comparison)),
+        f"Next: {markdown(comparison_text.next_step(comparison))}",
     ]

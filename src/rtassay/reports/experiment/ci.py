@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from rtassay.model.experiment import ExperimentReport
+from rtassay.model.foreign import markdown
 from rtassay.model.units import format_time
 from rtassay.reports import ci
 from rtassay.reports.ci import BY_STATE, ERROR, PASSED, SKIPPED, Case, Suite
 from rtassay.reports.experiment import experiment_text
-from rtassay.reports.markdown_text import document, escape, text_table
+from rtassay.reports.markdown_text import document, text_table
 
 
 class JunitExperiment:
@@ -94,7 +95,7 @@ def _summary(report: ExperimentReport) -> list[str]:
     result = report.result
     rows = experiment_text.answer_rows(report)
     return [
-        f"### Experiment {escape(result['name'])}: {escape(experiment_text.state(report))}",
-        f"{result['cells_sealed']} of {result['cells_total']} runs; requirement: {escape(experiment_text.requirement(report))}",
+        f"### Experiment {markdown(result['name'])}: {markdown(experiment_text.state(report))}",
+        f"{result['cells_sealed']} of {result['cells_total']} runs; requirement: {markdown(experiment_text.requirement(report))}",
         text_table(experiment_text.ANSWER_COLUMNS, rows) if rows else "",
     ]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from rtassay.model.findings import Findings
+from rtassay.model.foreign import markdown
 from rtassay.model.units import format_time
 from rtassay.reports import ci, wording
 from rtassay.reports.base import JudgedRecording
 from rtassay.reports.ci import BY_STATE, ERROR, FAILED, PASSED, Case, Suite
-from rtassay.reports.markdown_text import code_block, document, escape, text_table
+from rtassay.reports.markdown_text import code_block, document, text_table
 from rtassay.reports.recording import recording_text
 from rtassay.reports.recording.answer import answer
 
@@ -104,14 +105,14 @@ def _summary(subject: JudgedRecording) -> list[str]:
         cells = [wording.quantile_cell(steps.get(q), places).text for q in (0.5, 0.999, 0.99999)]
         rows.append((label, wording.count(lane.n), *cells, wording.us(lane.max_ns, places), wording.count(lane.missed)))
     return [
-        f"### {escape(said.state)}",
-        f"{escape(where)}",
-        escape(said.said),
-        escape(said.scope),
-        "\n".join(f"- because {escape(reason)}" for reason in said.because),
+        f"### {markdown(said.state)}",
+        f"{markdown(where)}",
+        markdown(said.said),
+        markdown(said.scope),
+        "\n".join(f"- because {markdown(reason)}" for reason in said.because),
         text_table(("Lane", "Activations", "p50 us", "p99.9 us", "p99.999 us", "max us", "missed"), rows, numbers=True)
         if rows
         else "",
-        f"Next: {escape(said.advice)}",
+        f"Next: {markdown(said.advice)}",
         code_block(said.command) if said.command else "",
     ]
