@@ -6,7 +6,7 @@
 # make test-provoked  make test on a busy machine that stands still every half minute: what fails only here judges the machine
 # make bench  the speed and size table of bench/RESULTS.md
 # make coverage  does 95 % mean 95 %: simulated late activations, judged by the code here (minutes; writes bench/COVERAGE.md)
-# make coverage-full  the same with ten times the data and more cases (hours; writes bench/COVERAGE-FULL.md)
+# make coverage-full  the same with more data and more cases, and of the extrapolation (hours; bench/COVERAGE-FULL.md, COVERAGE_TAIL.md)
 # make probe CC=aarch64-linux-gnu-gcc   a probe by a compiler of yours (Yocto, Buildroot, Debian's cross ones), for RTASSAY_PROBE
 # make probes the static probes of all architectures, for boards other than this machine
 # make docs   the generated pages of docs/reference
@@ -49,8 +49,7 @@ coverage: setup-test
 	@$(PY) tools/coverage/run.py
 
 coverage-full: setup-test
-	@$(PY) tools/coverage/run.py --full
-	@$(PY) tools/coverage_tail.py --sets 1000
+	@kept=0; $(PY) tools/coverage/run.py --full || kept=$$?; $(PY) tools/coverage_tail.py --sets 1000 && exit $$kept
 
 probe:
 	@# -B: what another compiler left in there must not be linked in.

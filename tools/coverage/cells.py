@@ -50,7 +50,7 @@ class Cell:
         """Whether the data can show in every run how late activations come: below the deadline, or by how the runs differ."""
         if self.spread:
             return self.length >= SPREAD_SHOWS_FROM
-        return self.bursts.singly or self.trace != NO_TRACE
+        return self.bursts.singly or self.trace == TRACE
 
     @property
     def name(self) -> str:

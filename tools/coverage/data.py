@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from structures import INTERVAL_NS, Above
+from structures import INTERVAL_NS, U_NS, Above
 
 from rtassay.analysis.lane.account import COUNTED, Account, accounts
 from rtassay.model.manifest import LaneEntry, Manifest, Plan, Source
@@ -19,6 +19,8 @@ BULK_NS = np.arange(10_000, 20_000, 1_000, dtype=np.int64)
 
 def lane_of(above: Above, index: int, ordered: bool) -> Lane:
     """One lane. `ordered`: everything at or above U was kept with its position."""
+    if ordered and not above.position.size:
+        above = _with_the_largest(above)
     values, counts = np.unique(above.latency_ns, return_counts=True)
     below = above.n - above.latency_ns.size
     share = np.full(BULK_NS.size, below // BULK_NS.size, np.int64)
@@ -49,6 +51,11 @@ def lane_of(above: Above, index: int, ordered: bool) -> Lane:
     )
     histogram = Histogram(lower[kept], np.ones(int(kept.sum()), np.int64), rows[kept])
     return Lane(entry, histogram, None, _spills(above) if ordered else None)
+
+
+def _with_the_largest(above: Above) -> Above:
+    """A lane with nothing above U keeps its largest sample, as rtprobe does."""
+    return Above(above.n, np.zeros(1, np.int64), np.full(1, U_NS - 1, np.int64), 0)
 
 
 def _spills(above: Above) -> Spills:

@@ -12,13 +12,14 @@ from rtassay.analysis.judge.verdict import HOLDS, VIOLATED, Requirement, judge_d
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.demonstrated import demonstrated
 from rtassay.analysis.many.repeats import Repeats, judge_repeats
+from rtassay.model.findings import AS_SEEN, Assumption
 
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A verdict in numbers. None: no claim. `conditional`: an assumption stands beside it."""
+    """A verdict in numbers. None: no claim. `conditional`: it says that it assumes more than what was late itself shows."""
 
     state: str
     p_upper: float | None
@@ -38,16 +39,18 @@ def judge_run(accounts: Sequence[Account], p: float, deadline_ns: int = DEADLINE
     """The verdict over the lanes of one run."""
     top = max(account.max_ns or 0 for account in accounts)
     verdict = judge_deadline(accounts, Requirement(deadline_ns, p, CONFIDENCE), (), top)
-    return Answer(verdict.state, verdict.p_upper, verdict.rate_upper_per_h, bool(getattr(verdict, "assumes", ())))
+    return Answer(verdict.state, verdict.p_upper, verdict.rate_upper_per_h, _conditional(verdict.assumes))
 
 
 def judge_runs(runs: Sequence[Sequence[Above]], ordered: bool, p: float, deadline_ns: int = DEADLINE_NS) -> Answer:
     """The verdict over several runs taken together. `runs`: the lanes of each."""
     found = _repeats(runs, ordered, p, deadline_ns)
     assert found.state is not None
-    return Answer(
-        found.state, found.p_upper, getattr(found, "rate_upper_per_h", None), bool(getattr(found, "assumes", ()))
-    )
+    return Answer(found.state, found.p_upper, found.rate_upper_per_h, _conditional(found.assumes))
+
+
+def _conditional(assumes: Sequence[Assumption]) -> bool:
+    return any(one.code != AS_SEEN for one in assumes)
 
 
 def _repeats(runs: Sequence[Sequence[Above]], ordered: bool, p: float, deadline_ns: int) -> Repeats:
