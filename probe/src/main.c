@@ -1,6 +1,7 @@
 /* rtprobe: the part of rtassay that runs on the board. main finds the command, parses its options and runs it. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "commands/command.h"
 #include "commands/measure.h"
@@ -92,6 +93,8 @@ int main(int argc, char **argv)
 	struct plan plan;
 	int code;
 
+	if (getuid() != geteuid() || getgid() != getegid()) /* it would write any file that -o names */
+		return say_fail(EXIT_BOARD, "rtprobe refuses to run setuid or setgid; use capabilities: setcap cap_sys_nice,cap_ipc_lock+ep");
 	if (argc < 2) {
 		print_usage();
 		return EXIT_USAGE;
