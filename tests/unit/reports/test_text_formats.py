@@ -112,7 +112,7 @@ def test_the_verdict_is_never_cut_off(name, width):
     text = " ".join(" ".join(lines).split())
     assert text.count("word119") == 5 and max(map(len, lines)) <= width
     head = text.partition("Checks:")[0]
-    assert long in head and "..." not in head
+    assert head.count(long) == 4
 
 
 @ALL
