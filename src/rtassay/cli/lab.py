@@ -88,7 +88,7 @@ def start(
             hint="start it, then: rtassay board kernel use rt lab:disk --once",
         )
     begun = time.monotonic()
-    image = _image(kind, arch)
+    image = _image(kind, arch, cached=True)
     started = machine.start(
         image,
         _say,
@@ -193,14 +193,15 @@ def _found(name: str | None) -> Any:
     return machine.find(name)
 
 
-def _image(kind: str, arch: str) -> Any:
+def _image(kind: str, arch: str, *, cached: bool = False) -> Any:
+    """`cached`: the image of the last build, if there is one; `lab build` asks apt for newer kernels."""
     from rtassay.lab import disk, quick
     from rtassay.lab.arches import arch_named
     from rtassay.model.errors import UsageError
 
     known = arch_named(arch)
     if kind == "quick":
-        return quick.build(known, _say)
+        return (quick.cached(known) if cached else None) or quick.build(known, _say)
     if known.name != "amd64":
         raise UsageError("a disk board is amd64", hint=f"rtassay lab start quick --arch {arch}")
     return disk.build(_say)

@@ -125,12 +125,16 @@ def start(
     old = find(name, missing_ok=True)
     if old is not None:
         raise UsageError(f"a board '{name}' runs already", hint=f"rtassay lab stop {name}, or start with --name OTHER")
+    claim = _claim(name)
+    if claim is None:
+        raise UsageError(f"a board '{name}' runs already, of another home of yours", hint="start with --name OTHER")
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(mode=0o700, parents=True)
     port = _free_port()
     try:
-        words = _qemu(image, directory, kernel, cpus, memory_mib, append, port)
-        process = _spawn(words, directory, lifetime_s, with_parent)
+        with claim:
+            words = _qemu(image, directory, kernel, cpus, memory_mib, append, port)
+            process = _spawn(words, directory, lifetime_s, with_parent, claim)
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
@@ -221,7 +225,20 @@ def _overlay(directory: str | Path) -> Path:
     return places.cache_dir() / "overlays" / f"{Path(directory).name}.qcow2"
 
 
-def _spawn(words: Sequence[str], directory: Path, lifetime_s: int, with_parent: bool) -> subprocess.Popen[bytes]:
+def _claim(name: str) -> socket.socket | None:
+    """The name, for all of this user's homes: an address that the board's processes hold until they end. None: it is taken."""
+    claim = socket.socket(socket.AF_UNIX)
+    try:
+        claim.bind(f"\0rtassay-lab/{os.getuid()}/{name}")
+    except OSError:
+        claim.close()
+        return None
+    return claim
+
+
+def _spawn(
+    words: Sequence[str], directory: Path, lifetime_s: int, with_parent: bool, claim: socket.socket
+) -> subprocess.Popen[bytes]:
     bound = ["setpriv", "--pdeathsig", "KILL"] if with_parent else ["timeout", "-k", "10", str(lifetime_s)]
     with (directory / "qemu.log").open("wb") as log:
         return subprocess.Popen(
@@ -231,6 +248,7 @@ def _spawn(words: Sequence[str], directory: Path, lifetime_s: int, with_parent: 
             stderr=log,
             start_new_session=True,
             cwd=directory,
+            pass_fds=(claim.fileno(),),
         )
 
 
@@ -300,7 +318,14 @@ def _free_port() -> int:
 def free_name(kind: str) -> str:
     """`kind`, or `kind-2` ... when boards of that name run."""
     taken = {machine.name for machine in running()}
-    return next(n for n in (kind, *(f"{kind}-{i}" for i in range(2, 100))) if n not in taken)
+    return next(n for n in (kind, *(f"{kind}-{i}" for i in range(2, 100))) if n not in taken and _free(n))
+
+
+def _free(name: str) -> bool:
+    claim = _claim(name)
+    if claim is not None:
+        claim.close()
+    return claim is not None
 
 
 KNOWN_ARCHES = tuple(ARCHES)

@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rtassay.lab.arches import Arch
 from rtassay.lab.initramfs import Initramfs
@@ -108,17 +109,48 @@ def build(arch: Arch, say: Say, extra: Mapping[str, Path] | None = None) -> Quic
     return _image(arch, homes, kernels, dict(extra or {}), say)
 
 
+def cached(arch: Arch) -> QuickImage | None:
+    """The image that was built last for an architecture, without asking apt; None where there is none, or another rtassay made it."""
+    try:
+        key, name = _current(arch).read_text().split()
+    except (OSError, ValueError):
+        return None
+    folder = cache_dir() / name
+    return _found(arch, folder) if key == _own_digest(arch).hexdigest() and folder.is_dir() else None
+
+
+def _current(arch: Arch) -> Path:
+    return cache_dir() / f"current-quick-{arch.name}"
+
+
+def _own_digest(arch: Arch) -> Any:
+    """What an image is made of beside Debian's packages."""
+    keys = lab_keys()
+    digest = hashlib.sha256("\0".join([arch.name, _rc(), _INITTAB, _PASSWD, Path(__file__).read_text()]).encode())
+    digest.update(keys.authorized + keys.host.read_bytes())
+    return digest
+
+
+def _rc() -> str:
+    return _RC.format(modules=" ".join(Path(module).name for module in MODULES))
+
+
+def _found(arch: Arch, folder: Path) -> QuickImage:
+    return QuickImage(
+        arch, {kind: folder / f"vmlinuz-{kind}" for kind in KERNELS}, folder / "initramfs", folder / "boot.tar"
+    )
+
+
 def _image(
     arch: Arch, homes: dict[str, Path], kernels: dict[str, Path], extra: dict[str, Path], say: Say
 ) -> QuickImage:
-    keys = lab_keys()
-    rc = _RC.format(modules=" ".join(Path(module).name for module in MODULES))
-    digest = hashlib.sha256("\0".join([arch.name, rc, _INITTAB, _PASSWD, Path(__file__).read_text()]).encode())
+    rc = _rc()
+    digest = _own_digest(arch)
+    own = digest.hexdigest()
     for home in (*sorted(homes.values()), *kernels.values()):
         digest.update(home.name.encode())
     for path, source in sorted(extra.items()):
         digest.update(path.encode() + source.read_bytes())
-    digest.update(keys.authorized + keys.host.read_bytes())
     folder = cache_dir() / f"quick-{arch.name}-{digest.hexdigest()[:16]}"
     if not folder.is_dir():
         say(f"putting together the quick board for {arch.name}")
@@ -132,9 +164,9 @@ def _image(
                 _bootable(home, new / f"vmlinuz-{kind}", arch)
             publish(new, folder)
         _forget_older(folder, f"quick-{arch.name}-*")
-    return QuickImage(
-        arch, {kind: folder / f"vmlinuz-{kind}" for kind in kernels}, folder / "initramfs", folder / "boot.tar"
-    )
+    if not extra:
+        _current(arch).write_text(f"{own} {folder.name}")
+    return _found(arch, folder)
 
 
 def _initramfs(arch: Arch, homes: dict[str, Path], kernels: dict[str, Path], extra: dict[str, Path], rc: str) -> bytes:

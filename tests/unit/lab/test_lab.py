@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from rtassay.lab import keys, machine, places, qmp
+from rtassay.cli import lab
+from rtassay.lab import keys, machine, places, qmp, quick
 from rtassay.lab.arches import arch_named
 from rtassay.lab.initramfs import Initramfs
 from rtassay.lab.packages import _fits
@@ -122,6 +123,36 @@ def test_a_board_that_never_answers_is_ended(home: Path) -> None:
         assert time.monotonic() < until
         time.sleep(0.02)
     assert list(places.runtime_dir().iterdir()) == []
+
+
+def test_two_homes_never_have_a_board_of_one_name(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name is held by the processes of the board, wherever the other home keeps its files."""
+    name = f"two-{os.getpid()}-{time.time_ns() % 10**9}"
+    claim = machine._claim(name)
+    assert claim is not None
+    with claim:
+        image = quick_image(home / "image", "exit 0")
+        with pytest.raises(UsageError, match="of another home of yours"):
+            machine.start(image, lambda words: None, name=name)
+        assert machine.free_name(name) == f"{name}-2"
+    assert machine.free_name(name) == name
+    assert list(places.runtime_dir().iterdir()) == []
+
+
+def test_the_image_of_the_last_build_needs_no_apt(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quick, "Packages", lambda arch: pytest.fail("asked apt"))
+    arch = arch_named("amd64")
+    assert quick.cached(arch) is None
+    built = places.cache_dir() / "quick-amd64-0123456789abcdef"
+    built.mkdir()
+    quick._current(arch).write_text(f"{quick._own_digest(arch).hexdigest()} {built.name}")
+    found = quick.cached(arch)
+    assert found is not None and found.initramfs == built / "initramfs" and set(found.kernels) == {"stock", "rt"}
+    assert lab._image("quick", "amd64", cached=True) == found
+    quick._current(arch).write_text(f"{'0' * 64} {built.name}")
+    assert quick.cached(arch) is None, "another rtassay made it"
+    quick._current(arch).write_text(f"{quick._own_digest(arch).hexdigest()} quick-amd64-gone")
+    assert quick.cached(arch) is None
 
 
 def test_an_unknown_kernel_and_a_bad_name_are_usage(home: Path) -> None:
