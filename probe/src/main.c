@@ -94,7 +94,8 @@ int main(int argc, char **argv)
 	int code;
 
 	if (getuid() != geteuid() || getgid() != getegid()) /* it would write any file that -o names */
-		return say_fail(EXIT_BOARD, "rtprobe refuses to run setuid or setgid; use capabilities: setcap cap_sys_nice,cap_ipc_lock+ep");
+		return say_fail(EXIT_BOARD,
+				"rtprobe refuses to run setuid or setgid; use capabilities: setcap cap_sys_nice,cap_ipc_lock+ep");
 	if (argc < 2) {
 		print_usage();
 		return EXIT_USAGE;

@@ -112,7 +112,7 @@ def _tail(account: Account, deadline_ns: int) -> tuple[int, int]:
 
 
 def cannot_exceed_from(account: Account) -> int:
-    """A deadline in ns that no sample of the lane, known or bounded by its maximum, can reach."""
+    """A deadline in ns that no sample of the lane, known or bounded by its maximum, can reach, and no truncated activation certainly."""
     tops = [1]
     if account.lower.size:
         tops.append(int(account.top.max()))
@@ -120,4 +120,7 @@ def cannot_exceed_from(account: Account) -> int:
         tops.append(account.max_ns + account.bin_width_ns)
     if account.over:
         tops.append(account.limit_ns + 1)
+    tail = account.truncated_tail()
+    if tail is not None and tail.count:
+        tops.append(tail.least_ns + tail.count * tail.step_ns + 1)
     return max(tops)

@@ -6,7 +6,7 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rtassay.analysis.lane.claim import Evidence, Requirement
@@ -111,6 +111,7 @@ def test_a_skipping_sources_sample_stands_for_itself() -> None:
 
 @settings(deadline=None, max_examples=50)
 @given(latency_lists, st.integers(0, 3), st.sampled_from([0.05, 0.2, 0.5]))
+@example([0, 0, 0, 0], 3, 0.5)  # the truncated ones are certainly late at short deadlines only
 def test_the_lane_holds_at_d_star_and_not_below(values: list[int], truncated: int, p: float) -> None:
     seen = account(counted_lane(values * 3, INTERVAL, truncated=truncated))
     found = demonstrated([seen], p, 0.95).deadline_ns
