@@ -77,7 +77,8 @@ def test_rt_is_later_at_every_step_up_to_five_nines_and_earlier_at_seven(compute
 
 
 def test_no_deadline_is_said_to_hold_by_files_without_totals(computed: Any) -> None:
-    assert computed["states"]["stock 60us"] == "VIOLATED"
+    # A histogram has no order: all late ones of the stock kernel may be one event. Of RT there are too many for that.
+    assert computed["states"]["stock 60us"] == "NOT DEMONSTRATED"
     assert computed["states"]["RT 60us"] == "VIOLATED"
     assert "HOLDS" not in computed["states"].values()
 

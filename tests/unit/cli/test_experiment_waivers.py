@@ -9,7 +9,15 @@ import pytest
 from rtassay.cli.experiment import _planned
 from rtassay.model.errors import RtassayError
 
-FORM = {"scale": "1", "corrected": False, "boards": (), "kernels": (), "deadline": None, "p_target": None}
+FORM = {
+    "scale": "1",
+    "corrected": False,
+    "boards": (),
+    "kernels": (),
+    "deadline": None,
+    "p_target": None,
+    "per_hour": None,
+}
 
 
 def file_with(tmp_path: Path, waive: str) -> str:

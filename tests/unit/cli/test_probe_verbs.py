@@ -12,7 +12,15 @@ from rtassay.cli.experiment import _planned
 from rtassay.cli.main import run
 from rtassay.model.errors import InputFileError
 
-FORM = {"scale": "1", "corrected": False, "boards": (), "kernels": (), "deadline": None, "p_target": None}
+FORM = {
+    "scale": "1",
+    "corrected": False,
+    "boards": (),
+    "kernels": (),
+    "deadline": None,
+    "p_target": None,
+    "per_hour": None,
+}
 
 
 def told(capsys: pytest.CaptureFixture[str], *argv: str) -> Any:

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rtassay.model.findings import SINGLE_LATE, SINGLY, CheckResult, Findings, LaneFindings, Verdict
+from rtassay.model.findings import AS_ABOVE, SINGLE_LATE, SINGLY, CheckResult, Findings, LaneFindings, Verdict
 from rtassay.model.foreign import one_line
 from rtassay.model.recording import Recording
 from rtassay.reports import severities, wording
@@ -195,14 +195,14 @@ def _at_most(verdict: Verdict) -> str:
 
 
 def _if_assumed(verdict: Verdict) -> str:
-    """The assumption of the bound, as short as can be."""
-    said = []
+    """The assumption of the bound, as short as can be; that late ones come as those seen do is told in the full sentence only."""
     for one in verdict.assumes if verdict.per_hour is None else ():
         above = one.facts.get("above_ns")
-        said.append(
-            "singly" if one.code == SINGLY or above is None else f"as singly as those above {wording.spaced(above)}"
-        )
-    return f", if late ones come {said[0]}" if said else ""
+        if one.code == AS_ABOVE and above is not None:
+            return f", if late ones come as singly as those above {wording.spaced(above)}"
+        if one.code == SINGLY:
+            return ", if late ones come singly"
+    return ""
 
 
 def _bursts(verdict: Verdict) -> tuple[str, ...]:
