@@ -93,8 +93,10 @@ def test_the_assumption_of_a_bound_stands_in_the_first_line() -> None:
     assert answer(findings, recording).said.endswith("(95 %), if late ones come singly.")
     findings, recording = with_verdict("holds", assumes=(Assumption(AS_ABOVE, {"above_ns": 76_000}),))
     assert answer(findings, recording).said.endswith(", if late ones come as singly as those above 76 us.")
-    findings, recording = with_verdict("holds", assumes=(Assumption(AS_SEEN),))
+    findings, recording = with_verdict("holds", assumes=(Assumption(AS_SEEN),), events=5)
     assert "if late ones" not in answer(findings, recording).said
+    findings, recording = with_verdict("holds", assumes=(Assumption(AS_SEEN),), events=1)
+    assert answer(findings, recording).said.endswith(", if late ones come as those seen did.")
 
 
 def test_bursts_say_what_they_show_in_events() -> None:
