@@ -104,7 +104,7 @@ def test_the_page_of_a_real_experiment(tmp_path: Path, marked: Marked) -> None:
     assert "VIOLATED" in str(seen["state"]) and answers[0].startswith("No (VIOLATED)")
     assert "4 of 8 planned cells" in answers[3]
     assert f"rtassay experiment run {path}/experiment.toml" in answers[4]
-    assert seen["canvases"] == 2 and seen["bars"] == 2
+    assert seen["canvases"] == 2
     assert "idle & <loaded>" in str(seen["text"])
     cells = seen["cells"]
     assert isinstance(cells, list) and sorted(cells) == ["failed"] * 4 + ["sealed"] * 4
@@ -116,7 +116,11 @@ def test_the_page_of_a_real_experiment(tmp_path: Path, marked: Marked) -> None:
     assert result["evidence_grade"] in ("C", "X")
     kpis = {kpi["id"]: kpi for kpi in result["scorecard"]["kpis"]}
     assert {row["words"] for row in kpis["A1"]["rows"]} == {"VIOLATED"}
-    assert len(kpis["D1"]["rows"]) == 1 and kpis["C1"]["why"]
+    assert kpis["C1"]["why"]
+    # a run that was late in few bursts only has no D*: then there is nothing to draw for D1, and the scorecard says why
+    ratios = kpis["D1"]["rows"]
+    assert len(ratios) == 1 or (ratios == [] and kpis["D1"]["why"])
+    assert seen["bars"] == 1 + len(ratios)
 
     again = tmp_path / "again.html"
     code, out, err = call("report", str(path), "-o", str(again))
