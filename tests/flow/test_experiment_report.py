@@ -100,8 +100,11 @@ def test_the_page_of_a_real_experiment(tmp_path: Path, marked: Marked) -> None:
     assert seen["questions"] == QUESTIONS
     answers = seen["answers"]
     assert isinstance(answers, list)
-    # every wake-up takes longer than 1 us: that half of them may not is violated whatever this machine does
-    assert "VIOLATED" in str(seen["state"]) and answers[0].startswith("No (VIOLATED)")
+    result = json.loads((path / "experiment.json").read_text())
+    # every wake-up takes longer than 1 us: that half of them may not is violated, unless this machine broke a measurement
+    state = result["acceptance"]["state"]
+    assert state == "VIOLATED" or result["evidence_grade"] == "X"
+    assert state in str(seen["state"]) and answers[0].startswith(("No (VIOLATED)", "Not answered: "))
     assert "4 of 8 planned cells" in answers[3]
     assert f"rtassay experiment run {path}/experiment.toml" in answers[4]
     assert seen["canvases"] == 2
@@ -111,11 +114,9 @@ def test_the_page_of_a_real_experiment(tmp_path: Path, marked: Marked) -> None:
     narrow, complaints = look(html, java_script_enabled=False)
     assert complaints == [] and narrow["canvases"] == 0 and narrow["questions"] == QUESTIONS
 
-    result = json.loads((path / "experiment.json").read_text())
-    assert result["acceptance"]["state"] == "VIOLATED"
     assert result["evidence_grade"] in ("C", "X")
     kpis = {kpi["id"]: kpi for kpi in result["scorecard"]["kpis"]}
-    assert {row["words"] for row in kpis["A1"]["rows"]} == {"VIOLATED"}
+    assert state in {row["words"] for row in kpis["A1"]["rows"]}
     assert kpis["C1"]["why"]
     # a run that was late in few bursts only has no D*: then there is nothing to draw for D1, and the scorecard says why
     ratios = kpis["D1"]["rows"]
