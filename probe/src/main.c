@@ -10,6 +10,13 @@
 #include "os/say.h"
 #include "os/version.h"
 
+#ifndef SOURCES_DIGEST
+#define SOURCES_DIGEST "unknown"
+#endif
+
+/* rtassay finds the mark in the file, so that it can tell a stale binary that it cannot run. */
+static const char sources[] = "rtprobe-sources=" SOURCES_DIGEST;
+
 static void print_words(const struct option_spec *o)
 {
 	for (int i = 0; o->words && o->words[i]; i++)
@@ -103,7 +110,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
 		return print_usage();
 	if (!strcmp(argv[1], "--version")) {
-		printf("rtprobe " RTPROBE_VERSION "\n");
+		printf("rtprobe " RTPROBE_VERSION "\n%s\n", sources);
 		return EXIT_DONE;
 	}
 	command = find_command(argv[1]);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 from pathlib import Path
 
 from rtassay.boards.places import Contact
@@ -13,7 +14,7 @@ from rtassay.model.errors import BoardError
 PROBE_VARIABLE = "RTASSAY_PROBE"
 
 # Output of `uname -m` -> suffix of the packaged binary.
-_ARCHES = {
+ARCHES = {
     "x86_64": "x86_64",
     "amd64": "x86_64",
     "aarch64": "aarch64",
@@ -27,13 +28,17 @@ _ARCHES = {
 }
 _PACKAGE = Path(__file__).resolve().parent.parent
 _PACKAGED = _PACKAGE / "_bin"
-_BUILT = _PACKAGE.parent.parent / "probe" / "build" / "rtprobe"
+_CHECKOUT = _PACKAGE.parent.parent / "probe"
+_BUILT = _CHECKOUT / "build" / "rtprobe"
+_SOURCES = _CHECKOUT / "src"
+# main.c holds it.
+_DIGEST = re.compile(rb"rtprobe-sources=([0-9a-f]{16})\0")
 
 
 def native_arch() -> str:
     """The architecture of this machine, named as packaged binaries are."""
     machine = platform.machine().lower()
-    return _ARCHES.get(machine, machine)
+    return ARCHES.get(machine, machine)
 
 
 def probe_path(arch: str | None = None) -> Path:
@@ -41,9 +46,10 @@ def probe_path(arch: str | None = None) -> Path:
 
     The order of the search: $RTASSAY_PROBE, the binary that `make` built in a checkout (native only, always of the newest sources), the binary
     packaged with rtassay (`make probes` in a checkout).
-    Raises BoardError when there is none, or when $RTASSAY_PROBE names no executable file.
+    Raises BoardError when there is none, when $RTASSAY_PROBE names no executable file, and in a checkout when the binary found first is
+    not of the sources there.
     """
-    wanted = native_arch() if arch is None else _ARCHES.get(arch.lower(), arch.lower())
+    wanted = native_arch() if arch is None else ARCHES.get(arch.lower(), arch.lower())
     override = os.environ.get(PROBE_VARIABLE)
     if override:
         path = Path(override)
@@ -57,6 +63,7 @@ def probe_path(arch: str | None = None) -> Path:
         candidates.insert(0, _BUILT)
     for path in candidates:
         if _executable(path):
+            _check_is_of_sources(path)
             return path
     hint = (
         "run `make setup` in the checkout"
@@ -68,6 +75,25 @@ def probe_path(arch: str | None = None) -> Path:
         "looked for " + " and ".join(str(path) for path in candidates),
         f"{hint}, or name one with {PROBE_VARIABLE}",
     )
+
+
+def sources_digest(sources: Path) -> str:
+    """The digest of the probe's sources that a binary made of them holds (probe/Makefile)."""
+    found = sorted(path.relative_to(sources).as_posix() for path in sources.rglob("*.[chd]*") if path.is_file())
+    lines = (f"{sha256_of(sources / name)}  {name}\n" for name in found if name.endswith((".c", ".h", ".def")))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()[:16]
+
+
+def _check_is_of_sources(path: Path) -> None:
+    """A probe older than its sources lacks options that the host uses. Installed packages have no sources to compare with."""
+    if not _SOURCES.is_dir():
+        return
+    found = _DIGEST.search(path.read_bytes())
+    if found is None or found[1].decode() != sources_digest(_SOURCES):
+        build = "make -C probe" if path == _BUILT else "make probes"
+        raise BoardError(
+            f"{path} was not built from the sources of this checkout", f"{_SOURCES} has changed since", f"run `{build}`"
+        )
 
 
 def installed_probe(contact: Contact) -> str | None:

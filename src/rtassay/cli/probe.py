@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import click
 
+from rtassay.boards.binaries import ARCHES, native_arch
 from rtassay.boards.described import described
 from rtassay.cli.options import json_option, print_json
 from rtassay.cli.terminal import echo
@@ -95,7 +96,12 @@ def _echo_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 @command.command("path")
-@click.option("--arch", metavar="ARCH", help="Machine as `uname -m` names it; default: this one.")
+@click.option(
+    "--arch",
+    metavar="ARCH",
+    type=click.Choice(sorted({*ARCHES, native_arch()}), case_sensitive=False),
+    help="Machine as `uname -m` names it; default: this one.",
+)
 @json_option
 def path(arch: str | None, as_json: bool) -> int:
     """Show the path of the rtprobe binary for a machine."""

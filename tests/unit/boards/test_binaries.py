@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from rtassay.boards import binaries
-from rtassay.model.errors import BoardError
+from rtassay.model.errors import EXIT_BOARD, BoardError
 
 
 def program(path: Path) -> Path:
@@ -22,6 +23,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]
     packaged, built = tmp_path / "_bin", tmp_path / "probe" / "build" / "rtprobe"
     monkeypatch.setattr(binaries, "_PACKAGED", packaged)
     monkeypatch.setattr(binaries, "_BUILT", built)
+    monkeypatch.setattr(binaries, "_SOURCES", tmp_path / "probe" / "src")  # as in an installed package: there is none
     monkeypatch.delenv(binaries.PROBE_VARIABLE, raising=False)
     return packaged, built
 
@@ -67,3 +69,28 @@ def test_a_variable_that_names_nothing_is_an_error_not_ignored(
     monkeypatch.setenv(binaries.PROBE_VARIABLE, "/no/such/file")
     with pytest.raises(BoardError):
         binaries.probe_path()
+
+
+def test_a_probe_that_is_older_than_its_sources_is_refused(places: tuple[Path, Path]) -> None:
+    packaged, built = places
+    sources = built.parent.parent / "src"
+    (sources / "os").mkdir(parents=True)
+    (sources / "os" / "clock.c").write_text("int x;\n")
+    mark = f"rtprobe-sources={binaries.sources_digest(sources)}\0"
+    for path in (built, packaged / "rtprobe-riscv64"):
+        program(path).write_bytes(b"\x7fELF\0" + mark.encode())
+    assert binaries.probe_path() == built and binaries.probe_path("riscv64").parent == packaged
+    (sources / "os" / "clock.c").write_text("long x;\n")
+    for arch, remedy in ((None, "make -C probe"), ("riscv64", "make probes")):
+        with pytest.raises(BoardError, match="was not built from the sources") as caught:
+            binaries.probe_path(arch)
+        assert caught.value.exit_code == EXIT_BOARD and remedy in (caught.value.hint or "")
+    built.write_bytes(b"\x7fELF\0")  # of a checkout before there was a mark
+    with pytest.raises(BoardError, match="was not built from the sources"):
+        binaries.probe_path()
+
+
+def test_make_and_the_host_agree_on_the_digest_of_the_sources() -> None:
+    told = subprocess.run([binaries.probe_path(), "--version"], capture_output=True, text=True, check=True).stdout
+    sources = Path(__file__).parents[3] / "probe" / "src"
+    assert told.splitlines()[1] == f"rtprobe-sources={binaries.sources_digest(sources)}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rtassay.boards.binaries import native_arch
 from rtassay.cli.experiment import _planned
 from rtassay.cli.main import run
 from rtassay.model.errors import InputFileError
@@ -79,3 +80,11 @@ def test_a_wrong_method_or_setting_is_named_before_anything_is_measured(tmp_path
     with pytest.raises(InputFileError) as caught:
         planned(tmp_path, text)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("arch", ["../../etc/passwd", "\x1b]0;title", "x" * 5000])
+def test_path_takes_known_machines_only(arch: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["probe", "path", "--arch", arch]) == 2
+    said = capsys.readouterr().err
+    assert "aarch64" in said and "\x1b" not in said
+    assert told(capsys, "path", "--arch", "X86_64" if native_arch() == "x86_64" else native_arch())["path"]
