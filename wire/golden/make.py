@@ -15,7 +15,20 @@ from pathlib import Path
 
 import numpy as np
 
-from rtassay.model.events import End, Event, Facts, FileContent, HistogramPart, Note, Output, Samples, Second, Spill
+from rtassay.model.events import (
+    End,
+    Event,
+    Facts,
+    FileContent,
+    HistogramPart,
+    Note,
+    Output,
+    Samples,
+    Second,
+    Spill,
+    TracePage,
+    TraceText,
+)
 from rtassay.wire.encode import StreamEncoder
 
 INTERVAL_NS = 997_000
@@ -128,13 +141,59 @@ def guard() -> list[Event]:
     ]
 
 
+def traced() -> list[Event]:
+    """The end of a traced run of one lane: 4 untraced samples, 3 traced ones, the last a hit with two pages."""
+    until_ns = ORIGIN_NS + 4 * INTERVAL_NS
+    due_ns, woke_ns = ORIGIN_NS + 6 * INTERVAL_NS, ORIGIN_NS + 6 * INTERVAL_NS + 250_000
+    latency = np.array([9000, 9100, 9200, 9300, 19_000, 19_100, 250_000])
+    none = np.zeros(7, np.int64)
+    facts = {"stream": 1, "probe": "rtprobe", "version": "0.1.0", "command": "cyclic", "interval_ns": INTERVAL_NS}
+    lane = {"lane": 0, "cpu": 0, "measure": "wake-up", "tid": 4243, "first_due_ns": ORIGIN_NS, "obtained": OBTAINED}
+    begin = {"event": "trace_begin", "mono_ns": until_ns + 10, "above_ns": 100_000, "events": ["sched/sched_switch"]}
+    begin |= {"missing": ["nmi/nmi_handler"], "buffer_kb": 1024, "untraced_until_ns": until_ns}
+    hit = {"event": "trace_hit", "mono_ns": woke_ns, "lane": 0, "k": 6, "due_ns": due_ns, "woke_ns": woke_ns}
+    hit |= {"tid": 4243, "above_ns": 100_000, "captured": True}
+    page = [
+        (due_ns - 3_000_000 * (1 - i)).to_bytes(8, "little") + (16).to_bytes(8, "little") + bytes(48) for i in (0, 1)
+    ]
+    untraced = {"due": 4, "n": 4, "missed": 0, "dropped": 0, "truncated": 0, "exceedances": 0}
+    untraced |= {"min_ns": 9000, "max_ns": 9300, "sum_ns": 36_600}
+    trace = {
+        "hits": 1,
+        "captured": 1,
+        "not_captured": 0,
+        "pages": 2,
+        "bytes": 128,
+        "lost_pages": 0,
+        "cpu_ns": 5,
+        "error": None,
+    }
+    whole = {"lane": 0, "due": 7, "n": 7, "missed": 0, "dropped": 0, "truncated": 0, "min_ns": 9000, "max_ns": 250_000}
+    whole |= {"sum_ns": int(latency.sum()), "exceedances": 1, "clip": None, "untraced": untraced}
+    end = {"mono_ns": woke_ns + 10, "wall_ns": 10**18, "reason": "count", "exit": 0, "lanes": [whole], "trace": trace}
+    return [
+        Facts({**facts, "lanes": [lane]}),
+        Samples(0, 0, latency, none, none),
+        HistogramPart(0, latency[:4], np.ones(4, np.int64), np.ones(4, np.int64)),
+        TraceText("header_page", b"\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"),
+        TraceText("format/sched/sched_switch", b"name: sched_switch\nID: 316\n"),
+        Note("trace_begin", None, begin),
+        *(TracePage(0, data) for data in page),
+        Note("trace_hit", 0, hit),
+        TraceText("kallsyms", b"ffffffff81000000 T _stext\n"),
+        TraceText("stats/cpu0", b"entries: 3\noverrun: 0\n"),
+        HistogramPart(0, latency[4:], np.ones(3, np.int64), np.ones(3, np.int64), traced=True),
+        End(end),
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--real", type=Path, help="an rtprobe to take a short real stream from")
     parser.add_argument("--force", action="store_true", help="overwrite synthetic files that exist")
     options = parser.parse_args()
     OUT.mkdir(exist_ok=True)
-    for name, events in (("cyclic", cyclic()), ("watch", watch()), ("guard", guard())):
+    for name, events in (("cyclic", cyclic()), ("watch", watch()), ("guard", guard()), ("traced", traced())):
         target = OUT / f"{name}.rtw"
         if options.force or not target.exists():
             target.write_bytes(StreamEncoder().encode_all(events))

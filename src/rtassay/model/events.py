@@ -69,7 +69,7 @@ class Spill:
 
 @dataclass(frozen=True, slots=True)
 class HistogramPart:
-    """Counts to add to a lane's histogram. `over` of a source with a limit at `limit_ns`."""
+    """Counts to add to a lane's histogram. `over` of a source with a limit at `limit_ns`. `traced`: from the traced part of a run."""
 
     lane: int
     lower_ns: Any
@@ -77,6 +77,7 @@ class HistogramPart:
     counts: Any
     over: int = 0
     limit_ns: int | None = None
+    traced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,22 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class TraceText:
+    """A text of the board's tracefs (or /proc/kallsyms) that pages are decoded with; names in STREAM.md, "TRACE_TEXT"."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TracePage:
+    """A page of the trace ring of one CPU, as the kernel gave it."""
+
+    cpu: int
+    page: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class End:
     """The last frame: results and read-backs (STREAM.md, END)."""
 
@@ -135,4 +152,4 @@ class Parser(Protocol):
         ...
 
 
-Event = Facts | Samples | Second | Spill | HistogramPart | Note | FileContent | Output | End
+Event = Facts | Samples | Second | Spill | HistogramPart | Note | FileContent | Output | TraceText | TracePage | End

@@ -107,7 +107,7 @@ class Collector:
             case End(data):
                 self.end = data
             case _:
-                pass  # FileContent and Output belong to other streams
+                pass  # FileContent and Output belong to other streams; TraceText and TracePage are kept as they came
 
     def finish(self) -> None:
         for lane, tally in self.lanes.items():

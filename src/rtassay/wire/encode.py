@@ -22,6 +22,8 @@ from rtassay.model.events import (
     Samples,
     Second,
     Spill,
+    TracePage,
+    TraceText,
 )
 from rtassay.wire import payload as p
 from rtassay.wire.stream import HEAD, MAGIC, VERSION
@@ -71,7 +73,7 @@ def _second_body(s: Second) -> bytes:
 
 def _histogram_body(part: HistogramPart) -> bytes:
     rows = zip(part.lower_ns, part.width_ns, part.counts, strict=True)
-    body = struct.pack("<II", len(part.lower_ns), 0)
+    body = struct.pack("<II", len(part.lower_ns), part.traced)
     return body + b"".join(struct.pack("<qIIQ", int(a), int(w), 0, int(n)) for a, w, n in rows)
 
 
@@ -127,6 +129,11 @@ class StreamEncoder:
                 return p.FILE, p.NO_LANE, _file_body(event, self._paths)
             case Output(mono_ns, fd, data):
                 return p.OUTPUT, p.NO_LANE, struct.pack("<QII", mono_ns, fd, 0) + data
+            case TraceText(text_name, content):
+                encoded = text_name.encode("ascii")
+                return p.TRACE_TEXT, p.NO_LANE, struct.pack("<I", len(encoded)) + encoded + content
+            case TracePage(cpu, page):
+                return p.TRACE_PAGE, p.NO_LANE, struct.pack("<II", cpu, 0) + page
             case End(data):
                 return p.END, p.NO_LANE, _json(data)
 

@@ -6,7 +6,19 @@ import json
 import struct
 from typing import Any, Final
 
-from rtassay.model.events import End, Facts, FileContent, HistogramPart, Note, Output, Samples, Second, Spill
+from rtassay.model.events import (
+    End,
+    Facts,
+    FileContent,
+    HistogramPart,
+    Note,
+    Output,
+    Samples,
+    Second,
+    Spill,
+    TracePage,
+    TraceText,
+)
 
 FACTS: Final = 1
 SAMPLES: Final = 2
@@ -17,6 +29,8 @@ EVENT: Final = 6
 FILE: Final = 7
 OUTPUT: Final = 8
 END: Final = 9
+TRACE_TEXT: Final = 10
+TRACE_PAGE: Final = 11
 
 # Type number -> name of the event class it becomes.
 EVENT_NAMES: Final = {
@@ -29,6 +43,8 @@ EVENT_NAMES: Final = {
     FILE: "FileContent",
     OUTPUT: "Output",
     END: "End",
+    TRACE_TEXT: "TraceText",
+    TRACE_PAGE: "TracePage",
 }
 
 NO_LANE: Final = 0xFFFF
@@ -48,6 +64,11 @@ _SPILL_HEAD = struct.Struct("<QII")
 _HISTOGRAM_HEAD = struct.Struct("<II")
 _FILE_HEAD = struct.Struct("<QIiB7s")
 _OUTPUT_HEAD = struct.Struct("<QII")
+_TRACE_TEXT_HEAD = struct.Struct("<I")
+_TRACE_PAGE_HEAD = struct.Struct("<II")
+_NAME_BYTES = 200
+_CPUS = 1 << 16
+_PAGE_HEAD = 12  # a timestamp and 4 bytes of the commit counter at least
 _SAME_CONTENT = 1
 _CUT_CONTENT = 2
 
@@ -161,8 +182,9 @@ def decode_histogram(lane: int, payload: bytes) -> HistogramPart:
     import numpy as np
 
     _require(lane < _LANES and len(payload) >= _HISTOGRAM_HEAD.size, "HISTOGRAM without head or lane")
-    n, _ = _HISTOGRAM_HEAD.unpack_from(payload)
+    n, part = _HISTOGRAM_HEAD.unpack_from(payload)
     _require(len(payload) == 8 + 24 * n, "HISTOGRAM of another length than its count says")
+    _require(part in (0, 1), f"HISTOGRAM of an unknown part {part}")
     rows = np.frombuffer(
         payload, np.dtype([("lower", "<i8"), ("width", "<u4"), ("zero", "<u4"), ("count", "<i8")]), n, 8
     )
@@ -171,7 +193,7 @@ def decode_histogram(lane: int, payload: bytes) -> HistogramPart:
         _require(bool((lower_ns[1:] >= lower_ns[:-1]).all()), "HISTOGRAM not sorted")
         _require(int(width_ns.min()) >= 1 and int(width_ns.max()) < 2**31, "a bin width out of range")
         _require(int(counts.min()) >= 0 and float(counts.sum(dtype=float)) < 2.0**62, "a count out of range")
-    return HistogramPart(lane, lower_ns, width_ns, counts)
+    return HistogramPart(lane, lower_ns, width_ns, counts, traced=part == 1)
 
 
 def decode_file(payload: bytes, paths: list[str]) -> FileContent:
@@ -190,3 +212,24 @@ def decode_output(payload: bytes) -> Output:
     mono_ns, fd, _ = _OUTPUT_HEAD.unpack_from(payload)
     _require(fd in (1, 2) and mono_ns <= _INT64_MAX, "OUTPUT of an unknown descriptor")
     return Output(mono_ns, fd, payload[_OUTPUT_HEAD.size :])
+
+
+def decode_trace_text(payload: bytes) -> TraceText:
+    """The content stays bytes: it is text of a kernel, and the host decodes it where it uses it."""
+    _require(len(payload) >= _TRACE_TEXT_HEAD.size, "TRACE_TEXT without head")
+    (length,) = _TRACE_TEXT_HEAD.unpack_from(payload)
+    head = _TRACE_TEXT_HEAD.size
+    _require(1 <= length <= min(_NAME_BYTES, len(payload) - head), "TRACE_TEXT with a name of a wrong length")
+    try:
+        name = payload[head : head + length].decode("ascii")
+    except UnicodeDecodeError:
+        raise Malformed("TRACE_TEXT with a name that is not ASCII") from None
+    return TraceText(name, payload[head + length :])
+
+
+def decode_trace_page(payload: bytes) -> TracePage:
+    """A page of any size: the host learns the layout from the text `header_page`."""
+    _require(len(payload) >= _TRACE_PAGE_HEAD.size + _PAGE_HEAD, "TRACE_PAGE without a page")
+    cpu, _ = _TRACE_PAGE_HEAD.unpack_from(payload)
+    _require(cpu < _CPUS, "a CPU out of range")
+    return TracePage(cpu, payload[_TRACE_PAGE_HEAD.size :])

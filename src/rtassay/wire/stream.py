@@ -211,6 +211,10 @@ class StreamParser:
             return p.decode_output(body)
         if kind == p.END:
             return p.decode_end(body)
+        if kind == p.TRACE_TEXT:
+            return p.decode_trace_text(body)
+        if kind == p.TRACE_PAGE:
+            return p.decode_trace_page(body)
         return self._take_facts(p.decode_facts(body))
 
     def _take_facts(self, facts: Facts) -> Facts:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtassay.model.errors import NewerFormat
-from rtassay.model.events import End, Facts, HistogramPart, Note, Output, Samples, Second, Spill
+from rtassay.model.events import End, Facts, HistogramPart, Note, Output, Samples, Second, Spill, TracePage, TraceText
 from rtassay.model.manifest import Damage
 from rtassay.wire import payload
 from rtassay.wire.encode import StreamEncoder, frame, samples_body
@@ -68,6 +68,20 @@ def test_golden_cyclic_reads_as_it_was_made() -> None:
     assert end["due"] == 120 + end["missed"] + end["dropped"]
 
 
+def test_golden_trace_reads_as_it_was_made() -> None:
+    parser = StreamParser()
+    events = parser.feed((GOLDEN / "traced.rtw").read_bytes())
+    assert parser.ended and parser.damage == Damage()
+    texts = [event.name for event in events if isinstance(event, TraceText)]
+    assert texts == ["header_page", "format/sched/sched_switch", "kallsyms", "stats/cpu0"]
+    pages = [event for event in events if isinstance(event, TracePage)]
+    assert [(page.cpu, len(page.page)) for page in pages] == [(0, 64), (0, 64)]
+    (hit,) = (event.data for event in events if isinstance(event, Note) and event.name == "trace_hit")
+    assert int.from_bytes(pages[0].page[:8], "little") < hit["due_ns"] - 2_000_000
+    parts = [(event.traced, int(event.counts.sum())) for event in events if isinstance(event, HistogramPart)]
+    assert parts == [(False, 4), (True, 3)]
+
+
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
 def test_real_stream_of_rtprobe(path: Path) -> None:
     events, parser = parse(path.read_bytes())
@@ -105,7 +119,7 @@ def places(data: bytes, step: int) -> list[int]:
 
 
 @every_byte
-@pytest.mark.parametrize("name", ["cyclic", "watch", "guard"])
+@pytest.mark.parametrize("name", ["cyclic", "watch", "guard", "traced"])
 def test_cut_at_every_byte(name: str, step: int) -> None:
     data = (GOLDEN / f"{name}.rtw").read_bytes()
     whole, _ = parse(data)
@@ -278,6 +292,14 @@ def _samples(count: int, marks: list[bytes], values: list[int] | None = None, fi
         (7, bytes(24)),  # no FACTS.paths
         (8, struct.pack("<QII", 0, 3, 0)),
         (9, b"3"),
+        (5, struct.pack("<II", 0, 2)),  # a part that is neither untraced nor traced
+        (10, b"\x01\x00"),
+        (10, struct.pack("<I", 0) + b"text"),
+        (10, struct.pack("<I", 5) + b"name"),  # a name longer than the payload
+        (10, struct.pack("<I", 201) + bytes(300)),
+        (10, struct.pack("<I", 1) + b"\xff"),
+        (11, struct.pack("<II", 0, 0) + bytes(11)),
+        (11, struct.pack("<II", 1 << 16, 0) + bytes(4096)),
     ],
 )
 def test_malformed_payload_with_good_checksum_is_a_bad_frame(kind: int, body: bytes) -> None:
@@ -330,7 +352,8 @@ def _parts(draw: st.DrawFn) -> HistogramPart:
     n = len(lower)
     width = draw(st.lists(st.integers(1, 2**31 - 1), min_size=n, max_size=n))
     counts = draw(st.lists(_count, min_size=n, max_size=n))
-    return HistogramPart(draw(_lane), *(np.array(a, np.int64) for a in (lower, width, counts)))
+    arrays = (np.array(a, np.int64) for a in (lower, width, counts))
+    return HistogramPart(draw(_lane), *arrays, traced=draw(st.booleans()))
 
 
 @st.composite
@@ -350,7 +373,10 @@ _notes = st.builds(
     lambda name, lane, n: Note(name, lane, {"event": name, "mono_ns": n}), _text, st.none() | _lane, _count
 )
 _outputs = st.builds(Output, _count, st.sampled_from([1, 2]), st.binary(max_size=200))
-_events = st.lists(st.one_of(_sample_events(), _parts(), _spills(), _seconds, _notes, _outputs), max_size=12)
+_texts = st.builds(TraceText, st.text(st.characters(codec="ascii"), min_size=1, max_size=200), st.binary(max_size=200))
+_pages = st.builds(TracePage, st.integers(0, 4095), st.binary(min_size=12, max_size=200))
+_others = st.one_of(_notes, _outputs, _texts, _pages)
+_events = st.lists(st.one_of(_sample_events(), _parts(), _spills(), _seconds, _others), max_size=12)
 
 
 @given(_events, st.integers(1, 600))
