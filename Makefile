@@ -9,6 +9,7 @@
 # make coverage-full  the same with more data and more cases, and of the extrapolation (hours; bench/COVERAGE-FULL.md, COVERAGE_TAIL.md)
 # make probe CC=aarch64-linux-gnu-gcc   a probe by a compiler of yours (Yocto, Buildroot, Debian's cross ones), for RTASSAY_PROBE
 # make probes the static probes of all architectures, for boards other than this machine
+# make wheel  dist/: the wheel, with the static probes of all architectures, and the source archive
 # make docs   the generated pages of docs/reference
 
 SHELL := /bin/bash
@@ -59,6 +60,9 @@ probe:
 probes: setup
 	@$(PY) tools/build-probes
 
+wheel: setup
+	@rm -rf dist && $(PY) -m hatchling build -t sdist -t wheel -d "$$PWD/dist"
+
 docs: setup
 	@$(PY) tools/make_reference.py
 
@@ -68,4 +72,4 @@ lock:
 clean:
 	rm -rf probe/build build dist report.html .pytest_cache .mypy_cache .ruff_cache
 
-.PHONY: help setup setup-test setup-all run check test test-all test-provoked bench coverage coverage-full probe probes docs lock clean
+.PHONY: help setup setup-test setup-all run check test test-all test-provoked bench coverage coverage-full probe probes wheel docs lock clean

@@ -1,4 +1,8 @@
-"""Build hook of the wheel: puts the static probes of every architecture in (tools/build-probes). Editable installs need none."""
+"""Build hook of the wheel: adds the static probes of every architecture (tools/build-probes). Editable installs need none.
+
+A wheel without them would fail on the first board, so none is built: the build ends and says what is missing. `pip wheel -v` shows
+what goes in; pip alone hides what a build says.
+"""
 
 from __future__ import annotations
 
@@ -23,5 +27,8 @@ class ProbesHook(BuildHookInterface):  # type: ignore[type-arg]
         tool = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(tool)
         if tool.main([]):
-            raise RuntimeError("the static probes could not be built (see above)")
-        build_data["artifacts"] += [f"src/rtassay/_bin/rtprobe-{arch}" for arch in tool.known_arches()]
+            raise SystemExit("no wheel was built: the static probes are missing (the reason is above)")
+        probes = {arch: tool.INTO / f"rtprobe-{arch}" for arch in tool.known_arches()}
+        build_data["artifacts"] += [str(path.relative_to(self.root)) for path in probes.values()]
+        sizes = ", ".join(f"{arch} ({path.stat().st_size / 1000:.0f} kB)" for arch, path in probes.items())
+        self.app.display_info(f"the wheel holds rtassay {self.metadata.version} with rtprobe for {sizes}")

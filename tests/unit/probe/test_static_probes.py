@@ -1,4 +1,4 @@
-"""The packaged probes of all architectures: they run, on old 32-bit kernels too, and a wheel holds all of them.
+"""The packaged probes of all architectures: they run, on old 32-bit kernels too (tests/house/test_wheel.py: how they are packaged).
 
 zig builds them in minutes: only `make test-all` does. A 32-bit probe by this machine's own compiler is quick, and always tested.
 """
@@ -6,13 +6,10 @@ zig builds them in minutes: only `make test-all` does. A 32-bit probe by this ma
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
-import shutil
 import struct
 import subprocess
 import sys
-import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -163,32 +160,3 @@ def test_the_filter_is_real(i386: list[str]) -> None:
     done = subprocess.run([*i386, *plan], capture_output=True, timeout=300, check=False, preexec_fn=before)
     assert done.returncode == 3 and done.stdout == b""
     assert "does not sleep until a moment (clock_nanosleep: Function not implemented)" in done.stderr.decode()
-
-
-# --- the wheel ---
-
-
-@of_all_architectures
-def test_two_wheels_are_the_same_bytes_and_hold_all_probes(tmp_path: Path) -> None:
-    tree = tmp_path / "tree"
-    ignored = shutil.ignore_patterns("build", "__pycache__", "_bin", "*.rta")
-    for name in ("src", "probe", "tools", "presets"):
-        shutil.copytree(ROOT / name, tree / name, ignore=ignored)
-    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, tree / name)
-    hashes = set()
-    for attempt in ("one", "two"):
-        argv = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / attempt)]
-        done = subprocess.run(argv, cwd=tree, capture_output=True, text=True, timeout=900, check=False)
-        assert done.returncode == 0, done.stderr
-        (wheel,) = (tmp_path / attempt).glob("*.whl")
-        hashes.add(hashlib.sha256(wheel.read_bytes()).hexdigest())
-        (tree / "README.md").touch()
-    assert len(hashes) == 1
-    with zipfile.ZipFile(wheel) as archive:
-        for arch in RUNNERS:
-            info = archive.getinfo(f"rtassay/_bin/rtprobe-{arch}")
-            assert archive.read(info) == (BIN / f"rtprobe-{arch}").read_bytes()
-            assert info.external_attr >> 16 & 0o111, "not executable"
-    assert wheel.name.endswith("-py3-none-any.whl")
-    assert wheel.stat().st_size < 3_000_000
