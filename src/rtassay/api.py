@@ -251,7 +251,7 @@ def parser_for(manifest: Manifest) -> Parser:
 
 
 def open(path_or_id: str | Path) -> OpenRecording:
-    """A recording by path, id or unique prefix. Raises UsageError, CorruptRecording."""
+    """A recording by path, id, unique beginning of an id, or name. Raises UsageError, CorruptRecording."""
     from rtassay import store
 
     return OpenRecording(store.find(str(path_or_id)))
@@ -287,6 +287,7 @@ def run(
     waive: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
     note: str | None = None,
+    name: str | None = None,
     output: str | Path | None = None,
     progress: Callable[[Progress], None] | None = None,
     notice: Callable[[str], None] | None = None,
@@ -319,6 +320,7 @@ def run(
         "waivers": waive or {},
         "labels": labels or {},
         "note": note,
+        "name": name,
         "output": output,
         "argv": (),
     }

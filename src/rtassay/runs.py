@@ -19,7 +19,7 @@ from rtassay.loads.base import parse_asked
 from rtassay.model import rooms
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.foreign import printable
-from rtassay.model.labels import check_labels, check_text
+from rtassay.model.labels import check_labels, check_name, check_text
 from rtassay.model.manifest import Plan
 from rtassay.model.settings import DEFAULT_DURATION_NS, SETTINGS, default
 from rtassay.probes.base import find
@@ -42,6 +42,7 @@ class RunRequest:
     home: Path
     labels: Mapping[str, str]
     note: str | None
+    name: str | None
     isolated: bool
     lanes: int | None
 
@@ -50,7 +51,7 @@ def make_request(board: str | LinuxBoard, values: Mapping[str, Any]) -> RunReque
     """A request from values that have the type and range of their row in `model.settings`.
 
     `values` has the `field` of every row (its `key` where it has no field), and `probe`, `load` (texts), `settings` (texts by name),
-    `labels`, `waivers` (id of a check -> reason), `strict`, `note`, `output`, `argv`, `cyclictest_line`. Raises UsageError.
+    `labels`, `waivers` (id of a check -> reason), `strict`, `note`, `name`, `output`, `argv`, `cyclictest_line`. Raises UsageError.
     """
     from rtassay import store
     from rtassay.boards.described import check_probe
@@ -59,6 +60,8 @@ def make_request(board: str | LinuxBoard, values: Mapping[str, Any]) -> RunReque
     labels = check_labels(values["labels"])
     if values["note"] is not None:
         check_text("--note", values["note"])
+    if values["name"] is not None:
+        check_name(values["name"])
     plan = make_plan(values)
     check_probe(plan)
     return RunRequest(
@@ -67,6 +70,7 @@ def make_request(board: str | LinuxBoard, values: Mapping[str, Any]) -> RunReque
         home=Path(values["output"]) if values["output"] else store.home(),
         labels=labels,
         note=values["note"],
+        name=values["name"],
         isolated=values["cpus"] == "isolated",
         lanes=values["lanes"],
     )
@@ -144,6 +148,7 @@ async def measure(request: RunRequest, on_event: Callable[[Progress], None], sto
         home=request.home,
         labels=request.labels,
         note=request.note,
+        name=request.name,
         isolated=request.isolated,
         lanes=request.lanes,
         on_event=heard,

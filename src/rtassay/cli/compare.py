@@ -136,8 +136,8 @@ def command(
 ) -> int:
     """Group A of recordings against group B, run by run: who is later at which quantile, and how surely.
 
-    A name is a path, an id or a unique prefix, a directory of recordings, or what is known of them: kernel=rt, kernel=stock (or a
-    release), board=, load=, tool=, probe=, experiment=, since=2026-11-01, or any label. kernel=rt,board=pi5: both.
+    A word is a path, an id, a unique beginning of an id, or a name; a directory of recordings, or what is known of them: kernel=rt, kernel=stock (or a
+    release), board=, load=, tool=, probe=, experiment=, name=, verdict=, since=2026-11-01, until=2026-11-30, or any label. kernel=rt,board=pi5: both.
     Ratios are B / A: above 1, B is later. Repeat the runs: an answer needs five or more of each group, interleaved.
     Five runs of each show a factor of two at the primary step in 88 % of comparisons if runs scatter by 30 %.
 
@@ -152,7 +152,7 @@ def command(
         raise UsageError("--json and -o - both want stdout")
     ci.check({**files, "as_json": as_json})
     name = format_name or _format_of(output)
-    result = compare(_open(a, "A"), _open(b, "B"), factor=factor, at=at)
+    result = compare(_open(a, "A"), _open(b, "B"), factor=factor, at=at, titles=(_title(a), _title(b)))
     if output is not None:
         _write(name, output, result)
     if as_json:
@@ -210,6 +210,17 @@ def _open(names: tuple[str, ...], group: str) -> list[Recording]:
     if not paths:
         raise UsageError(f"group {group} is empty", hint="rtassay list shows all recordings")
     return [store.open_recording(path, parser_for=parser_for) for path in paths.values()]
+
+
+def _title(names: tuple[str, ...]) -> str | None:
+    """What a group is called: the expression or the directory that it was chosen by; None for a list of recordings."""
+    from rtassay.store import selecting
+
+    if len(names) != 1:
+        return None
+    if Path(names[0]).expanduser().is_dir():
+        return Path(names[0]).resolve().name
+    return names[0] if selecting.conditions(names[0]) is not None else None
 
 
 def find_group(name: str) -> list[Path]:

@@ -17,7 +17,7 @@ from rtassay.importers.base import Importer, events_of
 from rtassay.importers.versions import late_policy
 from rtassay.model.errors import InputFileError, UsageError
 from rtassay.model.events import Event, Facts
-from rtassay.model.labels import check_text
+from rtassay.model.labels import check_name, check_text
 from rtassay.model.recording import Recording
 from rtassay.model.settings import BY_NAME
 from rtassay.model.units import NS_PER_US
@@ -33,6 +33,7 @@ class Told:
     output: str | None
     labels: dict[str, str]
     note: str | None
+    name: str | None
     reading: dict[str, str]
     interval_ns: int | None
     tool_version: str | None
@@ -54,6 +55,7 @@ _INTERVAL = replace(BY_NAME["interval"], least=NS_PER_US, bare=None)
     help="A fact that the files do not state: kernel=rt, ambient=21C.",
 )
 @click.option("--note", help="A sentence to keep with the recording.")
+@click.option("--name", metavar="NAME", help="What to call the recording.  [default: the name of the file]")
 @click.option(
     "--interval",
     "interval_ns",
@@ -79,6 +81,7 @@ def command(
     format_name: str | None,
     labels: tuple[str, ...],
     note: str | None,
+    name: str | None,
     interval_ns: int | None,
     tool_version: str | None,
     column: str | None,
@@ -103,8 +106,12 @@ def command(
         format_name = tabular(files)
     if note is not None:
         check_text("--note", note)
-    told = Told(output, parse_labels(labels), note, reading, interval_ns, tool_version)
+    if name is not None:
+        check_name(name)
+    told = Told(output, parse_labels(labels), note, name, reading, interval_ns, tool_version)
     chosen = choose(files, format_name)  # all are looked at before any is imported
+    if name is not None and len(chosen) > 1:
+        raise UsageError(f"--name {name} is for one recording", f"{len(chosen)} files are imported", "use --label")
     importers = [make_importer(one.format, reading) for one in chosen]
     rows, failed = [], []
     for one, importer in zip(chosen, importers, strict=True):
@@ -149,6 +156,7 @@ def _import_one(one: Chosen, importer: Importer, told: Told) -> Recording:
             events,
             labels=labels,
             note=told.note,
+            name=told.name,
             damage=lambda: importer.damage,
         )
     finally:

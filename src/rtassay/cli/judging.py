@@ -33,7 +33,7 @@ class Requirement:
 
 
 def open_by_name(name: str) -> tuple[Path, Recording]:
-    """A recording by path, id or unique prefix, with its tables."""
+    """A recording by path, id, unique beginning of an id, or name, with its tables."""
     from rtassay import store
 
     path = store.find(name)

@@ -28,7 +28,7 @@ class _Name(click.ParamType[str]):
 
 
 class RecordingName(_Name):
-    """A path, an id or a unique prefix of one."""
+    """A path, an id, a unique beginning of an id, or a name."""
 
     name = "recording"
 
@@ -39,6 +39,25 @@ class RecordingName(_Name):
         for entry in reversed(index.entries(store.home())):
             said = ", ".join(text for text in (entry.board, entry.kernel, entry.load, entry.state) if text)
             yield CompletionItem(entry.id, help=said)
+            if called := index.called(entry):
+                yield CompletionItem(called, help=said)
+
+
+class Condition(_Name):
+    """KEY=VALUE of recordings."""
+
+    name = "condition"
+
+    def known(self) -> Iterable[CompletionItem]:
+        from rtassay import store
+        from rtassay.store import index, selecting
+
+        entries = [entry for entry in index.entries(store.home()) if not entry.error]
+        for key, facts in selecting.FACTS.items():
+            values = sorted({value for entry in entries for value in facts(entry)})
+            yield from (CompletionItem(f"{key}={value}") for value in values)
+        labels = sorted({f"{key}={value}" for entry in entries for key, value in entry.labels.items()})
+        yield from (CompletionItem(label) for label in labels)
 
 
 class BoardName(_Name):
@@ -64,4 +83,4 @@ class PresetName(_Name):
         yield from (CompletionItem(name) for name in presets.names())
 
 
-RECORDING, BOARD, PRESET = RecordingName(), BoardName(), PresetName()
+RECORDING, CONDITION, BOARD, PRESET = RecordingName(), Condition(), BoardName(), PresetName()

@@ -111,7 +111,7 @@ def command(
 ) -> int:
     """How long to measure so that --p or --at-most is shown, in how many runs, and with what chance; or what a given --duration can show.
 
-    PILOT (a recording: path, id or unique prefix) gives interval, lanes and, with --deadline, the share of late activations.
+    PILOT (a recording: path, id, unique beginning of an id, or name) gives interval, lanes and, with --deadline, the share of late activations.
     The length is fixed beforehand: a run that is extended because it almost holds shows less than it says.
 
     \b

@@ -19,7 +19,7 @@ from rtassay.reports.wording import bytes_of
 @click.option("--restore", is_flag=True, help="Take them back from the trash.")
 @json_option
 def command(recordings: tuple[str, ...], forever: bool, restore: bool, as_json: bool) -> int:
-    """Move each RECORDING (a path, an id or a unique prefix) into the trash beside it.
+    """Move each RECORDING (a path, an id, a unique beginning of an id, or a name) into the trash beside it.
 
     The trash keeps its space until `rtassay prune --trash` empties it. A recording that is being written is refused.
 

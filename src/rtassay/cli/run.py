@@ -111,6 +111,11 @@ class CyclictestCommand(click.Command):
     help="A fact that rtassay cannot read: ambient=21C, supply=USB, kernel=rt.",
 )
 @click.option("--note", help="A sentence to keep with the recording.")
+@click.option(
+    "--name",
+    metavar="NAME",
+    help="What to call the recording: lists, figures and reports show it, and it names the recording.",
+)
 @click.option("--report", "report_file", metavar="FILE", help="Also write a report (.html, .md, .json).")
 @ci_options
 @click.option("--output", metavar="DIR", help="Directory for the recording (default: where rtassay keeps them).")

@@ -52,7 +52,7 @@ def command(
     as_json: bool,
     **files: str | None,
 ) -> int:
-    """Show verdict, per-CPU table and checks of one RECORDING (a path, an id or a unique prefix).
+    """Show verdict, per-CPU table and checks of one RECORDING (a path, an id, a unique beginning of an id, or a name).
 
     With --deadline it is judged by that requirement, and the exit code follows the verdict. Without, it is judged by the one of its
     run, and the exit code is 0. --strict and --waive apply to this judgement, in addition to those of the run.

@@ -25,7 +25,7 @@ _ROLLUPS = frozenset({"Facts", "Second", "Note", "End"})
 @click.argument("run", type=RECORDING, required=False)
 @json_option
 def command(run: str | None, as_json: bool) -> int:
-    """Show the state of RUN: a path, an id or a unique prefix of a running, unsealed or sealed recording. Without RUN: what runs now."""
+    """Show the state of RUN, a recording that runs, is unsealed or is sealed (path, id, unique beginning of an id, or name). Without RUN: what runs now."""
     from rtassay import store
 
     if run is None:

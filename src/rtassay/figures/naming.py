@@ -1,4 +1,4 @@
-"""Names of recordings in a figure, made from the facts in which they differ."""
+"""Names of recordings in a figure: what a person called them, else the facts in which they differ."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NUMBERS = ("cell", "plan", "order")
 
 
 def value(findings: Findings, key: str) -> str | None:
-    """A label, or one of kernel, load, board, tool, id; None if the recording does not have it."""
+    """A label, or one of kernel, load, board, tool, name, id; None if the recording does not have it."""
     if key in findings.labels:
         return findings.labels[key]
     board = findings.board if findings.board != "imported" else None
@@ -23,6 +23,7 @@ def value(findings: Findings, key: str) -> str | None:
         "load": findings.load,
         "board": board,
         "tool": findings.source["tool"],
+        "name": findings.called,
         "id": findings.id,
     }
     found = known.get(key)
@@ -30,20 +31,26 @@ def value(findings: Findings, key: str) -> str | None:
 
 
 def keys(findings: Sequence[Findings]) -> list[str]:
-    """Keys to group recordings by: kernel, load, board, tool, id and every label."""
+    """Keys to group recordings by: kernel, load, board, tool, every label, name and id."""
     labels = dict.fromkeys(key for one in findings for key in one.labels)
-    return list(dict.fromkeys(("kernel", "load", "board", "tool", *labels, "id")))
+    return list(dict.fromkeys(("kernel", "load", "board", "tool", *labels, "name", "id")))
 
 
 def names(findings: Sequence[Findings]) -> list[str]:
-    """A name per recording, all different: the first key, else pair of keys, that all have and
-    none shares; else the kernel with the id."""
-    known = [key for key in keys(findings) if key not in _NUMBERS]
-    for chosen in (*((key,) for key in known[:-1]), *combinations(known[:-1], 2)):
+    """A name per recording, all different.
+
+    The names that a person gave, if all have one; else the first key, or pair of keys, that all have and none shares; else the name or the
+    kernel, with the id.
+    """
+    given = [one.name for one in findings]
+    if None not in given and len(set(given)) == len(given):
+        return [words(str(name)) for name in given]
+    known = [key for key in keys(findings) if key not in (*_NUMBERS, "id")]
+    for chosen in (*((key,) for key in known), *combinations(known, 2)):
         found = [tuple(value(one, key) for key in chosen) for one in findings]
         if all(None not in name for name in found) and len(set(found)) == len(found):
             return [words(", ".join(str(part) for part in name)) for name in found]
-    return [words(" ".join(part for part in (value(one, "kernel"), one.id) if part)) for one in findings]
+    return [words(" ".join(part for part in (one.called or value(one, "kernel"), one.id) if part)) for one in findings]
 
 
 def groups(findings: Sequence[Findings], key: str | None) -> list[str]:

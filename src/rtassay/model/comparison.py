@@ -86,7 +86,7 @@ class Rarefied:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """One recording of a group, all its compared lanes pooled. `weak`: its own checks that are invalid or warnings, by id."""
+    """One recording of a group, all its compared lanes pooled. `name`: what it is called, or the file it comes from. `weak`: its own checks that are invalid or warnings, by id."""
 
     id: str
     path: str | None
@@ -103,6 +103,7 @@ class RunRow:
     temperature_c: float | None
     labels: dict[str, str]
     weak: tuple[str, ...] = ()
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from rtassay.model.foreign import one_line
 from rtassay.model.measures import UNKNOWN
 
 ANALYSIS_VERSION = 3
@@ -183,7 +184,7 @@ class Verdict:
 class Findings:
     """Everything a report shows. `new_record` = {"mission_s": M, "probability": M / (K + M)} rows for a few missions.
 
-    `strict`: warnings were judged as making the measurement invalid.
+    `strict`: warnings were judged as making the measurement invalid. `name`: what a person calls the recording.
     """
 
     id: str
@@ -204,6 +205,7 @@ class Findings:
     schema: str = "rtassay/show/1"
     created: str | None = None
     note: str | None = None
+    name: str | None = None
     end_reason: str | None = None
     command: str | None = None
     cyclictest_equivalent: str | None = None
@@ -211,6 +213,12 @@ class Findings:
     outliers: tuple[Outlier, ...] = ()
     strict: bool = False
     analysis_version: int = ANALYSIS_VERSION
+
+    @property
+    def called(self) -> str | None:
+        """The recording's name, else that of the file it was imported from."""
+        file = self.source.get("file")
+        return self.name or (one_line(file, 100) if isinstance(file, str) else None)
 
     @property
     def virtual_board(self) -> bool:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 
 from rtassay.model.errors import UsageError
-from rtassay.model.foreign import LIMIT, is_sentence
+from rtassay.model.foreign import LIMIT, is_sentence, one_line
 
+NAME_LIMIT = 60
 _KEY = re.compile(r"[A-Za-z][\w.-]{0,99}")
 
 
@@ -18,6 +19,18 @@ def check_labels(labels: Mapping[str, str]) -> dict[str, str]:
             raise UsageError(f"--label '{key}={value}' is not of the form key=value", hint="write --label ambient=21C")
         check_text(f"--label {key}", value)
     return dict(labels)
+
+
+def check_name(text: str) -> str:
+    """The name of a recording. Raises UsageError for one that could be read as a path, a condition or an option, or that is no short line of text."""
+    if not text.strip() or len(text) > NAME_LIMIT or "/" in text or "=" in text or text.startswith("-"):
+        raise UsageError(
+            f"--name '{one_line(text, NAME_LIMIT)}' is not a name",
+            f"a name has at most {NAME_LIMIT} characters, no '/', no '=' and no '-' in front",
+            "write --name before-isolation",
+        )
+    check_text("--name", text)
+    return text
 
 
 def check_text(option: str, text: str) -> None:

@@ -20,12 +20,16 @@ PLANNED_ENDS = frozenset(("duration", "count", "break"))
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the numbers come from. `late_policy`: counted, skip, catch_up or unknown (docs/method/activations.md)."""
+    """Where the numbers come from. `late_policy`: counted, skip, catch_up or unknown (docs/method/activations.md).
+
+    `file`: the name of the file that was imported, None for a measurement of our own.
+    """
 
     tool: str
     version: str | None
     format: str
     late_policy: str = "unknown"
+    file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,13 +230,14 @@ class RunWarning:
 class Edit:
     """One change that a person made to a sealed recording.
 
-    `at`: UTC, ISO 8601; `labels` and `note`: as they were before it; `samples_removed`: bytes of samples that were removed, 0 for none.
+    `at`: UTC, ISO 8601; `labels`, `note` and `name`: as they were before it; `samples_removed`: bytes of samples that were removed, 0 for none.
     """
 
     at: str
     labels: dict[str, str] = field(default_factory=dict)
     note: str | None = None
     samples_removed: int = 0
+    name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -241,7 +246,7 @@ class Manifest:
 
     `inventory` maps names of `session.inventory` to JSON values, None where the board does not tell. `probe_facts`, `probe_end`,
     `board_start` and `board_end` are typed views of these four, made once.
-    `bin_width_ns` is the width of the source's bins (1 for exact nanoseconds).
+    `bin_width_ns` is the width of the source's bins (1 for exact nanoseconds). `name` is what a person calls the recording.
     """
 
     id: str
@@ -268,6 +273,7 @@ class Manifest:
     monitors: dict[str, MonitorEntry] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     note: str | None = None
+    name: str | None = None
     damage: Damage = field(default_factory=Damage)
     tool_versions: dict[str, str] = field(default_factory=dict)
     warnings: tuple[RunWarning, ...] = ()

@@ -42,6 +42,7 @@ async def run(
     home: Path,
     labels: Mapping[str, str],
     note: str | None = None,
+    name: str | None = None,
     on_event: Callable[[Progress], None] = lambda progress: None,
     stop: StopRequest | None = None,
     isolated: bool = False,
@@ -58,7 +59,7 @@ async def run(
     Raises UsageError (nothing was started), BoardError (board, disk, or the probe's own words), Interrupted (stopped before
     there was anything to seal, or aborted).
     """
-    started = _Run(board, plan, home, labels, note, on_event, stop or StopRequest())
+    started = _Run(board, plan, home, labels, note, name, on_event, stop or StopRequest())
     try:
         return await started.all(isolated=isolated, lanes=lanes, accept=accept)
     finally:
@@ -73,6 +74,7 @@ class _Run:
         home: Path,
         labels: Mapping[str, str],
         note: str | None,
+        name: str | None,
         on_event: Callable[[Progress], None],
         stop: StopRequest,
     ) -> None:
@@ -81,6 +83,7 @@ class _Run:
         self._home = home
         self._labels = dict(labels)
         self._note = note
+        self._name = name
         self._on_event = on_event
         self._stop = stop
         self._writer: RecordingWriter | None = None
@@ -317,6 +320,7 @@ class _Run:
             inventory=prepared.inventory if self._clock is None else {**prepared.inventory, "host_clock": self._clock},
             labels=self._labels,
             note=self._note,
+            name=self._name,
             tool_versions={"rtassay": __version__, **prepared.tool_versions},
         )
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from rtassay.store.finding import find
 from rtassay.store.manifests import check_sizes, load_findings, load_manifest, save_findings, save_manifest
-from rtassay.store.paths import find, home, new_id
+from rtassay.store.paths import home, new_id
 from rtassay.store.writer import RecordingWriter, is_running
 
 if TYPE_CHECKING:

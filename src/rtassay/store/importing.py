@@ -34,6 +34,7 @@ def import_events(
     events: Iterable[Event],
     labels: dict[str, str] | None = None,
     note: str | None = None,
+    name: str | None = None,
     board: str = "imported",
     plan: Plan | None = None,
     damage: Callable[[], Damage] = Damage,
@@ -54,11 +55,12 @@ def import_events(
         manifest = Manifest(
             id=identity,
             created=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            source=source,
+            source=replace(source, file=source_path.name),
             plan=plan or Plan(),
             board=board,
             labels=dict(labels or {}),
             note=note,
+            name=name,
         )
         with _kept_original(aside, source_path, source) as kept:
             manifest, _ = write_tables(aside, manifest, events, damage)

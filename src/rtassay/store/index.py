@@ -22,7 +22,7 @@ from rtassay.store.paths import MANIFEST, SUFFIX, recordings
 
 FILE: Final = ".index.sqlite3"
 # Raise it with every change of IndexEntry: an index of another version is made anew.
-VERSION: Final = 2
+VERSION: Final = 3
 _BUSY_S = 5.0
 _CREATE = "CREATE TABLE IF NOT EXISTS recording (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, entry BLOB NOT NULL)"
 
@@ -31,7 +31,8 @@ _CREATE = "CREATE TABLE IF NOT EXISTS recording (path TEXT PRIMARY KEY, stamp TE
 class IndexEntry:
     """One line of `rtassay list`. `state`, `demonstrated_ns` and `p_target` come from the cached findings, None without.
 
-    `realtime`: whether the kernel is PREEMPT_RT; `probe`: how rtassay measured, empty for an imported file. `n`, `missed`, `max_ns` are over all lanes. `error` says why a recording cannot be read; then all else is blank.
+    `realtime`: whether the kernel is PREEMPT_RT; `probe`: how rtassay measured, empty for an imported file. `file`: the name of that file.
+    `n`, `missed`, `max_ns` are over all lanes. `error` says why a recording cannot be read; then all else is blank.
     """
 
     id: str
@@ -46,6 +47,8 @@ class IndexEntry:
     load: str = ""
     labels: dict[str, str] = field(default_factory=dict)
     note: str | None = None
+    name: str | None = None
+    file: str | None = None
     duration_s: float | None = None
     interval_ns: int | None = None
     lanes: int = 0
@@ -56,6 +59,11 @@ class IndexEntry:
     demonstrated_ns: int | None = None
     state: str | None = None
     error: str | None = None
+
+
+def called(entry: IndexEntry) -> str | None:
+    """The recording's name, else that of the file it was imported from."""
+    return entry.name or entry.file
 
 
 def entries(home: Path) -> list[IndexEntry]:
@@ -101,6 +109,8 @@ def describe(path: Path) -> IndexEntry:
         load=findings.get("load") or manifest.plan.load,
         labels=manifest.labels,
         note=manifest.note,
+        name=manifest.name,
+        file=manifest.source.file,
         duration_s=None if span_ns is None else span_ns / 1e9,
         interval_ns=manifest.plan.interval_ns,
         lanes=len(manifest.lanes),

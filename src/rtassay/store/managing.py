@@ -15,8 +15,9 @@ from pathlib import Path
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.manifest import Edit, Manifest
 from rtassay.store.disk import disk_error, explain, sync_directory
+from rtassay.store.finding import find
 from rtassay.store.manifests import FINDINGS, load_manifest, save_manifest
-from rtassay.store.paths import SUFFIX, find
+from rtassay.store.paths import SUFFIX
 from rtassay.store.writer import Lock, is_running
 
 TRASH = ".trash"
@@ -45,8 +46,8 @@ def size_of(path: Path) -> int:
     return total
 
 
-def edit(path: Path, *, labels: Mapping[str, str | None], note: str | None = None) -> Manifest:
-    """Set labels (None removes one) and, unless None, the note ("" removes it). What was there before goes into the history.
+def edit(path: Path, *, labels: Mapping[str, str | None], note: str | None = None, name: str | None = None) -> Manifest:
+    """Set labels (None removes one) and, unless None, the note and the name ("" removes it). What was there before goes into the history.
 
     Findings that were kept are removed: labels can change them. Raises UsageError for an unsealed recording or a label to remove that
     is not there, BoardError if the disk does not take it.
@@ -58,10 +59,11 @@ def edit(path: Path, *, labels: Mapping[str, str | None], note: str | None = Non
         raise UsageError(f"{path.name} has no label '{absent[0]}'", f"its labels are: {known}")
     kept = {key: value for key, value in {**manifest.labels, **labels}.items() if value is not None}
     said = manifest.note if note is None else note or None
-    if (kept, said) == (manifest.labels, manifest.note):
+    called = manifest.name if name is None else name or None
+    if (kept, said, called) == (manifest.labels, manifest.note, manifest.name):
         return manifest
-    before = Edit(_now(), dict(manifest.labels), manifest.note)
-    return _save(path, replace(manifest, labels=kept, note=said, history=(*manifest.history, before)))
+    before = Edit(_now(), dict(manifest.labels), manifest.note, name=manifest.name)
+    return _save(path, replace(manifest, labels=kept, note=said, name=called, history=(*manifest.history, before)))
 
 
 def remove_samples(path: Path) -> int:
@@ -80,7 +82,7 @@ def remove_samples(path: Path) -> int:
             "rtassay rm removes it",
         )
     seals = {name: seal for name, seal in manifest.seals.items() if name != SAMPLES}
-    removed = Edit(_now(), dict(manifest.labels), manifest.note, manifest.seals[SAMPLES].bytes)
+    removed = Edit(_now(), dict(manifest.labels), manifest.note, manifest.seals[SAMPLES].bytes, manifest.name)
     # The manifest first: a file without a seal is left over, a seal without its file is damage.
     _save(path, replace(manifest, has_samples=False, seals=seals, history=(*manifest.history, removed)))
     return _unlink(file)

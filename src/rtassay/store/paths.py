@@ -1,4 +1,4 @@
-"""Where recordings live and how a person names one."""
+"""Where recordings live."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from rtassay.model.errors import BoardError, UsageError
+from rtassay.model.errors import BoardError
 from rtassay.store.disk import explain
 
 SUFFIX = ".rta"
 MANIFEST = "manifest.json"
 MESSAGES = "messages.jsonl"
-_SHOWN = 6
 
 
 def new_id() -> str:
@@ -27,7 +26,7 @@ def home() -> Path:
 
     Raises BoardError where it cannot be made or written.
     """
-    directory = _default_directory()
+    directory = default_directory()
     make_directory(directory)
     return directory
 
@@ -55,41 +54,11 @@ def recordings(directory: Path) -> Iterator[Path]:
     yield from sorted(found, key=lambda path: path.name)
 
 
-def find(name: str, home: Path | None = None) -> Path:
-    """The recording a person means: a path, an id, or a prefix of one that only one recording has.
-
-    Raises UsageError that lists what it could have been.
-    """
-    path = Path(name).expanduser()
-    if name and (path / MANIFEST).is_file():
-        return path
-    if path.name == MANIFEST and path.is_file():
-        return path.parent
-    if name and path.is_dir():
-        raise UsageError(f"{name} is not a recording", f"it has no {MANIFEST}")
-    directory = home if home is not None else _default_directory()
-    ids = {recording.name.removesuffix(SUFFIX): recording for recording in recordings(directory)}
-    wanted = name.removesuffix(SUFFIX)
-    if wanted in ids:
-        return ids[wanted]
-    candidates = [known for known in ids if wanted and known.startswith(wanted)]
-    if len(candidates) == 1:
-        return ids[candidates[0]]
-    if candidates:
-        raise UsageError(f"'{name}' fits {len(candidates)} recordings", hint=f"which one: {_some(candidates)}")
-    newest = f"the newest are {_some(sorted(ids)[-_SHOWN:])}" if ids else "there are none yet; rtassay run makes one"
-    raise UsageError(f"there is no recording '{name}'", f"neither a path nor an id in {directory}", newest)
-
-
-def _default_directory() -> Path:
+def default_directory() -> Path:
+    """`recordings` in RTASSAY_HOME or in the XDG data directory; it may not exist."""
     base = os.environ.get("RTASSAY_HOME")
     if not base:
         import platformdirs
 
         base = platformdirs.user_data_dir("rtassay")
     return Path(base).expanduser().absolute() / "recordings"
-
-
-def _some(names: list[str]) -> str:
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -15,13 +15,31 @@ from rtassay.store.selecting import conditions, holds, select
 
 STOCK = IndexEntry(
     "1", "/r/1.rta", "2026-11-01T10:00:00.000Z", True, "pi5", "6.1.0-56-amd64", False, "rtprobe", "cyclic",
-    "stress-ng:cpu@0-1 + hackbench", {"ambient": "21C"},
+    "stress-ng:cpu@0-1 + hackbench", {"ambient": "21C"}, name="before", state="INVALID MEASUREMENT",
 )  # fmt: skip
 RT = replace(
-    STOCK, id="2", path="/r/2.rta", created="2026-11-03T10:00:00.000Z", kernel="6.1.0-56-rt-amd64", realtime=True
+    STOCK,
+    id="2",
+    path="/r/2.rta",
+    created="2026-11-03T10:00:00.000Z",
+    kernel="6.1.0-56-rt-amd64",
+    realtime=True,
+    name=None,
+    state="VIOLATED",
 )
 FILE = IndexEntry(
-    "3", "/r/3.rta", "2026-11-04T10:00:00.000Z", True, "", None, None, "cyclictest", "", "", {"kernel": "rt"}
+    "3",
+    "/r/3.rta",
+    "2026-11-04T10:00:00.000Z",
+    True,
+    "",
+    None,
+    None,
+    "cyclictest",
+    "",
+    "",
+    {"kernel": "rt"},
+    file="old.txt",
 )
 
 
@@ -49,6 +67,15 @@ def entries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[IndexEntry]
         ("probe=cyclic", "12"),
         ("ambient=21C", "12"),
         ("since=2026-11-02", "23"),
+        ("until=2026-11-03", "12"),
+        ("until=2026-11-03T10:00+00:00", "12"),
+        ("until=2026-11-03T09:59+00:00", "1"),
+        ("verdict=VIOLATED", "2"),
+        ("verdict=invalid", "1"),
+        ("verdict=invalid-measurement", "1"),
+        ("verdict=none", "3"),
+        ("name=before", "1"),
+        ("name=old.txt", "3"),
         ("kernel=rt,board=pi5", "2"),
         ("board=pi5,load=hackbench,since=2026-11-02T09:00+00:00", "2"),
     ],

@@ -20,6 +20,7 @@ from rtassay.model.comparison import (
     Group,
     LaneRatios,
     QuantileRatio,
+    RunRow,
 )
 from rtassay.model.findings import Quantile
 from rtassay.model.foreign import one_line
@@ -41,6 +42,11 @@ def called(group: Group) -> str:
     """`stock (A)`, or `A` if the group has no name."""
     title = one_line(group.title, 40)
     return group.name if title == group.name else f"{title} ({group.name})"
+
+
+def run_called(group: Group, run: RunRow) -> str:
+    """`A before-isolation 20261122T195912-0a1b2c`: the group, what the run is called, its id."""
+    return " ".join(part for part in (group.name, one_line(run.name or "", 60), one_line(run.id, 60)) if part)
 
 
 def headline(comparison: Comparison) -> str:
@@ -153,7 +159,7 @@ def run_rows(comparison: Comparison) -> list[tuple[str, ...]]:
             ladder = {quantile.q: quantile for quantile in run.quantiles}
             rows.append(
                 (
-                    f"{group.name} {one_line(run.id, 60)}",
+                    run_called(group, run),
                     wording.count(run.n),
                     wording.count(run.missed),
                     wording.us(run.mean_ns, fine),

@@ -55,7 +55,7 @@ def _words(comparison: Comparison) -> dict[str, Any]:
         "boot_columns": comparison_text.BOOT_COLUMNS,
         "boot_rows": comparison_text.boot_rows(comparison),
         "weak": [
-            (f"{group.name} {one_line(run.id, 60)}", ", ".join(run.weak))
+            (comparison_text.run_called(group, run), ", ".join(run.weak))
             for group in (comparison.a, comparison.b)
             for run in group.runs
             if run.weak

@@ -34,6 +34,8 @@ def conditions(findings: Findings, recording: Recording) -> Rows:
         ("Started", one_line(recording_text.started(recording.manifest, findings.created) or "not known", 60)),
         ("Ended by", one_line(findings.end_reason or "not known", 40)),
         ("Recording", one_line(findings.id, 80) + ("" if findings.sealed else " (not sealed)")),
+        *([("Name", one_line(findings.name, 80))] if findings.name else []),
+        *([("Imported file", one_line(str(findings.source["file"]), 100))] if findings.source.get("file") else []),
     ]
     return rows
 

@@ -42,6 +42,7 @@ def _words(findings: Findings, recording: Recording) -> dict[str, Any]:
     verdict = findings.verdict
     return {
         "id": one_line(findings.id, 80),
+        "called": one_line(findings.called or "", 100),
         "board": recording_text.board(findings, 80),
         "kernel": one_line(findings.kernel, 120) if findings.kernel else None,
         "load": one_line(findings.load, 120),

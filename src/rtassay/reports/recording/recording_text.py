@@ -128,6 +128,12 @@ def confidence(findings: Findings, recording: Recording) -> float:
     return findings.verdict.confidence if findings.verdict else recording.manifest.plan.confidence
 
 
+def called(findings: Findings) -> str:
+    """`before-isolation (20261122T195912-0a1b2c)`: the name or the imported file, with the id; the id alone without one."""
+    identity = one_line(findings.id, 60)
+    return f"{one_line(findings.called, 60)} ({identity})" if findings.called else identity
+
+
 def state(findings: Findings) -> str:
     """The verdict's state, or that no requirement was stated."""
     return findings.verdict.state if findings.verdict else wording.NO_REQUIREMENT

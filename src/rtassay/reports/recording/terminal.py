@@ -61,7 +61,7 @@ class TerminalRecording:
             wording.span(findings.duration_s),
         ]
         state = recording_text.state(findings)
-        lines = [self._cut(f"{one_line(findings.id, 60)}: {', '.join(where)}")]
+        lines = [self._cut(f"{recording_text.called(findings)}: {', '.join(where)}")]
         first = self._wrap(said.line)
         first[0] = self._paint(_STATE_COLOURS.get(state, "1"), state) + first[0][len(state) :]
         lines += first

@@ -18,18 +18,24 @@ __all__ = ["compare", "comparison_dict", "few_runs", "regressions"]
 
 
 def compare(
-    a: Sequence[Recording], b: Sequence[Recording], *, factor: Sequence[str] = (), at: float = PRIMARY_Q
+    a: Sequence[Recording],
+    b: Sequence[Recording],
+    *,
+    factor: Sequence[str] = (),
+    at: float = PRIMARY_Q,
+    titles: tuple[str | None, str | None] = (None, None),
 ) -> Comparison:
     """Everything rtassay can say about group B against group A (`model.comparison.Comparison`).
 
     `factor`: what is meant to differ (kernel, load, label.x ...); without it what the groups are told apart by is found out.
     `at`: the primary step, a quantile named before the runs were looked at; the conclusion rests on it.
+    `titles`: what the groups are called where the factor does not tell.
     Groups that cannot be compared give a Comparison with conclusion `refused` and the reasons. Raises UsageError for an empty
     group, for a factor nobody knows and for an `at` outside 0 .. 1.
     """
     from rtassay.analysis.many.compare.comparing import compare as run
 
-    return run(a, b, tuple(factor), at)
+    return run(a, b, tuple(factor), at, titles)
 
 
 def comparison_dict(comparison: Comparison) -> dict[str, Any]:

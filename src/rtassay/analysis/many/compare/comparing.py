@@ -27,7 +27,13 @@ from rtassay.model.recording import Recording
 REFUSING = ("INVALID-RECORDING", "MEASURE-DIFFERS", "NOT-COMPARABLE", "NO-SAMPLES")
 
 
-def compare(a: Sequence[Recording], b: Sequence[Recording], asked: tuple[str, ...], at: float) -> Comparison:
+def compare(
+    a: Sequence[Recording],
+    b: Sequence[Recording],
+    asked: tuple[str, ...],
+    at: float,
+    titles: tuple[str | None, str | None],
+) -> Comparison:
     """See `rtassay.analysis.many.compare.compare`."""
     if not a or not b:
         raise UsageError("a group to compare is empty", hint="rtassay compare A... --with B...")
@@ -38,8 +44,8 @@ def compare(a: Sequence[Recording], b: Sequence[Recording], asked: tuple[str, ..
     factor, rows = conditions.look(a, b, asked)
     pools = _pool(runs_a), _pool(runs_b)
     groups = [
-        _group(name, conditions.title(name, factor, rows), runs, pool)
-        for name, runs, pool in (("A", runs_a, pools[0]), ("B", runs_b, pools[1]))
+        _group(name, conditions.title(name, factor, rows, _own_name(runs) or told), runs, pool)
+        for name, runs, pool, told in (("A", runs_a, pools[0], titles[0]), ("B", runs_b, pools[1], titles[1]))
     ]
     bare = Comparison(
         a=groups[0],
@@ -93,6 +99,11 @@ def _group(name: str, title: str, runs: Sequence[Run], pool: Sample) -> Group:
         histogram=pool.histogram(),
         boot_variance=variance.components(_side(runs)),
     )
+
+
+def _own_name(runs: Sequence[Run]) -> str | None:
+    """The name of the only run of a group."""
+    return runs[0].findings.called if len(runs) == 1 else None
 
 
 def _side(runs: Sequence[Run], lane: tuple[str, int | None] | None = None) -> Side:

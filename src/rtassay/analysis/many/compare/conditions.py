@@ -335,15 +335,15 @@ def boot_of(manifest: Manifest) -> str | None:
     return manifest.board_start.boot_id or manifest.probe_facts.boot_id or None
 
 
-def title(name: str, factor: tuple[str, ...], conditions: Sequence[Difference]) -> str:
-    """What a group is called: the factor's value (its label before anything else), else its letter."""
+def title(name: str, factor: tuple[str, ...], conditions: Sequence[Difference], told: str | None) -> str:
+    """What a group is called: the factor's value (its label before anything else), else what it was `told` to be, else its letter."""
     side = 0 if name == "A" else 1
     rows = [row for row in conditions if row.kind == FACTOR]
     for row in sorted(rows, key=lambda row: not row.key.startswith("label.")):
         values = row.a if side == 0 else row.b
         if len(values) == 1 and len(values[0]) <= 40:
             return values[0]
-    return name
+    return told or name
 
 
 def core_unknown(conditions: Sequence[Difference]) -> list[str]:

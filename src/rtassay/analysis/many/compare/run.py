@@ -101,6 +101,7 @@ class Run:
             temperature_c=max(zones.values()) if zones else None,
             labels=dict(self.recording.manifest.labels),
             weak=self.weak,
+            name=self.findings.called,
         )
 
 
