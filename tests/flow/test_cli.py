@@ -66,6 +66,7 @@ EVERY_VERB = {
     "presets": ["list"],
     "list": [],
     "status": ["{id}"],
+    "watch": ["{id}"],
     "show": ["{id}"],
     "compare": ["{id}", "--with", "{id}"],
     "extrapolate": ["{id}", "-o", "{file}.html"],

@@ -28,6 +28,7 @@ VERBS: Final = {
     "presets": ("rtassay.cli.presets", "Experiments that come with rtassay, and their purpose."),
     "list": ("rtassay.cli.list_", "List the recordings."),
     "status": ("rtassay.cli.status", "State of a running or unsealed recording."),
+    "watch": ("rtassay.cli.watch", "The live table of a run that another terminal started."),
     "show": ("rtassay.cli.show", "One recording: verdict, figures, checks."),
     "compare": ("rtassay.cli.compare", "Groups of recordings against each other, run by run."),
     "extrapolate": ("rtassay.cli.extrapolate", "What is exceeded once in 1e8: with an interval, or a refusal."),
@@ -49,7 +50,7 @@ VERBS: Final = {
 
 GROUPS: Final = {
     "The first hour": ("run", "list", "show", "report", "compare"),
-    "Measure": ("experiment", "presets", "status", "seal"),
+    "Measure": ("experiment", "presets", "status", "watch", "seal"),
     "Judge": ("plan", "extrapolate", "checks", "published"),
     "Boards and kernels": ("board", "lab", "probe"),
     "Recordings": ("import", "export", "figure", "table", "label", "rm", "prune"),

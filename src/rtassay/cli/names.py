@@ -43,6 +43,21 @@ class RecordingName(_Name):
                 yield CompletionItem(called, help=said)
 
 
+class RunningName(RecordingName):
+    """A recording, or the board that it is made on."""
+
+    name = "run"
+
+    def known(self) -> Iterable[CompletionItem]:
+        from rtassay import store
+
+        for entry in super().known():
+            path = store.home() / f"{entry.value}.rta"
+            if store.is_running(path):
+                yield entry
+                yield CompletionItem(store.load_manifest(path).board)
+
+
 class Condition(_Name):
     """KEY=VALUE of recordings."""
 
@@ -83,4 +98,5 @@ class PresetName(_Name):
         yield from (CompletionItem(name) for name in presets.names())
 
 
-RECORDING, CONDITION, BOARD, PRESET = RecordingName(), Condition(), BoardName(), PresetName()
+RECORDING, RUNNING, CONDITION = RecordingName(), RunningName(), Condition()
+BOARD, PRESET = BoardName(), PresetName()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from rtassay.cli.terminal import echo
 from rtassay.model.foreign import printable
@@ -31,9 +31,11 @@ _HEAD = (
 class ProgressView:
     """Call it with every Progress; call `close` at the end so that the shell's prompt gets a line of its own."""
 
-    def __init__(self, quiet: bool) -> None:
-        self._quiet = quiet
-        self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    def __init__(self, quiet: bool, *, on: IO[str] | None = None, ctrl_c: str = "seals what there is") -> None:
+        """`on`: where to write (default: stderr); `ctrl_c`: what it does while measuring."""
+        self._quiet, self._ctrl_c = quiet, ctrl_c
+        self._out = sys.stderr if on is None else on
+        self._live = self._out.isatty() and os.environ.get("TERM") != "dumb"
         self._drawn = 0
         self._phase = ""
         self._next_line_s = 0.0
@@ -44,12 +46,12 @@ class ProgressView:
             return
         if progress.path is not None and not self._told_path:
             self._told_path = True
-            echo(f"recording into {progress.path}", err=True)
+            self._say(f"recording into {progress.path}")
         if self._live:
-            self._redraw(_table(progress))
+            self._redraw(_table(progress, self._ctrl_c))
         elif progress.phase != self._phase or time.monotonic() >= self._next_line_s:
             self._next_line_s = time.monotonic() + _LINE_EVERY_S
-            echo(_line(progress), err=True)
+            self._say(_line(progress))
         self._phase = progress.phase
 
     def close(self) -> None:
@@ -58,9 +60,13 @@ class ProgressView:
 
     def _redraw(self, lines: list[str]) -> None:
         up = f"\x1b[{self._drawn}A\x1b[J" if self._drawn else ""
-        sys.stderr.write(up + printable("\n".join(lines)) + "\n")
-        sys.stderr.flush()
+        self._out.write(up + printable("\n".join(lines)) + "\n")
+        self._out.flush()
         self._drawn = len(lines)
+
+    def _say(self, line: str) -> None:
+        echo(line, err=self._out is sys.stderr)
+        self._out.flush()
 
 
 def _clock(progress: Progress) -> str:
@@ -84,10 +90,10 @@ def _line(progress: Progress) -> str:
     return text
 
 
-def _table(progress: Progress) -> list[str]:
+def _table(progress: Progress, ctrl_c: str) -> list[str]:
     title = f"{_PHASES.get(progress.phase, progress.phase)}, {_clock(progress)}"
     if progress.phase == "measure":
-        title += "   (Ctrl-C seals what there is)"
+        title += f"   (Ctrl-C {ctrl_c})"
     if not progress.connected:
         title += "   link lost, the board goes on measuring"
     if not progress.lanes:

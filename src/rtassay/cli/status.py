@@ -7,18 +7,16 @@ from typing import Any
 
 import click
 
-from rtassay.cli.judging import parser_for
+from rtassay.cli.following import Follower
 from rtassay.cli.names import RECORDING
 from rtassay.cli.options import json_option, print_json
 from rtassay.cli.terminal import echo, echo_table
-from rtassay.model.events import End, Facts, Second
-from rtassay.model.files import open_regular
 from rtassay.model.manifest import Manifest
 from rtassay.model.units import NS_PER_S, format_us
 from rtassay.reports.text_table import name, number, words
+from rtassay.session.control import LaneProgress
 
 _STEPS = {"p50_ns": 0.5, "p99_ns": 0.99, "p99_9_ns": 0.999, "p99_99_ns": 0.9999}
-_ROLLUPS = frozenset({"Facts", "Second", "Note", "End"})
 
 
 @click.command("status")
@@ -104,66 +102,36 @@ def _ladder(quantiles: list[dict[str, Any]]) -> dict[str, int | None]:
 
 
 def _unsealed(path: Path, manifest: Manifest, running: bool) -> dict[str, Any]:
-    facts, ended, last, sums = _rollups(path, manifest)
-    origin_ns = facts.get("origin_ns")
-    lanes = []
-    for lane in facts.get("lanes", []):
-        number = lane["lane"]
-        newest = last.get(number)
-        missed, dropped = sums.get(number, (0, 0))
-        lanes.append(
-            {
-                "lane": number,
-                "name": f"cpu{lane['cpu']}",
-                "cpu": lane["cpu"],
-                "n": newest.total_n if newest else 0,
-                "missed": missed,
-                "dropped": dropped,
-                "max_ns": newest.max_so_far_ns if newest else None,
-                "p50_ns": newest.p50_ns if newest else None,
-                "p99_ns": newest.p99_ns if newest else None,
-                "p99_9_ns": newest.p99_9_ns if newest else None,
-                "p99_99_ns": newest.p99_99_ns if newest else None,
-            }
-        )
-    elapsed = max((s.second + 1 for s in last.values()), default=0) if origin_ns is not None else 0
-    state = "running" if running else ("ended, not sealed" if ended else "abandoned, not sealed")
+    follower = Follower(path, manifest)
+    try:
+        follower.read()
+    finally:
+        follower.close()
+    state = "running" if running else ("ended, not sealed" if follower.ended else "abandoned, not sealed")
     return {
         "state": state,
         "end_reason": None,
         "planned_s": _seconds(manifest.plan.duration_ns),
-        "elapsed_s": elapsed,
-        "lanes": lanes,
+        "elapsed_s": follower.lanes.measured_ns // NS_PER_S,
+        "lanes": [lane_dict(lane) for lane in follower.lanes.snapshot()],
     }
 
 
-def _rollups(
-    path: Path, manifest: Manifest
-) -> tuple[dict[str, Any], bool, dict[int, Second], dict[int, tuple[int, int]]]:
-    """FACTS, whether END arrived, the newest rollup per lane, and missed and dropped summed per lane."""
-    from rtassay.wire.stream import StreamParser
-
-    stream = path / "stream.rtw"
-    parser: Any = StreamParser(only=_ROLLUPS) if stream.exists() else parser_for(manifest)
-    facts: dict[str, Any] = {}
-    ended = False
-    last: dict[int, Second] = {}
-    sums: dict[int, tuple[int, int]] = {}
-    source = stream if stream.exists() else path / "stream.txt"
-    if not source.exists():
-        return facts, ended, last, sums
-    with open_regular(source) as file:
-        while chunk := file.read(1 << 20):
-            for event in parser.feed(chunk):
-                if isinstance(event, Facts):
-                    facts = event.data
-                elif isinstance(event, Second):
-                    last[event.lane] = event
-                    missed, dropped = sums.get(event.lane, (0, 0))
-                    sums[event.lane] = (missed + event.missed, dropped + event.dropped)
-                elif isinstance(event, End):
-                    ended = True
-    return facts, ended, last, sums
+def lane_dict(lane: LaneProgress) -> dict[str, Any]:
+    """A lane of a recording that is still written, as `status --json` and `watch --json` tell it."""
+    return {
+        "lane": lane.lane,
+        "name": f"lane {lane.lane}" if lane.cpu is None else f"cpu{lane.cpu}",
+        "cpu": lane.cpu,
+        "n": lane.n,
+        "missed": lane.missed,
+        "dropped": lane.dropped,
+        "max_ns": lane.worst_ns,
+        "p50_ns": lane.p50_ns,
+        "p99_ns": lane.p99_ns,
+        "p99_9_ns": lane.p99_9_ns,
+        "p99_99_ns": lane.p99_99_ns,
+    }
 
 
 def _seconds(ns: int | None) -> float | None:

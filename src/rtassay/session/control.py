@@ -111,6 +111,7 @@ class LiveLanes:
         return max((last.second + 1 for last in self._last.values()), default=0) * NS_PER_S
 
     def snapshot(self) -> tuple[LaneProgress, ...]:
+        """Every lane that has told a second, in order."""
         return tuple(self._lane(lane) for lane in sorted(self._last))
 
     def _lane(self, lane: int) -> LaneProgress:
