@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import fnmatch
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from pathlib import Path
@@ -211,6 +211,9 @@ class ScriptedBoard:
 
     async def which(self, program: str) -> str | None:
         return f"/bin/{program}" if program in self.programs else None
+
+    async def through_cuts(self, work: Callable[[], Awaitable[Any]]) -> Any:
+        return await work()
 
     async def start(self, argv: Sequence[str]) -> Any:
         self.started.append(list(argv))

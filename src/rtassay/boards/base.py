@@ -11,13 +11,17 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from enum import Enum, auto
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from rtassay.model.errors import BoardError, UsageError
 
 if TYPE_CHECKING:
     from rtassay.boards.places import Contact
 
+T = TypeVar("T")
+
+# The name that a measurement is launched under.
+PROBE = "probe"
 # How long a board may take to answer a short script.
 ANSWER_S = 30.0
 # The most that it may say.
@@ -111,11 +115,15 @@ class RemoteTransport(Transport, Protocol):
     """A transport whose connection can be lost while the machine goes on.
 
     Methods raise LinkLost when the connection is lost; `reach` then connects again. `notice` is called with sentences for people.
-    `verify` is awaited on every new connection: set it to a function that checks that this is the same board and still ours.
+    `verify` is awaited on every new connection: set it to a function that checks that this is the same board and still ours. `measures`
+    tells whether the board measures without us: only then is it worth to try for long. `farewell` is a shell script that the machine
+    runs, detached, when a connection has ended in any way.
     """
 
     notice: Callable[[str], None]
     verify: Callable[[], Awaitable[None]]
+    measures: Callable[[], bool]
+    farewell: str
 
     @property
     def alive(self) -> bool:
@@ -218,6 +226,10 @@ class LinuxBoard(Board, Protocol):
         """Absolute path of a program on the board's PATH."""
         ...
 
+    async def through_cuts(self, work: Callable[[], Awaitable[T]]) -> T:
+        """The result of `work`, begun anew after the link was lost meanwhile: for what may be done twice."""
+        ...
+
     async def clean(self, *, force: bool = False) -> list[str]:
         """Not open: remove all of rtassay from the board and return lines that say what was removed.
 
@@ -255,6 +267,10 @@ class EndsWithHost:
         self.notice: Callable[[str], None] = lambda sentence: None
         self.synced: Callable[[], Awaitable[None]] = nothing_to_sync
         self.at_close = AtClose.END
+
+    async def through_cuts(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Nothing is cut here."""
+        return await work()
 
     async def clean(self, *, force: bool = False) -> list[str]:
         """Raise UsageError: there is nothing to clean."""

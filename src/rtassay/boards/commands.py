@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from rtassay.boards import scripts
-from rtassay.boards.base import AttachedProcess, LinkLost, RemoteTransport
+from rtassay.boards.base import PROBE, AttachedProcess, LinkLost, RemoteTransport
 from rtassay.boards.spooled import Fetcher, SpooledProcess
 from rtassay.boards.tenancy import Tenancy
 from rtassay.model import foreign
@@ -32,6 +32,11 @@ class Commands:
         self._attached: list[AttachedProcess] = []
         self._fetcher: Fetcher | None = None
         self._spools: list[str] = []
+
+    @property
+    def measures(self) -> bool:
+        """Whether the probe was launched, or may have been: what it measures stays on the board without us."""
+        return self._tenancy.lease is not None and self._tenancy.spool(PROBE) in self._spools
 
     @property
     def all_over(self) -> bool:
@@ -129,7 +134,7 @@ class Commands:
         free = self._tenancy.free_bytes if self._tenancy.free_bytes is not None else 64 * _MIB
         memory = self._transport.contact.memory_bytes
         room = min(free // 2, free if memory is None else memory // 4)
-        most, share = (256 * _MIB, 1) if name == "probe" else (16 * _MIB, 8)
+        most, share = (256 * _MIB, 1) if name == PROBE else (16 * _MIB, 8)
         return max(_MIB, min(most, room // share))
 
     def _is_over(self, spool: str) -> bool:

@@ -20,6 +20,8 @@ from rtassay.model.errors import BoardError
 # The holder renews its lease this often. A holder counts as dead if it is silent for SILENT_S of the board's uptime and runs nothing.
 HEARTBEAT_S = 10.0
 SILENT_S = 45.0
+# By then the board has removed all of a host that went away before it measured: SILENT_S, and the time in which processes end.
+CLEARED_S = 75.0
 LEASE = "lease"
 HEARTBEAT = "heartbeat"
 # The limit of files and of spools that are read from the directory of a board.
@@ -159,6 +161,26 @@ def heartbeat_script(directory: str, lease: Lease) -> str:
         f"read -r u x </proc/uptime; echo $u >{place}/{HEARTBEAT}; "
         f"read -r l <{place}/{LEASE}; case $l in *{lease.token}*) echo ours;; esac"
     )
+
+
+def farewell_script(directory: str, lease: Lease) -> str:
+    """For the end of a connection: clears the board if its host does not come back and had not begun to measure.
+
+    A measurement stays until it is fetched. A host that is back has renewed the heartbeat.
+    """
+    run, place = lease.run, shlex.quote(directory)
+    return f"""
+cd {place} || exit
+unused() {{ [ ! -e {run}/probe ] && grep -qs {lease.token} {LEASE}; }}
+unused || exit
+before=$(cat {HEARTBEAT}); sleep {SILENT_S:.0f}
+unused && [ "$before" = "$(cat {HEARTBEAT})" ] || exit
+for s in {run}/*/; do read -r p x <"$s/pid" && [ ! -f "$s/exit" ] && kill -TERM $p && left=1; done
+[ -z "$left" ] || sleep {CLEARED_S - SILENT_S - 5:.0f}
+unused || exit
+for s in {run}/*/; do read -r p x <"$s/pid" && [ ! -f "$s/exit" ] && kill -9 $p; done
+cd /; rm -rf {place}
+"""
 
 
 def busy(board: str, occupancy: Occupancy) -> BoardError:

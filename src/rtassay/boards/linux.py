@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rtassay.boards import cleaning, scripts
 from rtassay.boards.base import (
@@ -23,7 +22,11 @@ from rtassay.boards.binaries import installed_probe, probe_path, sha256_of
 from rtassay.boards.commands import Commands
 from rtassay.boards.spooled import SpooledProcess
 from rtassay.boards.tenancy import Tenancy
-from rtassay.model.errors import BoardError
+from rtassay.model.errors import BoardError, RunLost
+
+T = TypeVar("T")
+# A step that a broken link interrupts each time is given up.
+_MOST_CUTS = 10
 
 
 class AttachedBoard(EndsWithHost):
@@ -72,6 +75,7 @@ class DetachedBoard:
         self.transport = transport
         self.name = transport.name
         transport.notice = lambda sentence: self.notice(sentence)
+        transport.measures = lambda: self._commands is not None and self._commands.measures
         self._asked_directory = directory
         self._resumed: Mapping[str, Any] | None = None
         self._left: Mapping[str, Any] | None = None
@@ -143,6 +147,16 @@ class DetachedBoard:
             self._programs[program] = found
         return self._programs[program]
 
+    async def through_cuts(self, work: Callable[[], Awaitable[T]]) -> T:
+        for _ in range(_MOST_CUTS):
+            try:
+                return await work()
+            except BoardError:
+                if not await self._is_cut():
+                    raise
+            await self.transport.reach()
+        return await work()
+
     async def clean(self, *, force: bool = False) -> list[str]:
         await self.transport.open()
         try:
@@ -170,13 +184,13 @@ class DetachedBoard:
             await self.transport.close()
             return
         await commands.end_attached()
-        left = self.resume_data
+        left = self.resume_data if commands.measures else None
+        done = self.at_close is AtClose.END and commands.all_over
         try:
-            if self.transport.alive and self.at_close is not AtClose.LEAVE_RUNNING:
-                with contextlib.suppress(BoardError):
-                    if not await self._move_out(tenancy, commands):
-                        left = None
-            elif not commands.all_over:
+            if self.at_close is not AtClose.LEAVE_RUNNING and (self.transport.alive or done):
+                if not await self._moved_out(tenancy, commands):
+                    left = None
+            elif commands.measures and not commands.all_over:
                 self.notice(f"board '{self.name}' goes on without us; `rtassay run --attach` fetches its measurement")
         finally:
             await commands.stop_fetching()
@@ -188,12 +202,21 @@ class DetachedBoard:
     async def _move_in(self) -> None:
         tenancy = self._tenancy = Tenancy(self.transport, self._asked_directory, self._resumed)
         self._commands = Commands(self.transport, tenancy, lambda: self.synced())
-        occupancy = await tenancy.take(self.notice)
+        occupancy = await self.through_cuts(lambda: tenancy.take(self.notice))
         known = "" if self._resumed is None else str(self._resumed.get("rtprobe") or "")
         if known and Path(known).name in occupancy.files:
             self._probe = known
         self.transport.verify = tenancy.check_still_ours
         self._heartbeat = asyncio.create_task(tenancy.keep())
+
+    async def _moved_out(self, tenancy: Tenancy, commands: Commands) -> bool:
+        """Move out, through cuts of the link. Returns whether something stays on the board, or may stay there."""
+        try:
+            return await self.through_cuts(lambda: self._move_out(tenancy, commands))
+        except RunLost:  # the board has been cleared, perhaps by an order of ours whose answer was lost
+            return False
+        except BoardError:
+            return True
 
     async def _move_out(self, tenancy: Tenancy, commands: Commands) -> bool:
         """End the processes, fetch the missing output, remove the rest. Returns whether output stays to be fetched."""
@@ -207,6 +230,14 @@ class DetachedBoard:
             self.notice(f"board '{self.name}' keeps the rest of {tenancy.lease.run}; `rtassay run --attach` fetches it")
         await tenancy.leave(keep=kept, others=any(spool.run != tenancy.lease.run for spool in spools))
         return kept
+
+    async def _is_cut(self) -> bool:
+        """What fails while the connection breaks may say anything: whether it is broken is asked of the connection."""
+        try:
+            await self.transport.run(":")
+        except LinkLost:
+            return True
+        return False
 
     def _opened(self) -> Tenancy:
         if self._tenancy is None:

@@ -79,6 +79,9 @@ class Link:
         self._socket: Path | None = None
         self._master: asyncio.subprocess.Process | None = None
         self._said = b""
+        self.farewell = ""
+        """A shell script that the board runs, detached, when the connection has ended in any way."""
+        self._farewell_there = ""
         self._errors: asyncio.Task[None] | None = None
         self._asking = asyncio.Lock()
 
@@ -93,7 +96,7 @@ class Link:
             self._socket = _socket_path()
         except OSError as error:
             raise BoardError("cannot make a place for the socket of ssh", str(error), "make room in /tmp") from error
-        self._said = b""
+        self._said, self._farewell_there = b"", ""
         argv = [*self._ssh(master=True), "--", self.target.destination, "exec sh"]
         try:
             self._master = await asyncio.create_subprocess_exec(
@@ -125,7 +128,7 @@ class Link:
             if master is None or master.stdin is None or master.stdout is None:
                 raise LinkLost(f"there is no connection to {self.target}")
             begin, end = (f"{self.mark}-{word}-{next(_counter)}" for word in ("a", "z"))
-            text = f"echo {begin}\n{{ {script}\n}} </dev/null 2>/dev/null\necho; echo {end}\n"
+            text = f"{self._trap()}echo {begin}\n{{ {script}\n}} </dev/null 2>/dev/null\necho; echo {end}\n"
             try:
                 async with asyncio.timeout(timeout_s):
                     with contextlib.suppress(OSError):
@@ -146,6 +149,14 @@ class Link:
                 raise await self._failure()
             # Output of the board's start-up files comes before our mark.
             return answer.rpartition(f"{begin}\n".encode())[2].removesuffix(b"\n")
+
+    def _trap(self) -> str:
+        """The line that makes the shell of this connection run the farewell at its end, which it finds at the end of its stdin."""
+        if self.farewell == self._farewell_there:
+            return ""
+        self._farewell_there = self.farewell
+        detached = f"{{ {self.farewell}\n}} </dev/null >/dev/null 2>&1 &"
+        return f"trap {shlex.quote(detached)} EXIT; trap exit HUP\n"
 
     def command(self, words: Sequence[str]) -> list[str]:
         """argv of a client that runs `words` on the board over this connection."""

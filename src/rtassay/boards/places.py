@@ -114,6 +114,11 @@ def all_places_script(uid: int, asked: str | None) -> str:
     return f'for p in {" ".join(places)}; do d=$p/{DIRECTORY}-{uid}; [ -n "$p" ] && [ -d "$d" ] && [ ! -L "$d" ] && [ -O "$d" ] && echo "$d"; done | sort -u'
 
 
+def empty_places_script(uid: int, asked: str | None) -> str:
+    """Removes the directories of rtassay that are empty."""
+    return f'{all_places_script(uid, asked)} | while read -r d; do rmdir "$d"; done'
+
+
 def place_of(answer: bytes, where: str) -> tuple[str, int | None]:
     """The directory, and the KiB that are free there (None where `df` does not tell). Raises BoardError when nothing fits."""
     fields = _fields(answer)

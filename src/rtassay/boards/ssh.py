@@ -13,6 +13,7 @@ from rtassay.boards.base import ANSWER_S, LinkLost, nothing_to_sync
 from rtassay.boards.binaries import installed_probe
 from rtassay.boards.copying import copy
 from rtassay.boards.known import KnownBoard
+from rtassay.boards.lease import CLEARED_S, SILENT_S
 from rtassay.boards.linux import DetachedBoard
 from rtassay.boards.openssh import Link, Target
 from rtassay.boards.places import CONTACT_SCRIPT, Contact, contact_of
@@ -22,6 +23,8 @@ from rtassay.model.errors import BoardError, UsageError
 _SMALL_FILE = 4 * 1024 * 1024
 # The host gives up after the link was lost for this long. The board goes on, and `run --attach` fetches the result.
 PATIENCE_S = 900.0
+# Before anything is measured it gives up when the board's lease has ended.
+SET_UP_PATIENCE_S = SILENT_S
 _BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 
 
@@ -37,6 +40,8 @@ class SshTransport:
         self.target = target
         self.notice: Callable[[str], None] = lambda sentence: None
         self.verify: Callable[[], Awaitable[None]] = nothing_to_sync
+        self.measures: Callable[[], bool] = lambda: False
+        self._farewell = ""
         self._sudo = sudo
         self._patience_s = patience_s
         self._link: Link | None = None
@@ -75,6 +80,7 @@ class SshTransport:
                 "ssh to which board?", hint="rtassay run user@host, or name one: rtassay board add NAME user@host"
             )
         link = Link(self.target)
+        self._farewell = ""
         answer = await link.connect(CONTACT_SCRIPT)
         self._link = link
         try:
@@ -83,6 +89,17 @@ class SshTransport:
         except BaseException:
             await self.close()
             raise
+
+    @property
+    def farewell(self) -> str:
+        return self._farewell
+
+    @farewell.setter
+    def farewell(self, script: str) -> None:
+        """Runs as root where that is possible."""
+        self._farewell = script
+        if self._link is not None:
+            self._link.farewell = shlex.join([*self._become, "sh", "-c", script])
 
     async def run(self, script: str, timeout_s: float = ANSWER_S) -> bytes:
         """As root where that is possible. Raises LinkLost."""
@@ -118,14 +135,15 @@ class SshTransport:
             if self._link.alive:
                 # Another stream may have connected before us, and to a board that was restarted.
                 with contextlib.suppress(LinkLost):
+                    await self.run(":")  # a connection that broke just now still looks alive
                     await self.verify()
                     self._found_again()
                     return
             if self._lost_at_s is None:
                 self._lost_at_s = time.monotonic()
-                self.notice(f"the link to board '{self.name}' is lost; the board goes on measuring")
+                then = "the board goes on measuring" if self.measures() else "trying to reach it again"
+                self.notice(f"the link to board '{self.name}' is lost; {then}")
             await self._reconnect(self._link, self._lost_at_s)
-            await self.verify()
             self._found_again()
 
     async def close(self) -> None:
@@ -140,16 +158,21 @@ class SshTransport:
         return self._link
 
     async def _reconnect(self, link: Link, lost_at_s: float) -> None:
+        measures = self.measures()
+        patience_s = self._patience_s if measures else min(self._patience_s, SET_UP_PATIENCE_S)
         for attempt in range(10**6):
             try:
                 await link.connect()
+                await self.verify()  # it may be cut again meanwhile
                 return
             except LinkLost as error:
-                if time.monotonic() - lost_at_s > self._patience_s:
+                if time.monotonic() - lost_at_s > patience_s:
                     raise BoardError(
-                        f"the link to board '{self.name}' did not come back within {self._patience_s:.0f} s",
+                        f"the link to board '{self.name}' did not come back within {patience_s:.0f} s",
                         error.why,
-                        "the board goes on measuring: `rtassay run --attach` fetches the result when it can be reached again",
+                        "the board goes on measuring: `rtassay run --attach` fetches the result when it can be reached again"
+                        if measures
+                        else f"nothing was being measured; the board clears itself within {CLEARED_S:.0f} s. Begin anew",
                     ) from error
             await asyncio.sleep(_BACKOFF_S[min(attempt, len(_BACKOFF_S) - 1)])
 

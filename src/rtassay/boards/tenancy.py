@@ -12,7 +12,7 @@ from rtassay.boards import claims, scripts
 from rtassay.boards import lease as leases
 from rtassay.boards.base import RemoteTransport
 from rtassay.boards.lease import Lease, Occupancy
-from rtassay.boards.places import place_of, place_script
+from rtassay.boards.places import empty_places_script, place_of, place_script
 from rtassay.model.errors import BoardError, RunLost
 
 
@@ -62,6 +62,8 @@ class Tenancy:
             # A restart of the board may have removed it with all its files; `reattach` reports that.
             place = shlex.quote(str(self._resumed["directory"]))
             where = f"[ -d {place} ] || mkdir -m 711 {place}; cd {place} || exit; echo place={place}"
+        # From here on there may be an empty directory.
+        self._transport.farewell = empty_places_script(self._transport.uid, self._asked_directory)
         answer = await self._transport.run(where + leases.OCCUPANCY_HERE + claims.LOOK_SCRIPT)
         self._directory, free_kib = place_of(answer, self._transport.name)
         self.free_bytes = None if free_kib is None else free_kib * 1024
@@ -84,10 +86,12 @@ class Tenancy:
                     await self.renew()
 
     async def renew(self) -> bool:
-        """Renew lease and claim. Returns whether the lease is still ours."""
-        script = (
-            f"{leases.heartbeat_script(self.directory, self.held)}; {claims.renew_script(self.held, self.directory)}"
+        """Renew the lease and then the claim. Returns whether the lease is still ours."""
+        heartbeat, claim = (
+            leases.heartbeat_script(self.directory, self.held),
+            claims.renew_script(self.held, self.directory),
         )
+        script = f'o=$({heartbeat}); echo "$o"; [ "$o" != ours ] || {{ {claim}; }}'
         return b"ours" in await self._transport.run(script)
 
     async def check_still_ours(self) -> None:
@@ -101,7 +105,14 @@ class Tenancy:
                 "look at the board's power, its watchdog and its kernel log",
             )
         if not await self.renew():
-            raise leases.busy(name, await self.occupancy())
+            found = await self.occupancy()
+            if found.lease is None:
+                raise RunLost(
+                    f"board '{name}' was cleared while the link was lost",
+                    "another contact cleared it, or the link was lost for too long before anything was measured",
+                    "begin anew",
+                )
+            raise leases.busy(name, found)
 
     async def withdraw(self) -> None:
         """Remove the directory of a board that was refused, if it is empty."""
@@ -167,6 +178,8 @@ class Tenancy:
             'read -r up x </proc/uptime; echo "uptime=$up"',
             claims.LOOK_SCRIPT,
         ]
+        gone = claims.drop_script([lease.token])
+        self._transport.farewell = f"{leases.farewell_script(self.directory, lease)}\n{gone}"
         try:
             answer = await self._transport.run("\n".join(script))
         except BaseException:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtassay.boards.base import Allowance, AtClose, LinuxBoard
+from rtassay.boards.base import PROBE, Allowance, AtClose, LinuxBoard
 from rtassay.model import warnings
 from rtassay.model.errors import BoardError, CorruptRecording, RunLost, UsageError
 from rtassay.model.events import End, Facts, Second
@@ -23,7 +23,6 @@ from rtassay.session import host_clock, inventory
 from rtassay.session.board_files import read_files
 from rtassay.session.control import Interrupted, LiveLanes, Progress, RunResult, StopRequest
 from rtassay.session.loads import RecordedLoads, load_name
-from rtassay.session.measure import PROBE
 from rtassay.session.prepare import beside_limit, stream_limit
 from rtassay.session.telemetry import TELEMETRY, recorded
 from rtassay.store import RecordingWriter

@@ -170,8 +170,14 @@ class GuardedLoad:
     """One load process. `exited` is set as soon as it is gone, asked to or not."""
 
     def __init__(
-        self, process: BoardProcess, planned: PlannedLoad, tee: Callable[[bytes], None], most_bytes: int
+        self,
+        process: BoardProcess,
+        planned: PlannedLoad,
+        tee: Callable[[bytes], None],
+        most_bytes: int,
+        offline_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
+        self._offline_s = offline_s
         self._allowed = Allowance("the board", f"the load {planned.spec}", most_bytes)
         self._process = process
         self._planned = planned
@@ -198,7 +204,7 @@ class GuardedLoad:
         """`most_bytes`: the limit of what it may send; `name`: what it is launched as."""
         options = ["--attached", "--wrap", "--cgroup", "--usage", "--max", f"{max_ns}ns"]
         argv = [rtprobe, "guard", *options, "--", *planned.command.argv]
-        return cls(await board.launch(argv, name), planned, tee, most_bytes)
+        return cls(await board.launch(argv, name), planned, tee, most_bytes, lambda: board.offline_s)
 
     async def wait_started(self) -> None:
         """Until the guard says that it runs, and it says itself that it is ready, where it does. Raises BoardError otherwise."""
@@ -241,7 +247,11 @@ class GuardedLoad:
 
     async def _wait(self, event: asyncio.Event) -> None:
         waiting = asyncio.create_task(event.wait())
+        offline_s = self._offline_s()
         done, _ = await asyncio.wait([waiting, self.reader], timeout=_ALIVE_S, return_when=asyncio.FIRST_COMPLETED)
+        while not done and self._offline_s() > offline_s:  # the link was lost meanwhile
+            offline_s = self._offline_s()
+            done, _ = await asyncio.wait([waiting, self.reader], timeout=_ALIVE_S, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
         if self.reader in done and (error := self.reader.exception()):
             raise error

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from rtassay.boards.base import Allowance, BoardProcess, LinuxBoard
+from rtassay.boards.base import PROBE, Allowance, BoardProcess, LinuxBoard
 from rtassay.model import foreign
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.events import End, Event, Facts, Note, Parser, Second
@@ -21,8 +21,6 @@ from rtassay.wire.stream import StreamParser
 
 # By then a guard has ended its command: 20 s of grace at most, then SIGKILL.
 _GUARD_ENDS_S = 25.0
-# The name it is launched under.
-PROBE = "probe"
 _ROLLUPS = ("Facts", "Second", "Note", "End")
 _EXIT_USAGE, _EXIT_BOARD = 2, 3
 _EXIT_SIGNALLED = 128

@@ -100,7 +100,9 @@ class _Run:
         self._tell("inventory")
         self._board.synced = self._sync
         await self._or_stopped(self._board.open())
-        prepared = await self._or_stopped(prepare(self._board, self._asked, isolated=isolated, lanes=lanes))
+        prepared = await self._or_stopped(
+            self._board.through_cuts(lambda: prepare(self._board, self._asked, isolated=isolated, lanes=lanes))
+        )
         accept(prepared.inventory)
         await self._compare_clocks(prepared)
         writer = self._writer = RecordingWriter.create(self._home, self._manifest(prepared), prepared.probe.stream_file)
@@ -327,7 +329,9 @@ class _Run:
     async def _compare_clocks(self, prepared: Prepared) -> None:
         """Compare the clock of the board with ours, for people who compare logs. Nothing in the analysis depends on it."""
         if self._board.detaches:
-            self._clock = await self._or_stopped(host_clock.compare(self._board, prepared.rtprobe))
+            self._clock = await self._or_stopped(
+                self._board.through_cuts(lambda: host_clock.compare(self._board, prepared.rtprobe))
+            )
 
     async def _sync(self) -> None:
         if self._writer is not None:
