@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from rtassay.model.causes import Attribution
 from rtassay.model.manifest import LaneEntry, Manifest
 
 
@@ -116,7 +117,11 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What analysis works on. `path` is where it lies, for messages and for the store."""
+    """What analysis works on. `path` is where it lies, for messages and for the store.
+
+    Of a traced run, `lanes` (and the manifest's lanes and end) are the untraced part, by which it is judged; `traced` is the rest.
+    `causes`: the late wake-ups of the traced part and who owned their time.
+    """
 
     manifest: Manifest
     lanes: tuple[Lane, ...]
@@ -124,3 +129,5 @@ class Recording:
     telemetry: tuple[Series, ...] = ()
     messages: tuple[Message, ...] = ()
     path: str | None = None
+    traced: tuple[Lane, ...] = ()
+    causes: tuple[Attribution, ...] = ()

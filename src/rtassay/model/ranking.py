@@ -1,0 +1,163 @@
+"""Which causes made a board late, over the traced hits of one or several runs (schema rtassay/causes/1).
+
+Times are integer ns, shares are between 0 and 1. `dataclasses.asdict` of `Ranking` is the object of `rtassay causes --json`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from rtassay.model.causes import Cause
+
+MOVE_INTERRUPT: Final = "move-interrupt"
+THREAD_PRIORITY: Final = "thread-priority"
+SOFTIRQ_LOAD: Final = "softirq-load"
+TIMER_OWNER: Final = "timer-owner"
+THROTTLING_OFF: Final = "throttling-off"
+NAME_THE_FUNCTION: Final = "name-the-function"
+RT_KERNEL: Final = "rt-kernel"
+IPI_SENDER: Final = "ipi-sender"
+IDLE_STATES: Final = "idle-states"
+FIRMWARE: Final = "firmware"
+REAL_HARDWARE: Final = "real-hardware"
+ORDINARY: Final = "ordinary"
+MORE_EVENTS: Final = "more-events"
+
+TRACED: Final = "traced"
+NOT_ASKED: Final = "not-asked"
+NOTHING_LATE: Final = "nothing-late"
+NOT_POSSIBLE: Final = "not-possible"
+NOT_CAPTURED: Final = "not-captured"
+NOT_DECODED: Final = "not-decoded"
+NOT_OURS: Final = "not-ours"
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """What became of the tracing of one run.
+
+    state: TRACED if late wake-ups have an attribution, else why not: nobody asked for it, nothing was late, the board refused
+    (`error` in its own words), no hit was captured, the trace cannot be decoded, or another tool measured.
+    `untraced_ns`, `traced_ns`: how long each part was. p50 and p99 of both parts show what tracing itself cost.
+    """
+
+    id: str
+    state: str
+    above_ns: int | None = None
+    error: str | None = None
+    missing: tuple[str, ...] = ()
+    hits: int | None = None
+    captured: int | None = None
+    not_captured: int | None = None
+    lost_pages: int | None = None
+    untraced_ns: int | None = None
+    traced_ns: int | None = None
+    untraced_p50_ns: int | None = None
+    traced_p50_ns: int | None = None
+    untraced_p99_ns: int | None = None
+    traced_p99_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Smallest and largest of one number over `runs` runs. They enclose the median of such runs with this confidence."""
+
+    low: float
+    high: float
+    runs: int
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """A prediction: the traced part, had these causes taken no time.
+
+    `exceedances` of the deadline; `max_ns` of the attributed hits; `demonstrated_ns`: D*, None where the data demonstrate none. `at_most`: D* lies below
+    the level from which on hits were traced, where no cause is known, so that it may be less still. `spread`: of D* over runs.
+    """
+
+    exceedances: int
+    max_ns: int
+    demonstrated_ns: int | None
+    at_most: bool = False
+    spread: Spread | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CauseShare:
+    """One cause over all attributed hits.
+
+    hits: those of which it has a part; owned: those of which it has the largest part; exceedances: owned ones at or above the deadline.
+    `lateness_ns`: all its parts together, `largest_ns`: most in one hit. `share_of_quantiles`: of the lateness of hits at or above each of
+    `Ranking.quantiles`. `groups`: "cpu 1", "kernel 6.1", "load none" -> share of the lateness there. `spread`: of share_of_lateness over runs.
+    """
+
+    cause: Cause
+    hits: int
+    owned: int
+    exceedances: int
+    stall_possible: int
+    lateness_ns: int
+    largest_ns: int
+    share_of_exceedances: float | None
+    share_of_lateness: float
+    share_of_quantiles: tuple[float | None, ...]
+    groups: dict[str, float]
+    without: Without | None
+    next_step: str
+    spread: Spread | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """Two causes that hide each other: without both, more exceedances are gone than the two have gone alone."""
+
+    first: Cause
+    second: Cause
+    without_first: int
+    without_second: int
+    without_both: Without
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileLevel:
+    """Latency `value_ns` of quantile q in the traced part; `hits` attributed at or above it, of `late` samples there."""
+
+    q: float
+    value_ns: int
+    hits: int
+    late: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The answer of `rtassay causes`: causes with the largest share of the lateness first.
+
+    `deadline_ns` None: none is stated, and `exceedances` counts all hits. `above_ns`: only hits at or above it count. `demonstrated_ns`: D* of the traced
+    part, with which the predictions compare. `share_unattributed`: of the lateness; `stall_possible`: hits that may be a stall of the host.
+    """
+
+    runs: tuple[Traced, ...]
+    deadline_ns: int | None
+    above_ns: int
+    p: float
+    confidence: float
+    hits: int
+    attributed: int
+    incomplete: int
+    stall_possible: int
+    exceedances: int
+    lateness_ns: int
+    share_unattributed: float | None
+    max_ns: int | None
+    demonstrated_ns: int | None
+    quantiles: tuple[QuantileLevel, ...] = ()
+    causes: tuple[CauseShare, ...] = ()
+    masked: tuple[Masked, ...] = ()
+    schema: str = field(default="rtassay/causes/1")
+
+    @property
+    def answered(self) -> bool:
+        """Whether at least one hit has an owner."""
+        return any(share.cause.kind != "unattributed" for share in self.causes)

@@ -1,0 +1,172 @@
+"""Known attributions, ranked: every number can be worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rtassay.analysis.many.repeats import judge_repeats
+from rtassay.causes.ranking import TracedRun, rank
+from rtassay.causes.removing import without
+from rtassay.model import causes as kinds
+from rtassay.model import ranking as steps
+from rtassay.model.causes import Attribution, Cause, Hit, Part
+from rtassay.model.manifest import LaneEntry, Manifest, Plan, Source
+from rtassay.model.ranking import Ranking, Traced
+from rtassay.model.recording import Histogram, Lane, Recording, Spills
+
+US, MS = 1_000, 1_000_000
+INTERVAL = MS
+IRQ = Cause(kinds.IRQ, "eth0", 40)
+TIMER = Cause(kinds.SOFTIRQ, "TIMER")
+WAKE_UP = Cause(kinds.WAKE_UP)
+UNKNOWN = Cause(kinds.UNATTRIBUTED)
+
+
+def attribution(k: int, *owners: tuple[Cause, int], lane: int = 0, stall: bool = False) -> Attribution:
+    """A hit whose time these causes own, in this order."""
+    at, parts = k * INTERVAL, []
+    for cause, ns in owners:
+        parts.append(Part("C", cause, at, ns))
+        at += ns
+    top = max(owners, key=lambda owner: owner[1])[0]
+    return Attribution(Hit(lane, lane, 100, k, k * INTERVAL, at), tuple(parts), top, (), True, False, stall)
+
+
+def run(*attributions: Attribution, n: int = 10_000, usual_ns: int = 20 * US, name: str = "a") -> TracedRun:
+    """A traced part of n samples a lane: the hits, and all others at `usual_ns`."""
+    lanes = []
+    for index in sorted({one.hit.lane for one in attributions} | {0}):
+        own = sorted((one for one in attributions if one.hit.lane == index), key=lambda one: one.hit.k)
+        late = np.array([one.hit.latency_ns for one in own], np.int64)
+        missed = late // INTERVAL
+        lower, counts = np.unique(
+            np.concatenate([late, np.full(n - len(late), usual_ns, np.int64)]), return_counts=True
+        )
+        due = n + int(missed.sum())
+        lanes.append(
+            Lane(
+                LaneEntry(
+                    index, str(index), index, INTERVAL, n, due=due, missed=int(missed.sum()), dropped=0, truncated=0,
+                    over=0, min_ns=int(lower[0]), max_ns=int(lower[-1]), first_due_ns=0,
+                ),
+                Histogram(lower, np.ones(len(lower), np.int64), counts.astype(np.int64)),
+                spills=Spills(np.array([one.hit.k for one in own], np.int64), late, missed),
+            )
+        )  # fmt: skip
+    manifest = Manifest(name, "", Source("rtprobe", None, "rtw", "counted"), Plan(interval_ns=INTERVAL))
+    recording = Recording(manifest, (), traced=tuple(lanes), causes=attributions)
+    return TracedRun(recording, Traced(name, steps.TRACED, above_ns=100 * US, hits=len(attributions)), ("load x",))
+
+
+def star(recordings: Sequence[Recording]) -> int | None:
+    return judge_repeats(recordings, [], deadline_ns=None, p=1e-3, confidence=0.95).demonstrated_ns
+
+
+def ranked(*runs: TracedRun, deadline_ns: int | None = 200 * US, above_ns: int | None = None) -> Ranking:
+    return rank(runs, star, deadline_ns=deadline_ns, above_ns=above_ns, p=1e-3, confidence=0.95)
+
+
+def test_shares_of_lateness_and_of_exceedances() -> None:
+    found = ranked(
+        run(
+            attribution(10, (IRQ, 290 * US), (WAKE_UP, 10 * US)),
+            attribution(500, (TIMER, 90 * US), (WAKE_UP, 10 * US)),
+            attribution(900, (IRQ, 100 * US), (UNKNOWN, 200 * US)),
+        )
+    )
+    assert found.lateness_ns == 700 * US and found.exceedances == 2 and found.attributed == 3 and found.answered
+    irq, unknown, timer, wake_up = found.causes
+    assert (irq.cause, irq.hits, irq.owned, irq.exceedances, irq.largest_ns) == (IRQ, 2, 1, 1, 290 * US)
+    assert irq.share_of_lateness == pytest.approx(390 / 700) and irq.share_of_exceedances == 0.5
+    assert unknown.cause == UNKNOWN and found.share_unattributed == pytest.approx(200 / 700)
+    assert timer.exceedances == 0 and wake_up.hits == 2
+    assert [one.next_step for one in found.causes] == [
+        steps.MOVE_INTERRUPT, steps.MORE_EVENTS, steps.SOFTIRQ_LOAD, steps.ORDINARY,
+    ]  # fmt: skip
+    assert sum(one.share_of_lateness for one in found.causes) == pytest.approx(1)
+
+
+def test_a_prediction_takes_only_the_part_of_the_cause_away() -> None:
+    hits = [attribution(100 * (i + 1), (IRQ, 400 * US + i), (WAKE_UP, 30 * US)) for i in range(30)]
+    found = ranked(run(*hits))
+    irq = found.causes[0]
+    assert found.demonstrated_ns is not None and found.demonstrated_ns > 400 * US
+    assert irq.without is not None
+    assert irq.without.exceedances == 0 and irq.without.max_ns == 30 * US
+    # The samples that were not traced are as they were, and below the level no cause is known.
+    assert irq.without.demonstrated_ns is not None and irq.without.demonstrated_ns <= 31 * US and irq.without.at_most
+    assert irq.without.spread is None
+    wake_up = found.causes[1]
+    assert wake_up.without is None, "the ordinary path of a wake-up cannot be removed"
+
+
+def test_the_prediction_is_the_verdicts_own_rule_over_changed_samples() -> None:
+    kept = [attribution(50 * (i + 1), (TIMER, 300 * US + i)) for i in range(40)]
+    gone = [attribution(50 * (i + 1) + 25, (IRQ, 800 * US), (WAKE_UP, 10 * US)) for i in range(40)]
+    both, without_irq = ranked(run(*kept, *gone)), ranked(run(*kept))
+    irq = next(one for one in both.causes if one.cause == IRQ)
+    assert irq.without is not None and irq.without.demonstrated_ns == without_irq.demonstrated_ns
+    assert both.demonstrated_ns is not None and both.demonstrated_ns > 800 * US
+
+
+def test_two_causes_that_mask_each_other_are_told() -> None:
+    found = ranked(run(*(attribution(40 * (i + 1), (IRQ, 250 * US), (TIMER, 240 * US)) for i in range(10))))
+    assert [one.without.exceedances for one in found.causes if one.without] == [10, 10]
+    (pair,) = found.masked
+    assert {pair.first, pair.second} == {IRQ, TIMER} and pair.without_both.exceedances == 0
+    apart = [attribution(40 * (i + 1), (IRQ if i % 2 else TIMER, 300 * US)) for i in range(10)]
+    assert ranked(run(*apart)).masked == ()
+
+
+def test_a_stall_that_becomes_shorter_misses_less() -> None:
+    stall = attribution(10, (IRQ, 5 * MS), (WAKE_UP, 100 * US))
+    one = run(stall)
+    (lane,) = one.recording.traced
+    (changed,) = without([lane], {(0, 10): 100 * US}, 1)
+    assert lane.entry.missed == 5 and changed.entry.missed == 0
+    assert changed.entry.n == lane.entry.n + 5 and changed.entry.due == lane.entry.due
+    assert changed.histogram.total == changed.entry.n and changed.entry.max_ns == 100 * US
+    assert changed.spills is not None and list(changed.spills.rows()) == [(10, 100 * US, 0)]
+
+
+def test_runs_and_cpus_are_told_apart() -> None:
+    first = run(attribution(10, (IRQ, 300 * US)), attribution(10, (TIMER, 300 * US), lane=1), name="a")
+    second = replace(run(attribution(10, (IRQ, 100 * US), (TIMER, 300 * US)), name="b"), groups=("load y",))
+    found = ranked(first, second)
+    irq = next(one for one in found.causes if one.cause == IRQ)
+    assert irq.groups == {"cpu 0": 400 / 700, "cpu 1": 0.0, "load x": 0.5, "load y": 0.25}
+    assert irq.spread is not None
+    assert (irq.spread.low, irq.spread.high, irq.spread.runs, irq.spread.confidence) == (0.25, 0.5, 2, 0.5)
+
+
+def test_only_hits_above_the_level_count() -> None:
+    late = run(attribution(10, (IRQ, 300 * US)), attribution(90, (TIMER, 150 * US), stall=True))
+    assert ranked(late).stall_possible == 1
+    found = ranked(late, deadline_ns=None, above_ns=200 * US)
+    assert [one.cause for one in found.causes] == [IRQ] and found.exceedances == 1 and found.hits == 2
+    assert found.above_ns == 200 * US
+
+
+def test_threads_of_one_name_are_one_cause() -> None:
+    threads = [Cause(kinds.THREAD, "stress-ng", pid=pid, priority=4) for pid in (10, 11)]
+    found = ranked(run(*(attribution(10 + i, (cause, 300 * US)) for i, cause in enumerate(threads))))
+    (one,) = found.causes
+    assert one.cause == Cause(kinds.THREAD, "stress-ng", pid=None, priority=4) and one.owned == 2
+
+
+def test_without_hits_nothing_is_answered() -> None:
+    found = ranked(run())
+    assert not found.answered and found.causes == () and found.share_unattributed is None and found.max_ns is None
+    only = ranked(run(attribution(10, (UNKNOWN, 300 * US))))
+    assert not only.answered and only.share_unattributed == 1.0
+
+
+def test_quantiles_below_the_traced_level_are_left_out() -> None:
+    found = ranked(run(*(attribution(20 * (i + 1), (IRQ, 300 * US)) for i in range(200)), n=10_000))
+    assert [level.q for level in found.quantiles] == [0.99, 0.999, 0.9999]
+    assert found.quantiles[0].hits == 200 == found.quantiles[0].late
+    assert found.causes[0].share_of_quantiles == (1.0, 1.0, 1.0)
