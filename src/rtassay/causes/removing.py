@@ -26,9 +26,7 @@ def owned_ns(attribution: Attribution) -> dict[Key, int]:
     return found
 
 
-def without(
-    lanes: Iterable[Lane], latencies_ns: Mapping[tuple[int, int], int], bin_width_ns: int
-) -> tuple[Lane, ...]:
+def without(lanes: Iterable[Lane], latencies_ns: Mapping[tuple[int, int], int], bin_width_ns: int) -> tuple[Lane, ...]:
     """The lanes of a traced part with other latencies of some hits. `latencies_ns`: (lane, k) -> the new one in ns.
 
     A hit that becomes shorter than some intervals misses fewer activations. Those that it would not have missed count as samples of the

@@ -199,6 +199,47 @@ class ClipEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class UntracedEnd:
+    """The account of the untraced part of a lane, in a traced run."""
+
+    due: int | None
+    n: int | None
+    missed: int | None
+    dropped: int | None
+    truncated: int | None
+    exceedances: int | None
+    min_ns: int | None
+    max_ns: int | None
+    sum_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceBegin:
+    """The event `trace_begin` of STREAM.md. `above_ns` None: four times the running p99.9."""
+
+    mono_ns: int | None
+    above_ns: int | None
+    events: tuple[str, ...]
+    missing: tuple[str, ...]
+    buffer_kb: int | None
+    untraced_until_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceEnd:
+    """What became of the tracing (STREAM.md, "A traced run"). `error`: why the run, or a part of it, was not traced."""
+
+    hits: int | None
+    captured: int | None
+    not_captured: int | None
+    pages: int | None
+    bytes: int | None
+    lost_pages: int | None
+    cpu_ns: int | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class LaneEnd:
     """A lane's account as END closes it (STREAM.md, END)."""
 
@@ -230,6 +271,7 @@ class LaneEnd:
     voluntary_switches: int | None
     involuntary_switches: int | None
     cpu_ns: int | None
+    untraced: UntracedEnd | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +298,7 @@ class ProbeEnd:
     exit: int | None
     lanes: tuple[LaneEnd, ...]
     writer: WriterEnd | None
+    trace: TraceEnd | None
 
     def lane(self, index: int) -> LaneEnd | None:
         """The account of the lane with this index."""

@@ -91,10 +91,51 @@ class Clip:
 
 
 @dataclass(frozen=True, slots=True)
+class Untraced:
+    """The account of the first part of a lane, before the kernel's events were switched on."""
+
+    due: int
+    n: int
+    missed: int | None = None
+    dropped: int | None = None
+    truncated: int | None = None
+    exceedances: int | None = None
+    min_ns: int | None = None
+    max_ns: int | None = None
+    sum_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceEntry:
+    """What was traced in the second part of a run (wire/STREAM.md, "A traced run").
+
+    `above_ns` None: four times the running p99.9. `untraced_until_ns`: where the first part ends; `from_ns`: since when all events were on. Both None if tracing
+    never began. `error`: why the run, or a part of it, was not traced, in the board's words. `undecoded`: why the pages have no
+    attributions, in the decoder's words.
+    """
+
+    above_ns: int | None = None
+    untraced_until_ns: int | None = None
+    from_ns: int | None = None
+    events: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    buffer_kb: int | None = None
+    hits: int | None = None
+    captured: int | None = None
+    not_captured: int | None = None
+    pages: int | None = None
+    bytes: int | None = None
+    lost_pages: int | None = None
+    cpu_ns: int | None = None
+    error: str | None = None
+    undecoded: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LaneEntry:
     """One lane's account: due = n + missed + dropped + truncated, with `due` from the clock. `n` includes `over`.
 
-    `measure`: what its numbers are (`model.measures`).
+    `measure`: what its numbers are (`model.measures`). `untraced`: the account of its first part alone, in a traced run.
     """
 
     index: int
@@ -131,6 +172,7 @@ class LaneEntry:
     spilled: int | None = None
     suppressed: int | None = None
     coarsened: int | None = None
+    untraced: Untraced | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +317,7 @@ class Manifest:
     note: str | None = None
     name: str | None = None
     damage: Damage = field(default_factory=Damage)
+    trace: TraceEntry | None = None
     tool_versions: dict[str, str] = field(default_factory=dict)
     warnings: tuple[RunWarning, ...] = ()
     has_samples: bool = False

@@ -19,6 +19,7 @@ MONITORS_ENDED_EARLY: Final = "monitors-ended-early"
 LOAD_STILL_RUNNING: Final = "load-still-running"
 END_NOT_READ: Final = "end-not-read"
 TRACE_NOT_KEPT: Final = "trace-not-kept"
+TRACE_NOT_DECODED: Final = "trace-not-decoded"
 
 # Two sources of one count do not agree: COUNT-MISMATCH asks for these.
 DOUBTS_OF_COUNTS: Final = frozenset({COUNTS_DIFFER, HISTOGRAM_DIFFERS, ACTIVATIONS_LOST, BLOCKS_OVERLAP})
@@ -69,5 +70,6 @@ _WORDS: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     MONITORS_ENDED_EARLY: lambda facts: "the monitors ended before the run did",
     LOAD_STILL_RUNNING: lambda facts: f"the load was still running {facts.get('after_s')} s after it was asked to end",
     END_NOT_READ: lambda facts: f"the state of the board at the end is not known: {facts.get('error')}",
+    TRACE_NOT_DECODED: lambda facts: f"the pages of trace.rtw have no attributions: {facts.get('error')}",
     TRACE_NOT_KEPT: lambda facts: f"the kernel's trace was not kept: {facts.get('error')}",
 }

@@ -6,8 +6,19 @@ import time
 from dataclasses import replace
 
 from rtassay.model import warnings
-from rtassay.model.facts import ClipEnd, LaneEnd, LaneFacts, ProbeEnd, ProbeFacts, ReadBack, end_of, facts_of
-from rtassay.model.manifest import Clip, Damage, LaneEntry, Manifest, Obtained, RunWarning
+from rtassay.model.facts import (
+    ClipEnd,
+    LaneEnd,
+    LaneFacts,
+    ProbeEnd,
+    ProbeFacts,
+    ReadBack,
+    TraceBegin,
+    UntracedEnd,
+    end_of,
+    facts_of,
+)
+from rtassay.model.manifest import Clip, Damage, LaneEntry, Manifest, Obtained, RunWarning, TraceEntry, Untraced
 from rtassay.model.measures import told_measure
 from rtassay.model.units import NS_PER_S
 from rtassay.model.views import view_of
@@ -19,6 +30,7 @@ _OF_END = (
     *("last_due_ns", "closed_ns", "migrations", "minor_faults", "major_faults"),
     *("voluntary_switches", "involuntary_switches", "cpu_ns", "spilled", "suppressed", "coarsened", "under", "state"),
 )
+_OF_TRACE_END = ("hits", "captured", "not_captured", "pages", "bytes", "lost_pages", "cpu_ns", "error")
 _LANES_MOST = 2**15
 
 
@@ -42,9 +54,27 @@ def summarise(manifest: Manifest, collected: Collector, damage: Damage) -> Manif
         bin_width_ns=bin_width(manifest, collected),
         has_samples=any(tally.has_samples for tally in collected.lanes.values()),
         damage=damage,
+        trace=trace_entry(collected),
         source=manifest.source if manifest.source.version else replace(manifest.source, version=facts.version),
         warnings=manifest.warnings + tuple(w for w in disagreements(collected, lanes) if w not in manifest.warnings),
     )
+
+
+def trace_entry(collected: Collector) -> TraceEntry | None:
+    """What was traced; None for a run that was not asked to be."""
+    end = end_of(collected.end).trace
+    if end is None and collected.trace_begin is None:
+        return None
+    begin = view_of(TraceBegin, collected.trace_begin)
+    entry = TraceEntry(
+        above_ns=begin.above_ns,
+        untraced_until_ns=begin.untraced_until_ns,
+        from_ns=begin.mono_ns,
+        events=begin.events,
+        missing=begin.missing,
+        buffer_kb=begin.buffer_kb,
+    )
+    return entry if end is None else replace(entry, **{name: getattr(end, name) for name in _OF_TRACE_END})
 
 
 def bin_width(manifest: Manifest, collected: Collector) -> int:
@@ -107,6 +137,7 @@ def _from_end(entry: LaneEntry, end: LaneEnd) -> LaneEntry:
         cpu=entry.cpu if entry.cpu is not None else end.cpu,
         first_due_ns=entry.first_due_ns if end.first_due_ns is None else end.first_due_ns,
         clip=_clip(end.clip),
+        untraced=_untraced(end.untraced),
         obtained_end=_obtained(end.obtained),
         **{name: getattr(end, name) for name in _OF_END},
     )
@@ -223,6 +254,13 @@ def _iso(mono_ns: int | None, wall_offset_ns: int | None) -> str | None:
 
 def _obtained(seen: ReadBack | None) -> Obtained | None:
     return None if seen is None else Obtained(seen.policy, seen.priority, seen.affinity, seen.reset_on_fork)
+
+
+def _untraced(end: UntracedEnd | None) -> Untraced | None:
+    """Only a complete one counts."""
+    if end is None or end.due is None or end.n is None:
+        return None
+    return Untraced(**{name: getattr(end, name) for name in Untraced.__dataclass_fields__})
 
 
 def _clip(end: ClipEnd | None) -> Clip | None:

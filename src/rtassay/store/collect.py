@@ -11,6 +11,8 @@ from rtassay.model.views import integer
 from rtassay.store.counts import Counts
 from rtassay.store.stitch import Stitcher
 
+TRACE_BEGIN = "trace_begin"
+
 EventTuple = tuple[str, int | None, int | None, int | None, int | None, int | None, str | None]
 
 
@@ -42,6 +44,8 @@ class LaneTally:
         self.stitcher = Stitcher()
         self.from_samples = Counts()
         self.from_parts = Counts()
+        self.from_untraced = Counts()
+        self.from_traced = Counts()
         self.parts = 0
         self.over = 0
         self.limit_ns: int | None = None
@@ -84,6 +88,7 @@ class Collector:
     ) -> None:
         self.facts: dict[str, Any] = {}
         self.end: dict[str, Any] | None = None
+        self.trace_begin: dict[str, Any] | None = None
         self.lanes: dict[int, LaneTally] = {}
         self._on_second = on_second
         self._on_event = on_event
@@ -148,7 +153,9 @@ class Collector:
     def _add_part(self, part: HistogramPart) -> None:
         tally = self._lane(part.lane)
         tally.parts += 1
-        tally.from_parts.add_bins(part.lower_ns, part.width_ns, part.counts)
+        bins = (part.lower_ns, part.width_ns, part.counts)
+        tally.from_parts.add_bins(*bins)
+        (tally.from_traced if part.traced else tally.from_untraced).add_bins(*bins)
         tally.over += part.over
         if part.limit_ns is not None:
             tally.limit_ns = part.limit_ns
@@ -158,6 +165,8 @@ class Collector:
         lane = note.lane if note.lane is not None else integer(data.get("lane"))
         if lane is not None and not 0 <= lane < 2**15:
             lane = None
+        if note.name == TRACE_BEGIN:
+            self.trace_begin = data
         if note.name == "spool_dropped" and lane is not None:
             self._lane(lane).left_out.add(data)
         k, latency_ns, missed = (integer(data.get(key)) for key in ("k", "latency_ns", "missed"))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rtassay.model.causes import Attribution
 from rtassay.model.errors import CorruptRecording, UsageError
 from rtassay.model.events import Parser, Samples, Second, Spill
 from rtassay.model.files import read_regular
@@ -19,10 +20,12 @@ from rtassay.store.account import summarise
 from rtassay.store.collect import Collector, EventTuple
 from rtassay.store.counts import Counts
 from rtassay.store.manifests import check_hashes, check_sizes, load_manifest
+from rtassay.store.parts import separable, split
 from rtassay.store.paths import MESSAGES
 from rtassay.store.samples import SAMPLES, all_samples, damage_of, lane_of_group, with_order
 from rtassay.store.stitch import Block, Stitcher
 from rtassay.store.streams import ParserFor, events_of, parser_of, stream_of
+from rtassay.store.tracing import CAUSES, read_causes
 
 _SECOND_COLUMNS = ("second", "n", "missed", "dropped", "exceedances", "min_ns", "max_ns", "sum_ns", "wall_offset_ns")
 _EMPTY = np.zeros(0, np.int64)
@@ -133,7 +136,27 @@ def _open_sealed(path: Path, manifest: Manifest) -> Recording:
         lanes.append(Lane(entry, bins, rollups, spills.get(entry.index)))
     series = _telemetry(path) if tables.TELEMETRY in manifest.seals else ()
     messages = _messages(path) if MESSAGES in manifest.seals else ()
-    return Recording(manifest, tuple(lanes), tuple(events), series, messages, str(path))
+    attributions = _causes(path) if CAUSES in manifest.seals else ()
+    whole = Recording(manifest, tuple(lanes), tuple(events), series, messages, str(path), causes=attributions)
+    return split(whole, _traced_bins(path) if tables.TRACED in manifest.seals else {})
+
+
+def _causes(path: Path) -> tuple[Attribution, ...]:
+    with damage_of(path / CAUSES):
+        return read_causes(path)
+
+
+def _traced_bins(path: Path) -> dict[int, Histogram]:
+    """The histogram of the traced part, lane by lane."""
+    from rtassay.store import tables
+
+    with damage_of(path / tables.TRACED):
+        table = _numpy(_read_table(path, tables.TRACED))
+    found = {}
+    for index in np.unique(table["lane"]).tolist():
+        at = table["lane"] == index
+        found[int(index)] = Histogram(*(table[column][at] for column in ("lower_ns", "width_ns", "count")))
+    return found
 
 
 def _numpy(table: Any) -> dict[str, Any]:
@@ -256,14 +279,18 @@ def _open_unsealed(path: Path, manifest: Manifest, parser_for: ParserFor | None)
     names = ("kind", "lane", "mono_ns", "k", "latency_ns", "missed", "text")
     events = [_event_row(dict(zip(names, row, strict=True))) for row in rows]
     spills = _by_lane([(np.full(len(f.k), f.lane), f.k, f.latency_ns, f.missed) for f in frames])
+    apart = separable(manifest)
     lanes = []
     for entry in manifest.lanes:
         tally = collected.lanes.get(entry.index)
-        lower, width, counts = tally.counts().table(manifest.bin_width_ns) if tally else (_EMPTY, _EMPTY, _EMPTY)
+        counted = None if tally is None else tally.from_untraced if apart else tally.counts()
+        lower, width, counts = counted.table(manifest.bin_width_ns) if counted else (_EMPTY, _EMPTY, _EMPTY)
         limit_ns = tally.limit_ns if tally else None
         histogram = Histogram(lower, width, counts, entry.over or 0, entry.under or 0, limit_ns)
         lanes.append(Lane(entry, histogram, _columns(seconds.get(entry.index)), spills.get(entry.index)))
-    return Recording(replace(manifest, sealed=False), tuple(lanes), tuple(events), path=str(path))
+    whole = Recording(replace(manifest, sealed=False), tuple(lanes), tuple(events), path=str(path))
+    traced = {i: Histogram(*t.from_traced.table(manifest.bin_width_ns)) for i, t in collected.lanes.items()}
+    return split(whole, {i: bins for i, bins in traced.items() if bins.total})
 
 
 def _columns(rows: list[Second] | None) -> Seconds | None:

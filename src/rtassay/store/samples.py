@@ -68,10 +68,16 @@ def with_order(recording: Recording, deadline_ns: int | None) -> Recording:
     first = {lane.entry.index: lane.entry.first_k for lane in recording.lanes}
     found = _late_samples(path, {index: LateSamples(level, first[index]) for index, level in levels.items()})
     lanes = tuple(
-        replace(lane, spills=found[lane.entry.index].spills()) if lane.entry.index in found else lane
+        replace(lane, spills=_of_part(lane, found[lane.entry.index].spills())) if lane.entry.index in found else lane
         for lane in recording.lanes
     )
     return replace(recording, lanes=lanes)
+
+
+def _of_part(lane: Lane, spills: Spills) -> Spills:
+    """Of a traced run, those of the untraced part."""
+    untraced = lane.entry.untraced
+    return spills if untraced is None else spills.at(spills.k < untraced.due)
 
 
 def _missing_from(lane: Lane, deadline_ns: int, width_ns: int) -> int | None:

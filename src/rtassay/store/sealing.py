@@ -14,7 +14,7 @@ from rtassay.model import failpoints, warnings
 from rtassay.model.errors import CorruptRecording
 from rtassay.model.events import End, Event, Facts, Note, Output, Second
 from rtassay.model.facts import facts_of
-from rtassay.model.manifest import Damage, Manifest, RunWarning, Seal
+from rtassay.model.manifest import Damage, Manifest, RunWarning, Seal, TraceEntry
 from rtassay.model.recording import Message, Spills
 from rtassay.store import tables
 from rtassay.store.account import bin_width, summarise
@@ -22,9 +22,11 @@ from rtassay.store.collect import Collector
 from rtassay.store.disk import disk_error, sha256_of, sync_directory, sync_file
 from rtassay.store.manifests import FINDINGS, load_manifest, save_manifest
 from rtassay.store.order import SpillFrames, late_from, write_spills
+from rtassay.store.parts import separable
 from rtassay.store.paths import MANIFEST, MESSAGES
 from rtassay.store.samples import SAMPLES, LateSamples
 from rtassay.store.streams import ParserFor, Progress, events_of, parser_of, stream_of
+from rtassay.store.tracing import CAUSES, TRACE, TraceFrames, write_causes
 from rtassay.store.writer import LOCK, Lock
 from rtassay.wire.stream import MAGIC, StreamParser
 
@@ -121,7 +123,7 @@ def _seal(
 def _undo(path: Path) -> None:
     """Remove what a failed sealing made: on a full disk it is in the way."""
     shutil.rmtree(path / _ASIDE, ignore_errors=True)
-    for name in (*tables.SCHEMAS, SAMPLES, MESSAGES):
+    for name in (*tables.SCHEMAS, SAMPLES, MESSAGES, TRACE, CAUSES):
         with contextlib.suppress(OSError):
             (path / name).unlink(missing_ok=True)
 
@@ -137,16 +139,19 @@ def write_tables(
     rows = tables.EventsWriter(directory)
     frames = SpillFrames(directory)
     samples = tables.SamplesWriter(directory / SAMPLES, {"rtassay.id": manifest.id})
-    open_writers: list[Callable[[], object]] = [seconds.close, rows.close, frames.close, samples.abort]
+    trace = TraceFrames(directory)
+    open_writers: list[Callable[[], object]] = [seconds.close, rows.close, frames.close, samples.abort, trace.close]
     try:
         collected = Collector(lambda second: seconds.add(_second_row(second)), rows.add, samples.add, frames.add)
         for event in events:
             collected.add(event)
+            trace.add(event)
         collected.finish()
         has_samples = samples.close()
         late = _late_samples(manifest, collected, samples) if has_samples else {}
         write_spills(rows, collected.lanes, late, frames.read())
         open_writers.clear()
+        has_trace = trace.close()
         frames.close()
         seconds.close()
         rows.close()
@@ -160,17 +165,41 @@ def write_tables(
         facts = {"gaps": samples.clipped_gaps, "most": tables.GAP_MOST}
         warning = RunWarning(warnings.GAPS_CUT, facts=facts)
         manifest = replace(manifest, warnings=(*manifest.warnings, warning))
-    tables.write_histogram(
-        directory / tables.HISTOGRAM,
-        ((lane, *tally.counts().table(manifest.bin_width_ns)) for lane, tally in sorted(collected.lanes.items())),
-        {lane: tally.limit_ns for lane, tally in collected.lanes.items() if tally.limit_ns is not None},
-    )
-    made = [tables.HISTOGRAM, tables.SECONDS, tables.EVENTS]
+    made = [*_write_histograms(directory, manifest, collected), tables.SECONDS, tables.EVENTS]
     if has_samples:
         made.append(SAMPLES)
+    if has_trace:
+        manifest = _with_causes(directory, manifest)
+        made += [TRACE] if manifest.trace and manifest.trace.undecoded else [TRACE, CAUSES]
     for name in made:
         sync_file(directory / name)
     return manifest, made
+
+
+def _write_histograms(directory: Path, manifest: Manifest, collected: Collector) -> list[str]:
+    """The histogram that is judged, and that of the traced part if there is one: names of the files."""
+    lanes = sorted(collected.lanes.items())
+    width_ns, apart = manifest.bin_width_ns, separable(manifest)
+    limits = {lane: tally.limit_ns for lane, tally in lanes if tally.limit_ns is not None}
+    counts = ((lane, tally.from_untraced if apart else tally.counts()) for lane, tally in lanes)
+    judged = ((lane, *count.table(width_ns)) for lane, count in counts)
+    tables.write_histogram(directory / tables.HISTOGRAM, judged, limits)
+    traced = [(lane, *tally.from_traced.table(width_ns)) for lane, tally in lanes if tally.from_traced.total]
+    if not apart or not traced:
+        return [tables.HISTOGRAM]
+    tables.write_histogram(directory / tables.TRACED, traced, {})
+    return [tables.HISTOGRAM, tables.TRACED]
+
+
+def _with_causes(directory: Path, manifest: Manifest) -> Manifest:
+    """The manifest after `causes.parquet` was written beside `trace.rtw`. Pages that cannot be decoded are kept, with a warning."""
+    virtual = manifest.board_start.virtualisation is not None
+    undecoded = write_causes(directory, manifest.lanes, virtual=virtual)
+    if undecoded is None:
+        return manifest
+    warning = RunWarning(warnings.TRACE_NOT_DECODED, facts={"error": undecoded})
+    trace = replace(manifest.trace or TraceEntry(), undecoded=undecoded)
+    return replace(manifest, trace=trace, warnings=(*manifest.warnings, warning))
 
 
 def _late_samples(manifest: Manifest, collected: Collector, samples: tables.SamplesWriter) -> dict[int, Spills]:
@@ -265,7 +294,8 @@ def _as_text(output: Output, inner: StreamParser) -> bytes:
 
 
 def _is_raw(name: str) -> bool:
-    return "/" not in name and (name.startswith("stream.") or name.endswith(".rtw"))
+    """Whether a file is a stream whose content is sealed in other files."""
+    return "/" not in name and name != TRACE and (name.startswith("stream.") or name.endswith(".rtw"))
 
 
 def _has_content(file: Path) -> bool:

@@ -15,17 +15,24 @@ import pyarrow.parquet as pq
 from rtassay.model.events import Spill
 
 HISTOGRAM = "histogram.parquet"
+# The histogram of the traced part of a run; HISTOGRAM is then that of the untraced part.
+TRACED = "traced.parquet"
 SECONDS = "seconds.parquet"
 EVENTS = "events.parquet"
 TELEMETRY = "telemetry.parquet"
+CAUSES = "causes.parquet"
 # Kind of a sample kept one by one.
 SPILL = "spill"
 
 _COLUMNS = {
     HISTOGRAM: "lane int16, lower_ns int64, width_ns int32, count int64",
+    TRACED: "lane int16, lower_ns int64, width_ns int32, count int64",
     SECONDS: "lane int16, second int64, n int64, missed int64, dropped int64, exceedances int64, "
     "min_ns int64, max_ns int64, sum_ns int64, wall_offset_ns int64",
     EVENTS: "kind string, lane int16, mono_ns int64, k int64, latency_ns int64, missed int64, text string",
+    CAUSES: "lane int16, cpu int32, tid int32, k int64, due_ns int64, woke_ns int64, phase string, start_ns int64, ns int64, "
+    "kind string, name string, number int64, pid int32, priority int32, top bool, evidence string, complete bool, "
+    "events_lost bool, stall_possible bool",
     TELEMETRY: "monitor string, name string, mono_ns int64, value double, unit string",
 }
 SCHEMAS = {

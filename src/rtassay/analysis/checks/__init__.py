@@ -22,6 +22,7 @@ from rtassay.analysis.checks import (
     platform,
     recorder,
     statistics,
+    traced,
 )
 from rtassay.analysis.checks.base import Check, reference_page, run_checks
 from rtassay.analysis.checks.context import Context
@@ -46,6 +47,7 @@ CHECKS: Final[tuple[Check[Context], ...]] = (
     imported.less_equal_edge,
     imported.tool_version_unknown,
     recorder.observer_load,
+    traced.traced,
     imported.summary_inconsistent,
     placement.self_interference,
     placement.main_on_measured,

@@ -259,7 +259,8 @@ def _clock(lane: Account, name: str) -> list[str]:
 def _doubts(lane: Account, context: Context) -> list[str]:
     found = []
     seconds = lane.lane.seconds
-    if seconds is not None:
+    # Of a traced run the second in which the tracing began is of neither part.
+    if seconds is not None and lane.entry.untraced is None:
         for column in ("n", "missed", "dropped"):
             stated = getattr(lane.entry, column)
             held = int(np.sum(getattr(seconds, column)))

@@ -34,8 +34,12 @@ def ended_early(context: Context) -> Outcome:
     """A run that did not come to its planned end."""
     reason, plan = context.manifest.end_reason, context.manifest.plan
     planned = {lane.entry.index: count for lane in context.accounts if (count := _planned(plan, lane)) is not None}
+    traced = {lane.entry.index: lane.entry.due or 0 for lane in context.recording.traced}
+    due = {lane.entry.index: (lane.entry.due or 0) + traced.get(lane.entry.index, 0) for lane in context.accounts}
     short = [
-        lane for lane in context.accounts if lane.entry.index in planned and _is_short(lane, planned[lane.entry.index])
+        lane
+        for lane in context.accounts
+        if lane.entry.index in planned and _is_short(due[lane.entry.index], lane, planned[lane.entry.index])
     ]
     if context.manifest.look is not None:
         return passed(
@@ -43,9 +47,9 @@ def ended_early(context: Context) -> Outcome:
         )
     facts: dict[str, Any] = {"end_reason": reason}
     if short:
-        worst = min(short, key=lambda lane: (lane.entry.due or 0) / planned[lane.entry.index])
-        facts |= {"due": worst.entry.due, "planned": planned[worst.entry.index]}
-        share = f"{lane_words(worst.entry.name, worst.entry.cpu)}: {worst.entry.due} of {facts['planned']} planned activations were due"
+        worst = min(short, key=lambda lane: due[lane.entry.index] / planned[lane.entry.index])
+        facts |= {"due": due[worst.entry.index], "planned": planned[worst.entry.index]}
+        share = f"{lane_words(worst.entry.name, worst.entry.cpu)}: {facts['due']} of {facts['planned']} planned activations were due"
     else:
         share = "about as many activations were due as planned"
     if reason is not None and reason not in PLANNED_ENDS:
@@ -67,6 +71,7 @@ def _planned(plan: Plan, lane: Account) -> int | None:
     return min((count for count in (by_time, plan.count) if count is not None), default=None)
 
 
-def _is_short(lane: Account, planned: int) -> bool:
+def _is_short(due: int, lane: Account, planned: int) -> bool:
+    """`due`: of the whole run, a traced part included."""
     slack = max(2.0, SHARE_OF_COUNT * planned, START_AND_STOP_NS / (lane.interval_ns or 1))
-    return (lane.entry.due or 0) < planned - slack
+    return due < planned - slack

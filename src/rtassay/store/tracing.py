@@ -1,0 +1,184 @@
+"""The kernel's trace of a run: `trace.rtw` with the pages as they came, and `causes.parquet` with who owned the late time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from rtassay.model.causes import Attribution, Cause, Hit, Part, Trace
+from rtassay.model.errors import RtassayError
+from rtassay.model.events import Event, Note, TracePage, TraceText
+from rtassay.model.manifest import LaneEntry
+from rtassay.model.views import integer
+from rtassay.store.collect import TRACE_BEGIN
+from rtassay.wire.encode import StreamEncoder
+from rtassay.wire.stream import StreamParser, read_events
+
+TRACE: Final = "trace.rtw"
+CAUSES: Final = "causes.parquet"
+TRACE_HIT: Final = "trace_hit"
+
+_KALLSYMS = "kallsyms"
+_HEADER_PAGE = "header_page"
+_FORMAT = "format/"
+_ROWS_AT_ONCE = 1 << 16
+_HIT_COLUMNS = ("lane", "cpu", "tid", "k", "due_ns", "woke_ns")
+
+Attribute = Callable[[Trace, bool], Sequence[Attribution]]
+
+
+class TraceFrames:
+    """Takes all events of a stream; texts, pages, and the events of the trace go to `trace.rtw` as they come."""
+
+    def __init__(self, directory: Path) -> None:
+        self.path = directory / TRACE
+        self._encoder = StreamEncoder()
+        self._file: Any = None
+
+    def add(self, event: Event) -> None:
+        if isinstance(event, TraceText | TracePage) or (
+            isinstance(event, Note) and event.name in (TRACE_BEGIN, TRACE_HIT)
+        ):
+            if self._file is None:
+                self._file = self.path.open("xb")
+            self._file.write(self._encoder.encode(event))
+
+    def close(self) -> bool:
+        """Whether there is a file."""
+        if self._file is None:
+            return False
+        self._file.close()
+        return True
+
+
+def trace_of(path: Path, lanes: Iterable[LaneEntry]) -> Trace:
+    """A `trace.rtw` as the decoder takes it: its captured hits, with the CPUs of their lanes. Damaged frames are left out."""
+    cpus = {lane.index: lane.cpu for lane in lanes}
+    texts: dict[str, str] = {}
+    pages: dict[int, list[bytes]] = {}
+    hits: list[Hit] = []
+    for event in read_events(path, StreamParser()):
+        match event:
+            case TraceText(name, content):
+                texts[name] = content.decode("utf-8", "replace")
+            case TracePage(cpu, page):
+                pages.setdefault(cpu, []).append(page)
+            case Note(name, lane, data) if name == TRACE_HIT and data.get("captured") is True:
+                hit = _hit(data, lane, cpus)
+                hits += [] if hit is None else [hit]
+    return Trace(
+        header_page=texts.get(_HEADER_PAGE, ""),
+        formats={name.removeprefix(_FORMAT): text for name, text in texts.items() if name.startswith(_FORMAT)},
+        pages={cpu: tuple(found) for cpu, found in pages.items()},
+        hits=tuple(hits),
+        kallsyms=texts.get(_KALLSYMS, ""),
+    )
+
+
+def _hit(data: dict[str, Any], lane: int | None, cpus: dict[int, int | None]) -> Hit | None:
+    """None for an event that lacks a field, or whose lane has no CPU of its own."""
+    lane = lane if lane is not None else integer(data.get("lane"))
+    cpu = None if lane is None else cpus.get(lane)
+    tid, k, due_ns, woke_ns = (integer(data.get(name)) for name in ("tid", "k", "due_ns", "woke_ns"))
+    if lane is None or cpu is None or tid is None or k is None or due_ns is None or woke_ns is None:
+        return None
+    return Hit(lane, cpu, tid, k, due_ns, woke_ns) if woke_ns >= due_ns else None
+
+
+def write_causes(
+    directory: Path, lanes: Iterable[LaneEntry], *, virtual: bool, attribute: Attribute | None = None
+) -> str | None:
+    """`causes.parquet` beside a `trace.rtw`; what the decoder says if it cannot read the pages. Raises OSError.
+
+    `attribute`: who owned the time of each hit (default: `rtassay.causes`).
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from rtassay.store.tables import SCHEMAS
+
+    trace, schema = trace_of(directory / TRACE, lanes), SCHEMAS[CAUSES]
+    try:
+        attributions = (attribute or _attribute)(trace, virtual)
+    except RtassayError as error:
+        return str(error)
+    with pq.ParquetWriter(directory / CAUSES, schema, compression="zstd", write_page_checksum=True) as writer:
+        rows: list[dict[str, Any]] = []
+        for one in attributions:
+            rows += _rows(one)
+            if len(rows) >= _ROWS_AT_ONCE:
+                writer.write_table(pa.Table.from_pylist(rows, schema))
+                rows = []
+        writer.write_table(pa.Table.from_pylist(rows, schema))
+    return None
+
+
+def _attribute(trace: Trace, virtual: bool) -> Sequence[Attribution]:
+    found: Sequence[Attribution] = import_module("rtassay.causes.attribution").attribute(trace, virtual=virtual)
+    return found
+
+
+def _rows(one: Attribution) -> Iterator[dict[str, Any]]:
+    """A row a part; a hit without any time has one of 0 ns."""
+    hit = one.hit
+    common = {name: getattr(hit, name) for name in _HIT_COLUMNS} | {
+        "evidence": " ".join(one.evidence),
+        "complete": one.complete,
+        "events_lost": one.events_lost,
+        "stall_possible": one.stall_possible,
+    }
+    for part in one.parts or (Part("A", one.top, hit.due_ns, 0),):
+        cause = part.cause
+        yield common | {
+            "phase": part.phase,
+            "start_ns": part.start_ns,
+            "ns": part.ns,
+            "kind": cause.kind,
+            "name": cause.name,
+            "number": cause.number,
+            "pid": cause.pid,
+            "priority": cause.priority,
+            "top": cause == one.top,
+        }
+
+
+def read_causes(path: Path) -> tuple[Attribution, ...]:
+    """The attributions of a recording, in the order of the file. Raises what pyarrow raises, and KeyError or ValueError for another table."""
+    import pyarrow.parquet as pq
+
+    found: list[Attribution] = []
+    hit: Hit | None = None
+    group: list[dict[str, Any]] = []
+    with pq.ParquetFile(path / CAUSES, page_checksum_verification=True) as file:
+        for index in range(file.num_row_groups):
+            for row in file.read_row_group(index, use_threads=False).to_pylist():
+                at = Hit(*(row[name] for name in _HIT_COLUMNS))
+                if at != hit and group:
+                    found.append(_attribution(group))
+                    group = []
+                hit = at
+                group.append(row)
+    if group:
+        found.append(_attribution(group))
+    return tuple(found)
+
+
+def _attribution(rows: list[dict[str, Any]]) -> Attribution:
+    parts = tuple(Part(row["phase"], _cause(row), row["start_ns"], row["ns"]) for row in rows)
+    first = rows[0]
+    top = next((part.cause for part, row in zip(parts, rows, strict=True) if row["top"]), parts[0].cause)
+    return Attribution(
+        hit=Hit(*(first[name] for name in _HIT_COLUMNS)),
+        parts=tuple(part for part in parts if part.ns or len(parts) > 1),
+        top=top,
+        evidence=tuple(first["evidence"].split()),
+        complete=first["complete"],
+        events_lost=first["events_lost"],
+        stall_possible=first["stall_possible"],
+    )
+
+
+def _cause(row: dict[str, Any]) -> Cause:
+    return Cause(row["kind"], row["name"], row["number"], row["pid"], row["priority"])
