@@ -37,6 +37,7 @@ WORDS = {
     "experiments": "matrix, order, journal",
     "session": "one run, in its order",
     "analysis": "findings, checks, verdicts",
+    "causes": "traces to owners of late time",
     "reports": "report and export formats",
     "figures": "figures for papers",
     "store": "recordings on disk",

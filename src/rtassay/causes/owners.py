@@ -1,0 +1,156 @@
+"""The rules: who owns one stretch between two events, by what ran and what the measured thread was doing.
+
+| the measured thread | what runs | owner |
+| --- | --- | --- |
+| any | an interrupt, IPI, hrtimer function; on a kernel without PREEMPT_RT a softirq | that |
+| any | what woke it: its timer's interrupt and function | `wake-up` |
+| sleeps, the timer's interrupt has not begun | a thread | `interrupts-off` in that thread |
+| | idle | `idle-exit` |
+| wants to run | a thread of its priority or above, at the switch to or from that thread | `thread` |
+| | a thread of lower priority, or idle, which the scheduler chose meanwhile | `throttling` |
+| | idle from before | `idle-exit` |
+| | a thread of lower priority from before | by the last interrupt's record: `preemption-off` (preempt_count), `bottom-halves-off` (flag, not on PREEMPT_RT), `softirq` (flag); else `no-preemption-point`, but not on a kernel that is preemptible everywhere |
+| runs | it | `wake-up` |
+| sleeps again before it read the clock | any thread | `thread`, itself |
+
+What no rule names is `unattributed`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rtassay.causes.symbols import Symbols
+from rtassay.causes.timeline import BOTTOM_HALVES, IN_SOFTIRQ, Frame, Slice, Stay
+from rtassay.model.causes import (
+    BH_FLAG,
+    BOTTOM_HALVES_OFF,
+    CHOSEN_INSTEAD,
+    FROM_IDLE,
+    HRTIMER,
+    IDLE_EXIT,
+    INSIDE,
+    INTERRUPTS_OFF,
+    NO_EVENT,
+    NO_PREEMPTION_POINT,
+    OWN_THREAD,
+    PREEMPT_COUNT,
+    PREEMPTION_OFF,
+    PRIORITY_ABOVE,
+    PRIORITY_BELOW,
+    SOFTIRQ,
+    THREAD,
+    THROTTLING,
+    UNATTRIBUTED,
+    WAKE_UP,
+    Cause,
+)
+
+NOBODY = Cause(UNATTRIBUTED)
+ORDINARY = Cause(WAKE_UP)
+
+
+class Owner(NamedTuple):
+    """An owner and what says so."""
+
+    cause: Cause
+    evidence: tuple[str, ...] = ()
+
+
+UNKNOWN = Owner(NOBODY)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the rules need to know of the kernel. realtime: PREEMPT_RT; preemptible: everywhere outside of locks; None: not
+    known."""
+
+    symbols: Symbols
+    realtime: bool | None
+    preemptible: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiter:
+    """A thread that wants to run since `since_ns`. remote: another CPU woke it; enqueued_ns: when this CPU heard of it."""
+
+    priority: int | None
+    since_ns: int
+    remote: bool = False
+    enqueued_ns: int | None = None
+
+
+def thread_cause(kind: str, stay: Stay) -> Cause:
+    """A cause that names a thread."""
+    return Cause(kind, stay.name, None, stay.pid, stay.priority)
+
+
+def frame_cause(rules: Rules, frame: Frame) -> Cause:
+    """What interrupts a thread, as a cause."""
+    if frame.kind == HRTIMER:
+        return Cause(HRTIMER, "" if frame.number is None else rules.symbols.name(frame.number))
+    if not frame.name:
+        return NOBODY
+    return Cause(frame.kind, frame.name, None if frame.kind == SOFTIRQ else frame.number)
+
+
+def of_frames(rules: Rules, piece: Slice, path: frozenset[Frame]) -> Owner | None:
+    """The owner if something interrupts the thread, else None. On PREEMPT_RT a softirq is part of its thread."""
+    frames = piece.frames
+    if not frames or (rules.realtime and not any(frame.hard for frame in frames)):
+        return None
+    if frames[-1] in path:
+        return Owner(ORDINARY)
+    return Owner(frame_cause(rules, frames[-1]), (INSIDE,))
+
+
+def while_asleep(piece: Slice) -> Owner:
+    """Before the timer's interrupt: nothing but closed interrupts, or a CPU that sleeps deeply, keeps it away."""
+    if piece.stay.pid == 0:
+        return Owner(Cause(IDLE_EXIT), (NO_EVENT, FROM_IDLE))
+    return Owner(thread_cause(INTERRUPTS_OFF, piece.stay), (NO_EVENT,))
+
+
+def while_waiting(rules: Rules, piece: Slice, waiter: Waiter) -> Owner:
+    """The thread that waits may run, and another one has the CPU."""
+    stay = piece.stay
+    chosen = _chosen_meanwhile(stay, waiter)
+    if stay.pid == 0:
+        return Owner(Cause(THROTTLING), (CHOSEN_INSTEAD,)) if chosen else Owner(Cause(IDLE_EXIT), (FROM_IDLE,))
+    if stay.priority is None or waiter.priority is None:
+        return UNKNOWN
+    if min(stay.priority, stay.priority if stay.chosen_at is None else stay.chosen_at) <= waiter.priority:
+        return Owner(thread_cause(THREAD, stay), (PRIORITY_ABOVE,))
+    if chosen:
+        return Owner(Cause(THROTTLING), (PRIORITY_BELOW, CHOSEN_INSTEAD))
+    return _kept_on(rules, piece, waiter)
+
+
+def _chosen_meanwhile(stay: Stay, waiter: Waiter) -> bool:
+    since = waiter.enqueued_ns if waiter.remote else waiter.since_ns
+    return stay.switched_in and since is not None and stay.start_ns >= since
+
+
+def _kept_on(rules: Rules, piece: Slice, waiter: Waiter) -> Owner:
+    """A thread of lower priority was on the CPU and stays there."""
+    stay, seen = piece.stay, piece.seen
+    if waiter.remote and (waiter.enqueued_ns is None or piece.start_ns < waiter.enqueued_ns):
+        return Owner(thread_cause(INTERRUPTS_OFF, stay), (NO_EVENT, PRIORITY_BELOW))
+    if seen is not None and seen.depth:
+        return Owner(thread_cause(PREEMPTION_OFF, stay), (PREEMPT_COUNT, PRIORITY_BELOW))
+    if seen is not None and not rules.realtime:
+        if seen.flags & BOTTOM_HALVES:
+            return Owner(thread_cause(BOTTOM_HALVES_OFF, stay), (BH_FLAG, PRIORITY_BELOW))
+        if seen.flags & IN_SOFTIRQ:
+            return Owner(Cause(SOFTIRQ), (PRIORITY_BELOW,))
+    if rules.realtime or rules.preemptible:
+        return UNKNOWN
+    return Owner(thread_cause(NO_PREEMPTION_POINT, stay), (PRIORITY_BELOW,))
+
+
+def itself(stay_or_none: Stay | None, tid: int) -> Owner:
+    """The measured thread, which sleeps or takes long although it was woken."""
+    stay = stay_or_none
+    cause = Cause(THREAD, "", None, tid) if stay is None else thread_cause(THREAD, stay)
+    return Owner(cause, (OWN_THREAD,))

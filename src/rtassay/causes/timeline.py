@@ -1,0 +1,257 @@
+"""Events of one CPU to a line of slices: from each event to the next, which thread was on the CPU and what interrupted it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from rtassay.causes import pages
+from rtassay.causes.pages import Event
+from rtassay.model.causes import HRTIMER, IPI, IRQ, SOFTIRQ
+
+IN_INTERRUPT: Final = 0x08
+IN_SOFTIRQ: Final = 0x10
+BOTTOM_HALVES: Final = 0x80
+"""Bits of common_flags (include/linux/trace_events.h)."""
+
+_SOFTIRQS: Final = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
+_STATES: Final = 0xFF
+"""Bits of prev_state that name a sleep; the bits above say that a runnable thread was preempted."""
+_IPIS: Final = ("reschedule", "call_function", "call_function_single", "irq_work", "ipi")
+
+
+class Frame(NamedTuple):
+    """Something that interrupts a thread. number: of an irq; the address of an hrtimer's function. hard: in an interrupt,
+    not in a thread's softirq."""
+
+    kind: str
+    name: str
+    number: int | None
+    start_ns: int
+    hard: bool
+
+
+class Seen(NamedTuple):
+    """What the record of an interrupt tells about the thread that it interrupted. depth: of preemption off."""
+
+    flags: int
+    depth: int
+
+
+@dataclass(slots=True)
+class Stay:
+    """One stay of a thread on the CPU. switched_in: its start was seen. chosen_at: its priority then. priority: at its end,
+    where that was seen, since a thread may change its own or lose a boost."""
+
+    pid: int
+    name: str
+    priority: int | None
+    start_ns: int
+    switched_in: bool
+    chosen_at: int | None = None
+
+
+class Slice(NamedTuple):
+    """From `start_ns` to the start of the next one. frames: what is interrupted, outermost first. known False: events are
+    missing here. seen: the last interrupt of this stay, None before the first."""
+
+    start_ns: int
+    known: bool
+    stay: Stay
+    frames: tuple[Frame, ...]
+    seen: Seen | None
+
+
+class Waking(NamedTuple):
+    """A thread was woken, by what ran in the slice before number `at`."""
+
+    ns: int
+    pid: int
+    priority: int
+    at: int
+
+
+class Switch(NamedTuple):
+    """The CPU went from thread `out` to thread `into`. runnable: `out` still wanted to run."""
+
+    ns: int
+    out: int
+    runnable: bool
+    into: int
+    priority: int
+    at: int
+
+
+@dataclass(slots=True)
+class Timeline:
+    """One CPU: slices in the order of time. `wakings` by thread; `switches` in the order of time; `end_ns`: the last event."""
+
+    slices: list[Slice] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    wakings: dict[int, list[Waking]] = field(default_factory=dict)
+    switches: dict[int, list[Switch]] = field(default_factory=dict)
+    interrupts: list[Frame] = field(default_factory=list)
+    losses: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def end_ns(self) -> int:
+        """The last event; 0 without one."""
+        return self.starts[-1] if self.starts else 0
+
+    def lost_between(self, start_ns: int, end_ns: int) -> bool:
+        """Whether events of the time are missing."""
+        at = bisect_left(self.losses, (start_ns, -1))
+        before = at > 0 and self.losses[at - 1][1] > start_ns
+        return before or (at < len(self.losses) and self.losses[at][0] < end_ns)
+
+
+def timeline(events: Sequence[Event]) -> Timeline:
+    """The line of one CPU. Events that contradict each other end what was known until then."""
+    walk = _Walk()
+    for event in events:
+        walk.step(event)
+    walk.name_the_unnamed()
+    return walk.line
+
+
+class _Walk:
+    """The state of a CPU, moved from event to event."""
+
+    def __init__(self) -> None:
+        self.line = Timeline()
+        self.names: dict[int, str] = {0: "idle"}
+        self.soft: dict[int, tuple[Frame, ...]] = {}
+        self.frames: tuple[Frame, ...] = ()
+        self.stay = Stay(-1, "", None, 0, False)
+        self.seen: Seen | None = None
+        self.known = False
+        self.last_ns = 0
+
+    def step(self, event: Event) -> None:
+        if event.name == pages.LOST:
+            self._lose(event.ns)
+            return
+        if not self.known:
+            self._begin(event)
+        elif event.pid != self.stay.pid:
+            self._lose(event.ns)
+            self._begin(event)
+        elif not event.flags & IN_INTERRUPT and self.frames:
+            self.frames = _outside_interrupts(self.frames)
+        self._apply(event)
+        self.last_ns = event.ns
+        self._slice(event.ns)
+
+    def name_the_unnamed(self) -> None:
+        for piece in self.line.slices:
+            if not piece.stay.name:
+                piece.stay.name = self.names.get(piece.stay.pid, "")
+
+    def _slice(self, ns: int) -> None:
+        self.line.starts.append(ns)
+        self.line.slices.append(Slice(ns, self.known, self.stay, self.frames, self.seen))
+
+    def _lose(self, ns: int) -> None:
+        """From the last event until the next one nothing is known."""
+        if self.known:
+            self.line.slices[-1] = self.line.slices[-1]._replace(known=False)
+            self.line.losses.append((self.last_ns, ns))
+        self.known = False
+        self.frames = ()
+        self.soft.clear()
+        self.seen = None
+
+    def _begin(self, event: Event) -> None:
+        """The record itself tells which thread it interrupted."""
+        if self.line.losses and self.line.losses[-1][0] == self.last_ns:
+            self.line.losses[-1] = (self.last_ns, event.ns)
+        self.known = True
+        self.stay = Stay(event.pid, "", None, event.ns, False)
+        if event.flags & IN_INTERRUPT and not event.name.endswith("_entry"):
+            self.frames = (Frame(IRQ, "", None, event.ns, True),)
+
+    def _apply(self, event: Event) -> None:
+        name, values = event.name, event.values
+        if name == pages.SWITCH:
+            self._switch(event)
+        elif name == pages.WAKING:
+            pid, priority = _ints(values)
+            found = Waking(event.ns, pid, priority, len(self.line.slices))
+            self.line.wakings.setdefault(pid, []).append(found)
+        elif name == pages.NMI:
+            self._nmi(event.ns, _ints(values)[0])
+        elif name.endswith("_entry"):
+            self._enter(event)
+        else:
+            self._leave(event)
+
+    def _switch(self, event: Event) -> None:
+        prev_name, prev_pid, prev_prio, prev_state, next_name, next_pid, next_prio = event.values
+        out, into = int(prev_pid), int(next_pid)
+        self.stay.priority, self.stay.name = int(prev_prio), "idle" if out == 0 else str(prev_name)
+        self.names[out] = self.stay.name
+        self.names[into] = "idle" if into == 0 else str(next_name)
+        found = Switch(event.ns, out, not int(prev_state) & _STATES, into, int(next_prio), len(self.line.slices))
+        self.line.switches.setdefault(out, []).append(found)
+        if into != out:
+            self.line.switches.setdefault(into, []).append(found)
+        kept = _outside_interrupts(self.frames)
+        if kept:
+            self.soft[out] = kept
+        self.frames = self.soft.pop(into, ())
+        self.stay = Stay(into, self.names[into], int(next_prio), event.ns, True, int(next_prio))
+        self.seen = None
+
+    def _enter(self, event: Event) -> None:
+        hard = bool(event.flags & IN_INTERRUPT)
+        kind, name, number = _what(event)
+        frame = Frame(kind, name, number, event.ns, hard)
+        if hard:
+            if not any(frame.hard for frame in self.frames):
+                self.seen = Seen(event.flags, event.depth & 0x0F)
+            self.line.interrupts.append(frame)
+        self.frames = (*self.frames, frame)
+
+    def _leave(self, event: Event) -> None:
+        kind, name, number = _what(event)
+        for at in range(len(self.frames) - 1, -1, -1):
+            frame = self.frames[at]
+            if frame.kind == kind and (
+                kind == HRTIMER or (frame.number == number if kind == IRQ and number else frame.name == name)
+            ):
+                self.frames = self.frames[:at]
+                return
+
+    def _nmi(self, ns: int, spent_ns: int) -> None:
+        """The event comes at the end of the NMI and tells how long it took."""
+        start = max(self.last_ns, ns - max(spent_ns, 0))
+        frame = Frame(IRQ, "NMI", None, start, True)
+        self.line.starts.append(start)
+        self.line.slices.append(Slice(start, self.known, self.stay, (*self.frames, frame), self.seen))
+
+
+def _ints(values: tuple[int | str, ...]) -> tuple[int, ...]:
+    return tuple(int(value) for value in values)
+
+
+def _outside_interrupts(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    for at, frame in enumerate(frames):
+        if frame.hard:
+            return frames[:at]
+    return frames
+
+
+def _what(event: Event) -> tuple[str, str, int | None]:
+    """Kind, name and number of what an entry or exit event is about."""
+    values = event.values
+    if event.name in (pages.IRQ_ENTRY, pages.IRQ_EXIT):
+        return IRQ, str(values[1]) if len(values) > 1 else "", int(values[0])
+    if event.name in (pages.SOFTIRQ_ENTRY, pages.SOFTIRQ_EXIT):
+        vector = int(values[0])
+        return SOFTIRQ, _SOFTIRQS[vector] if 0 <= vector < len(_SOFTIRQS) else str(vector), vector
+    if event.name in (pages.HRTIMER_ENTRY, pages.HRTIMER_EXIT):
+        return HRTIMER, "", int(values[0]) if values else None
+    name = event.name.split("/")[1].rpartition("_")[0]
+    return IPI if name in _IPIS else IRQ, name, None

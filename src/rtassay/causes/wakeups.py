@@ -1,0 +1,97 @@
+"""One wake-up in the timelines: when the timer's interrupt began, who woke the thread, when it was switched to."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+
+from rtassay.causes.timeline import Frame, Switch, Timeline, Waking
+from rtassay.model.causes import HRTIMER, IRQ, Hit
+
+_NS = attrgetter("ns")
+_EARLY_NS = 1000
+"""The trace's clock and the thread's may differ by this: a waking so little before the due time belongs to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wakeup:
+    """What the trace shows of a wake-up of one thread on one CPU.
+
+    waking_cpu: where it was woken, None if that was not seen. timer_ns: start of the interrupt that woke it, or of the timer
+    interrupt before a waking outside of one. path: frames of the waking itself, which are the ordinary path. awake: the
+    thread did not sleep at the due time. switch: to the thread, None if not seen.
+    """
+
+    waking: Waking | None
+    waking_cpu: int | None
+    timer_ns: int | None
+    path: frozenset[Frame]
+    switch: Switch | None
+    awake: bool
+
+    def waker_frames(self, lines: Mapping[int, Timeline]) -> tuple[Frame, ...]:
+        """What was interrupted when the thread was woken."""
+        if self.waking is None or self.waking_cpu is None or not self.waking.at:
+            return ()
+        return lines[self.waking_cpu].slices[self.waking.at - 1].frames
+
+
+def wakeup(lines: Mapping[int, Timeline], hit: Hit) -> Wakeup:
+    """The wake-up of `hit`."""
+    own = lines[hit.cpu]
+    switches = own.switches.get(hit.tid, [])
+    at = bisect_right(switches, hit.due_ns, key=_NS)
+    before = switches[at - 1] if at else None
+    if before is not None and before.into == hit.tid:
+        return Wakeup(None, None, None, frozenset(), before, True)
+    if before is not None and before.runnable:
+        return Wakeup(None, None, None, frozenset(), _switch_to(switches, hit.tid, hit.due_ns, hit.woke_ns), True)
+    since = max(hit.due_ns - _EARLY_NS, before.ns if before else 0)
+    cpu, waking = _waking(lines, hit, since)
+    if waking is None or cpu is None:
+        return Wakeup(None, None, None, frozenset(), _switch_to(switches, hit.tid, hit.due_ns, hit.woke_ns), False)
+    switch = _switch_to(switches, hit.tid, waking.ns, hit.woke_ns)
+    timer_ns, path = path_of(lines[cpu], waking, hit.due_ns)
+    return Wakeup(waking, cpu, timer_ns, path, switch, False)
+
+
+def path_of(line: Timeline, waking: Waking, due_ns: int) -> tuple[int | None, frozenset[Frame]]:
+    """Start of the interrupt in which the waking took place, and its frames from there on.
+
+    A waking in a softirq or a thread has the first timer interrupt since the due time instead: the one that started it all.
+    """
+    frames = line.slices[waking.at - 1].frames if waking.at else ()
+    hard = [at for at, frame in enumerate(frames) if frame.hard]
+    if hard:
+        # Of nested interrupts the innermost woke the thread: the timer's functions lie above it.
+        irqs = [at for at in hard if frames[at].kind == IRQ]
+        first = irqs[-1] if irqs else hard[0]
+        return frames[first].start_ns, frozenset(frames[first:])
+    for frame in line.interrupts[bisect_left(line.interrupts, due_ns, key=lambda f: f.start_ns) :]:
+        if frame.start_ns >= waking.ns:
+            break
+        if frame.kind == HRTIMER or "timer" in frame.name:
+            return frame.start_ns, frozenset((*frames, frame))
+    return None, frozenset(frames)
+
+
+def _waking(lines: Mapping[int, Timeline], hit: Hit, since_ns: int) -> tuple[int | None, Waking | None]:
+    """The first waking since then; the hit's own CPU goes first."""
+    others = sorted(cpu for cpu in lines if cpu != hit.cpu)
+    for cpu in (hit.cpu, *others):
+        wakings = lines[cpu].wakings.get(hit.tid, [])
+        at = bisect_left(wakings, since_ns, key=_NS)
+        if at < len(wakings) and wakings[at].ns <= hit.woke_ns:
+            return cpu, wakings[at]
+    return None, None
+
+
+def _switch_to(switches: list[Switch], tid: int, since_ns: int, until_ns: int) -> Switch | None:
+    for switch in switches[bisect_left(switches, since_ns, key=_NS) :]:
+        if switch.ns > until_ns:
+            return None
+        if switch.into == tid:
+            return switch
+    return None
