@@ -279,6 +279,7 @@ def run(
     settings: Mapping[str, str] | None = None,
     cyclictest_line: str | None = None,
     break_above: str | int | None = None,
+    trace_above: str | int | None = None,
     dma_latency: str | int | None = None,
     aligned: bool | None = None,
     mlock: bool | None = None,

@@ -16,6 +16,7 @@
 #include "os/clock.h"
 #include "os/rt.h"
 #include "os/say.h"
+#include "os/tracefs.h"
 
 /* What is still in the pipes when everybody is gone. */
 static void take_rest(struct guard *g, int64_t until_ns)
@@ -121,6 +122,7 @@ static int guard_and_tell(struct guard *g)
 	if (!code)
 		code = guard_command(g);
 	journal_restore(&g->journal, restore_failed, g);
+	tracefs_sweep(tracefs_roots);
 	until_ns = reader_until_ns(g);
 	take_rest(g, until_ns);
 	guard_send_end(g, end_reason(g), code);

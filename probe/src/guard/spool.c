@@ -191,6 +191,7 @@ static unsigned share_of(int type)
 	case FRAME_SAMPLES:
 	case FRAME_FILE:
 	case FRAME_OUTPUT:
+	case FRAME_TRACE_PAGE:
 		return 11;
 	case FRAME_SECOND:
 	case FRAME_SPILL:
@@ -270,9 +271,10 @@ static void leave_out(struct frame_filter *t, const unsigned char *frame, size_t
 
 static const char *type_name(int type)
 {
-	static const char *const names[] = { "?", "facts", "samples", "seconds", "spill", "histogram", "event", "file", "output", "end" };
+	static const char *const names[] = { "?",     "facts", "samples", "seconds", "spill",      "histogram",
+					     "event", "file",  "output",  "end",     "trace_text", "trace" };
 
-	return type > 0 && type <= FRAME_END ? names[type] : names[0];
+	return type > 0 && type <= FRAME_TRACE_PAGE ? names[type] : names[0];
 }
 
 /* An event in the place of what was left out. */

@@ -23,6 +23,7 @@
 #include "os/files.h"
 #include "os/rt.h"
 #include "os/say.h"
+#include "os/tracefs.h"
 
 enum { GUARD_PRIORITY = 99, REAP_MS = 1000 };
 static const int64_t second_ns = 1000000000;
@@ -170,6 +171,7 @@ static int inherit(struct outer *o, int signal_number)
 		family_kill(&family);
 	} while (!reaper_wait(o->reaper, 2) && mono_ns() < until_ns);
 	journal_restore(o->standby->journal, restore_failed, NULL);
+	tracefs_sweep(tracefs_roots);
 	say_fail(EXIT_BOARD, "the guard was killed by signal %d; what it guarded was ended, %zu processes by SIGKILL%s", signal_number,
 		 family.n_killed, reaper_wait(o->reaper, 0) ? "" : ", and some hang in the kernel even so");
 	family_free(&family);

@@ -29,6 +29,23 @@ uint64_t account_missed(struct lane *lane, uint64_t k, int64_t latency_ns, bool 
 	return most;
 }
 
+/* The traced part begins with this activation. */
+void account_split(struct account *a)
+{
+	a->traced_k = UINT64_MAX;
+	a->lane->untraced = a->stats;
+	atomic_store_explicit(&a->lane->was_traced, 1, memory_order_release);
+}
+
+void account_hit(struct lane *lane, uint64_t k, int64_t now_ns)
+{
+	const uint32_t level_ns = atomic_load_explicit(&lane->hits.level_ns, memory_order_relaxed);
+	const int64_t due_ns = lane->first_due_ns + (int64_t)k * lane->run->interval_ns;
+
+	if (level_ns != HITS_OFF)
+		hits_put(&lane->hits, &(struct hit){ k, due_ns, now_ns, level_ns });
+}
+
 void account_break(struct lane *lane, uint64_t k, int64_t latency_ns, int64_t now_ns)
 {
 	struct run *run = lane->run;

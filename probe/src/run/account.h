@@ -25,13 +25,15 @@
 struct account {
 	struct lane *lane;
 	int64_t interval_ns, deadline_ns, break_ns; /* INT64_MAX: none */
-	uint64_t limit, want;
+	uint64_t limit, want, traced_k;
 	struct lane_stats stats;
 };
 
 /* The rare cases. */
 bool account_stopped_before(const struct lane *lane, int64_t due_ns);
 uint64_t account_missed(struct lane *lane, uint64_t k, int64_t latency_ns, bool last);
+void account_split(struct account *a);
+void account_hit(struct lane *lane, uint64_t k, int64_t now_ns);
 void account_break(struct lane *lane, uint64_t k, int64_t latency_ns, int64_t now_ns);
 
 static inline struct account account_begin(struct lane *lane)
@@ -45,6 +47,7 @@ static inline struct account account_begin(struct lane *lane)
 		.break_ns = run->break_ns ? run->break_ns : INT64_MAX,
 		.limit = lane->limit,
 		.want = run->count ? run->count : UINT64_MAX,
+		.traced_k = run->trace ? lane->traced_k : UINT64_MAX,
 		.stats = lane->stats[0],
 	};
 }
@@ -82,6 +85,10 @@ static inline void account_add(struct account *a, int64_t latency_ns, int64_t no
 	struct lane_stats *s = &a->stats;
 	const uint64_t k = s->next_k;
 
+	if (k >= a->traced_k)
+		account_split(a);
+	if (latency_ns >= (int64_t)atomic_load_explicit(&lane->hits.level_ns, memory_order_relaxed))
+		account_hit(lane, k, now_ns);
 	if (latency_ns >= a->break_ns)
 		account_break(lane, k, latency_ns, now_ns);
 	s->count++;

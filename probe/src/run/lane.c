@@ -117,6 +117,10 @@ static void rendezvous(struct run *run)
 	}
 	run->origin_ns = mono_ns() + LEAD_NS;
 	run->planned_end_ns = run->duration_ns ? run->origin_ns + run->duration_ns - 1 : 0;
+	run->untraced_until_ns = INT64_MAX;
+	if (run->trace)
+		run->untraced_until_ns = run->origin_ns +
+					 (run->duration_ns ? run->duration_ns / 2 : (int64_t)(run->count / 2) * run->interval_ns);
 	for (int i = 0; i < run->n_lanes; i++) {
 		struct lane *lane = &run->lanes[i];
 
@@ -124,6 +128,9 @@ static void rendezvous(struct run *run)
 		lane->limit = UINT64_MAX;
 		if (run->duration_ns)
 			lane->limit = lane_due(lane, run->planned_end_ns);
+		if (run->trace)
+			lane->traced_k = (uint64_t)(run->untraced_until_ns - lane->first_due_ns + run->interval_ns - 1) /
+					 (uint64_t)run->interval_ns;
 	}
 	atomic_store_explicit(&run->started, 1, memory_order_release);
 	syscall(SYS_futex, &run->started, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "os/rt.h"
+#include "run/hits.h"
 #include "run/ring.h"
 
 /* The supervisor sets CLOSED on a starved lane. The lane sets LEFT when it sees that. */
@@ -40,9 +41,15 @@ struct lane {
 	int got_policy, got_priority;
 
 	struct ring ring;
+	struct hits hits; /* late wake-ups whose trace is wanted */
 
 	_Alignas(64) _Atomic uint32_t published; /* stats[published & 1] is complete */
 	struct lane_stats stats[2];
+
+	/* The counts at the end of the untraced part, and the first activation due in the traced one (with run->trace). */
+	uint64_t traced_k;
+	struct lane_stats untraced;
+	_Atomic int was_traced; /* `untraced` is complete */
 
 	/* The last sample, if the end of the run cut its missed count. Written before its ring slot. */
 	_Atomic int clipped;
@@ -76,6 +83,12 @@ struct run {
 	int64_t close_ns;
 	enum stop_reason stop_reason;
 	int wake_fd; /* eventfd of the supervisor */
+
+	/* --trace-above */
+	bool trace;
+	int64_t trace_above_ns;    /* 0: 4 x the running p99.9 of each lane */
+	int64_t untraced_until_ns; /* set with origin_ns; INT64_MAX without a traced part */
+	_Atomic int tracing;       /* the events are on */
 
 	/* --break-above */
 	int marker_fd, tracing_fd;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "os/say.h"
+#include "os/tracefs.h"
 #include "run/method.h"
 #include "run/session.h"
 
@@ -68,6 +69,7 @@ static int start_threads(struct session *s)
 	/* Longer batches where the writer shares a CPU with a lane, or the board is small. The ring holds 10 s. */
 	s->writer.batch_ns = cpus_count(&s->housekeeping) && cpus_count(&s->allowed) > 2 ? 100000000 : 250000000;
 	rt_pin(0, apart);
+	capture_start(&s->capture, apart);
 	if (writer_start(&s->writer))
 		return say_fail(EXIT_BOARD, "cannot start a thread: %s", strerror(errno));
 	for (int i = 0; i < run->n_lanes; i++) {
@@ -139,6 +141,13 @@ static int prepare(struct session *s)
 	s->run.marker_fd = s->run.tracing_fd = -1;
 	if (s->run.break_ns)
 		trace_open(&s->trace, &s->run);
+	if (s->run.trace) {
+		capture_prepare(&s->capture, &s->run, tracefs_roots);
+		s->run.trace = s->capture.ready; /* else all of the run is untraced */
+		s->writer.capture = s->capture.ready ? &s->capture : NULL;
+		if (!s->capture.ready)
+			say_note("no trace: %s; the run goes on without it", s->capture.error);
+	}
 	limit_spinning(&s->run);
 	return prepare_memory(s);
 }

@@ -133,6 +133,7 @@ int prepare_lanes(struct session *s)
 	for (int i = 0; i < run->n_lanes; i++) {
 		run->lanes[i].run = run;
 		run->lanes[i].index = i;
+		atomic_store(&run->lanes[i].hits.level_ns, HITS_OFF);
 		run->lanes[i].cpu = cpu = cpus_next(&s->measured, cpu);
 	}
 	return EXIT_DONE;

@@ -29,6 +29,10 @@ static void requested(struct json *j, const struct session *s)
 	json_bool(j, "mlock", s->mlock_wanted);
 	int_or_null(j, "dma_latency_us", dma, dma >= 0);
 	int_or_null(j, "break_above_ns", run->break_ns, run->break_ns > 0);
+	if (plan_number(s->plan, "trace-above") < 0)
+		json_string(j, "trace_above_ns", "auto");
+	else
+		int_or_null(j, "trace_above_ns", plan_number(s->plan, "trace-above"), plan_set(s->plan, "trace-above"));
 	json_bool(j, "samples", s->writer.keep_samples);
 	json_cpus(j, "cpus", &s->measured);
 	json_end_object(j);
@@ -155,6 +159,29 @@ static void count_since(struct json *j, const char *key, int64_t now, int64_t st
 	int_or_null(j, key, now - start, now >= 0 && start >= 0);
 }
 
+/* The account of the samples before the traced part. A lane that never reached that was untraced throughout. */
+static void untraced_part(struct json *j, const struct session *s, int i, uint64_t due)
+{
+	const struct lane *lane = &s->run.lanes[i];
+	const struct sink *sink = &s->writer.sinks[i];
+	const bool split = atomic_load_explicit(&lane->was_traced, memory_order_acquire);
+	const struct lane_stats *stats = split ? &lane->untraced : &sink->last;
+	const uint64_t n = sink->traced ? sink->untraced_n : sink->n;
+
+	due = split ? stats->next_k : due;
+	json_object(j, "untraced");
+	json_uint(j, "due", due);
+	json_uint(j, "n", n);
+	json_uint(j, "missed", stats->missed);
+	json_uint(j, "dropped", stats->count - n);
+	json_uint(j, "truncated", due > stats->next_k ? due - stats->next_k : 0);
+	json_uint(j, "exceedances", stats->exceedances);
+	int_or_null(j, "min_ns", stats->min_ns, stats->count > 0);
+	int_or_null(j, "max_ns", stats->max_ns, stats->count > 0);
+	json_int(j, "sum_ns", stats->sum_ns);
+	json_end_object(j);
+}
+
 static void lane_end(struct json *j, const struct session *s, int i)
 {
 	const struct lane *lane = &s->run.lanes[i];
@@ -191,6 +218,8 @@ static void lane_end(struct json *j, const struct session *s, int i)
 	} else {
 		json_null(j, "clip");
 	}
+	if (plan_set(s->plan, "trace-above"))
+		untraced_part(j, s, i, due);
 	json_uint(j, "spilled", sink->spilled);
 	json_uint(j, "suppressed", sink->suppressed);
 	json_uint(j, "coarsened", sink->hist.coarsened);
@@ -202,6 +231,32 @@ static void lane_end(struct json *j, const struct session *s, int i)
 	count_since(j, "voluntary_switches", now.voluntary_switches, start->voluntary_switches);
 	count_since(j, "involuntary_switches", now.involuntary_switches, start->involuntary_switches);
 	int_or_null(j, "cpu_ns", cpu_ns, cpu_ns >= 0);
+	json_end_object(j);
+}
+
+static void trace_end(struct json *j, const struct session *s)
+{
+	const struct capture *c = &s->capture;
+	const char *error = *c->error ? c->error : NULL;
+	uint64_t hits = c->hits;
+
+	if (!plan_set(s->plan, "trace-above")) {
+		json_null(j, "trace");
+		return;
+	}
+	if (c->ready && !s->capture_done)
+		error = "the thread that keeps the trace did not end in time";
+	for (int i = 0; i < s->run.n_lanes; i++)
+		hits += atomic_load(&s->run.lanes[i].hits.refused);
+	json_object(j, "trace");
+	json_uint(j, "hits", hits);
+	json_uint(j, "captured", c->captured);
+	json_uint(j, "not_captured", hits - c->captured);
+	json_uint(j, "pages", c->sent_pages);
+	json_uint(j, "bytes", c->sent_bytes);
+	json_uint(j, "lost_pages", c->lost_pages);
+	json_int(j, "cpu_ns", c->cpu_ns);
+	json_string(j, "error", error);
 	json_end_object(j);
 }
 
@@ -235,6 +290,7 @@ void report_end(struct session *s, const char *reason, int exit_code)
 	json_object(&j, "main");
 	json_int(&j, "cpu_ns", rt_cpu_ns(s->main_tid) - s->main_cpu_start_ns);
 	json_end_object(&j);
+	trace_end(&j, s);
 	json_end_object(&j);
 	emit_json(&s->writer.emit, FRAME_END, LANE_NONE, &j);
 }

@@ -5,6 +5,7 @@
 #include "os/clock.h"
 #include "os/plan.h"
 #include "os/rt.h"
+#include "run/capture.h"
 #include "run/lane.h"
 #include "run/writer.h"
 
@@ -44,6 +45,8 @@ struct session {
 	int64_t main_cpu_start_ns;
 
 	struct trace trace;
+	struct capture capture;
+	bool capture_done; /* its thread has ended; else END knows less */
 
 	struct moved *moved; /* a lane each */
 };

@@ -15,6 +15,8 @@ static const char *const isolated[] = { "isolated", NULL };
 static const char *const policies[] = { "fifo", "rr", "other", NULL };
 static const char *const off[] = { "off", NULL };
 
+static const char *const automatic[] = { "auto", NULL };
+
 #define US INT64_C(1000)
 #define MS (1000 * US)
 #define S (1000 * MS)
@@ -33,6 +35,8 @@ const struct option_spec shared_settings[] = {
 	{ "dma-latency", 0, OPT_INTEGER, "us", off, 0, 2000000000, "0", false, "hold /dev/cpu_dma_latency at this" },
 	{ "break-above", 0, OPT_DURATION, "ns", NULL, 1, H, NULL, false,
 	  "stop the run and the kernel's trace at the first sample this late" },
+	{ "trace-above", 0, OPT_DURATION, "ns", automatic, 1, 4 * S, NULL, false,
+	  "keep the kernel's trace of samples this late, in the second half of the run; auto: the deadline, else 4 x the running p99.9" },
 	{ "no-samples", 0, OPT_FLAG, NULL, NULL, 0, 0, NULL, false, "histogram, seconds and spill only, not every sample" },
 	{ "spill", 0, OPT_INTEGER, "samples", NULL, 0, 1000000, "100", false,
 	  "at most so many late samples kept one by one, a lane and second" },
@@ -57,6 +61,9 @@ int settings_take(struct session *s)
 	run->count = (uint64_t)plan_number(plan, "count");
 	run->deadline_ns = plan_number(plan, "deadline");
 	run->break_ns = plan_number(plan, "break-above");
+	run->trace = plan_set(plan, "trace-above");
+	if (run->trace)
+		run->trace_above_ns = plan_number(plan, "trace-above") > 0 ? plan_number(plan, "trace-above") : run->deadline_ns;
 	run->aligned = plan_flag(plan, "aligned");
 	run->fallback = plan_flag(plan, "fallback");
 	run->wake_signal = SIGUSR1;

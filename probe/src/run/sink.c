@@ -33,7 +33,7 @@ int sink_open(struct sink *s, struct lane *lane, struct emit *emit, bool keep_sa
 	s->block.latency = malloc((size_t)SINK_BLOCK * 4);
 	s->block.mark = malloc((size_t)SINK_MARKS * MARK_BYTES);
 	return spill_open(&s->spill, spill_per_second < in_a_second ? spill_per_second : in_a_second) || !s->block.latency ||
-			       !s->block.mark || hist_open(&s->hist, !keep_samples)
+			       !s->block.mark || hist_open(&s->hist, !keep_samples || lane->run->trace)
 		       ? -1
 		       : 0;
 }
@@ -148,6 +148,20 @@ static void update_spill_level(struct sink *s)
 
 /* --- rollups --- */
 
+void sink_set_level(struct sink *s)
+{
+	const struct run *run = s->lane->run;
+	int64_t level_ns = run->trace_above_ns;
+
+	if (!atomic_load_explicit(&run->tracing, memory_order_acquire) || !s->n)
+		return;
+	if (!level_ns)
+		level_ns = 4 * hist_quantile(&s->hist, 999, 1000);
+	if (level_ns <= 0)
+		return;
+	atomic_store_explicit(&s->lane->hits.level_ns, (uint32_t)(level_ns < HITS_OFF ? level_ns : HITS_OFF - 1), memory_order_relaxed);
+}
+
 static void emit_second(struct sink *s)
 {
 	unsigned char *at = emit_begin(s->emit, FRAME_SECOND, (uint16_t)s->lane->index, 15 * 8);
@@ -173,6 +187,7 @@ static void emit_second(struct sink *s)
 		put_u64(at + 8 * i, value[i]);
 	emit_commit(s->emit, 15 * 8);
 	update_spill_level(s);
+	sink_set_level(s);
 }
 
 static void next_second(struct sink *s)
@@ -239,6 +254,14 @@ static void take_gap(struct sink *s, uint64_t k, uint64_t dropped)
 	s->dropped += dropped;
 }
 
+/* The histogram of the untraced part is complete. */
+static void begin_traced(struct sink *s)
+{
+	sink_histogram(s);
+	s->traced = true;
+	s->untraced_n = s->n;
+}
+
 void sink_take(struct sink *s, const struct ring_slot *slot)
 {
 	const uint64_t k = s->next_k + (uint32_t)(slot->k - (uint32_t)s->next_k);
@@ -253,6 +276,8 @@ void sink_take(struct sink *s, const struct ring_slot *slot)
 		take_gap(s, k, dropped);
 	while (k >= s->second.end_k)
 		next_second(s);
+	if (run->trace && !s->traced && k >= s->lane->traced_k)
+		begin_traced(s);
 	s->n++;
 	hist_add(&s->hist, latency);
 	roll_sample(s, latency);
@@ -287,7 +312,7 @@ static void end_bins(struct bins *b)
 	if (!b->count)
 		return;
 	put_u32(b->at, b->count);
-	put_u32(b->at + 4, 0);
+	put_u32(b->at + 4, b->sink->traced);
 	emit_commit(b->sink->emit, 8 + (size_t)b->count * BIN_BYTES);
 	b->count = 0;
 }

@@ -148,6 +148,31 @@ static void end_starved(struct session *s)
 	wait_lanes(s, MOVED_TICKS);
 }
 
+/* Waits until the capturing thread has handed over its last frames. */
+static void wait_capture(struct session *s)
+{
+	struct capture *c = &s->capture;
+	const int signal_before = s->stop_signal;
+	uint32_t beats = atomic_load(&c->beats);
+
+	if (!c->ready)
+		return;
+	capture_finish(c);
+	for (int ticks = 0; !atomic_load_explicit(&c->done, memory_order_acquire) && ticks < WRITER_TICKS; ticks++) {
+		struct pollfd again = { .fd = s->signal_fd, .events = POLLIN };
+
+		if (poll(&again, 1, ticks < 4 ? 2 : TICK_MS) > 0 && signal_before)
+			return; /* a second signal: end at once */
+		if (again.revents)
+			read_signal(s);
+		if (atomic_load(&c->beats) != beats) {
+			beats = atomic_load(&c->beats);
+			ticks = 0;
+		}
+	}
+	s->capture_done = atomic_load_explicit(&c->done, memory_order_acquire);
+}
+
 /* Waits until the writer has written what is left in the rings. False: it makes no progress, because nobody reads the stream. */
 static bool wait_writer(struct session *s)
 {
@@ -247,6 +272,7 @@ int supervise(struct session *s)
 	wait_end(s);
 	if (!wait_lanes(s, GRACE_TICKS))
 		end_starved(s);
+	wait_capture(s);
 	if (!wait_writer(s)) {
 		if (s->stop_signal)
 			return 128 + s->stop_signal;
@@ -260,6 +286,8 @@ int supervise(struct session *s)
 		s->writer.emit.error = 0;
 	}
 	report_events(s);
+	if (s->capture_done)
+		capture_remove(&s->capture);
 	s->writer.emit.error = error;
 	report_end(s, reason, code);
 	s->writer.emit.error = 0;

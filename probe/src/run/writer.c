@@ -49,6 +49,17 @@ static void drain(struct writer *w)
 	}
 }
 
+/* Sends what the capturing thread has for us. */
+static void deliver_trace(struct writer *w)
+{
+	if (!w->capture)
+		return;
+	capture_deliver(w->capture, &w->emit);
+	for (int i = 0; !w->levels_set && i < w->run->n_lanes; i++)
+		sink_set_level(&w->sinks[i]);
+	w->levels_set = atomic_load_explicit(&w->run->tracing, memory_order_acquire);
+}
+
 static void wait_start(struct writer *w)
 {
 	while (!atomic_load_explicit(&w->start, memory_order_acquire))
@@ -75,6 +86,7 @@ static void *writer_thread(void *argument)
 	while (!atomic_load_explicit(&w->finish, memory_order_acquire)) {
 		poll(&wake, 1, batch_ms);
 		drain(w);
+		deliver_trace(w);
 		if (!w->keep_samples && mono_ns() >= histogram_at) {
 			for (int i = 0; i < w->run->n_lanes; i++)
 				sink_histogram(&w->sinks[i]);
@@ -86,6 +98,7 @@ static void *writer_thread(void *argument)
 		atomic_fetch_add_explicit(&w->beats, 1, memory_order_relaxed);
 	}
 	drain(w);
+	deliver_trace(w);
 	for (int i = 0; i < w->run->n_lanes; i++) {
 		/* Read the counts after the drain. A lane counts a sample before it puts it into the ring, so no sample is without its count. */
 		struct lane_stats stats = lane_look(&w->run->lanes[i]);

@@ -3,6 +3,7 @@
 #define RTPROBE_WRITER_H
 
 #include "stream/emit.h"
+#include "run/capture.h"
 #include "run/lane.h"
 #include "run/sink.h"
 
@@ -13,6 +14,8 @@ struct writer {
 	struct sink *sinks;
 	struct emit emit;
 	bool keep_samples;
+	struct capture *capture; /* NULL: an untraced run */
+	bool levels_set;
 	int64_t batch_ns;
 	int priority; /* wanted: FIFO, 0 for OTHER */
 	struct cpus cpus;

@@ -99,6 +99,7 @@ class CyclictestCommand(click.Command):
     help="With --probe cyclictest: measure exactly this line of it, as `cyclictest -l100000 -q -v -p80 -t16 -a`.",
 )
 @setting_option("break-above")
+@setting_option("trace-above")
 @setting_option("dma-latency")
 @setting_option("aligned")
 @setting_option("mlock")

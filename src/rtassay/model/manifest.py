@@ -38,6 +38,7 @@ class Plan:
 
     `looks`: how often the run is judged, at equal times; it ends at the first look that decides. `loads` names every load as NAME[:ARGS][@CPUS], `load` is the same in one text for people (recordings made before several
     loads were possible have only that). `waivers` maps the id of a check to the reason why it does not decide here.
+    `trace_above_ns`: a latency, or `auto`.
     `cyclictest_line` is a whole line of cyclictest to be measured exactly so, by the probe of that name. `settings` are those of
     the method that have no field here, as they were typed; `rtprobe describe` lists them.
     """
@@ -58,6 +59,7 @@ class Plan:
     per_hour: float | None = None
     confidence: float = 0.95
     break_above_ns: int | None = None
+    trace_above_ns: int | str | None = None
     dma_latency_us: int | None = None
     mlock: bool | None = None
     aligned: bool | None = None

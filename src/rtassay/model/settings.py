@@ -144,7 +144,7 @@ class Setting:
         """The value as `parse` reads it."""
         if value is None:
             return "off"
-        if self.kind == DURATION:
+        if self.kind == DURATION and not isinstance(value, str):
             return exact_time(value)
         if self.kind == RATE:
             return format_rate(value)
@@ -226,6 +226,11 @@ SETTINGS: Final = (
         bare="us", least=1, most=_H, field="break_above_ns", probe=True,
     ),
     Setting(
+        "trace-above", DURATION,
+        "Keep the kernel's trace around each sample this late. It traces the second half of the run only. auto: the deadline, else 4 x the running p99.9.",
+        least=1, most=4 * NS_PER_S, words=("auto",), field="trace_above_ns", probe=True,
+    ),
+    Setting(
         "dma-latency", INTEGER, "Hold /dev/cpu_dma_latency at this, or off.",
         unit="us", least=0, most=2_000_000_000, default=0, words=("off",), field="dma_latency_us", probe=True,
         shown="0, as cyclictest",
@@ -247,7 +252,7 @@ DEFAULT_DURATION_NS: Final = 60 * NS_PER_S
 OF_EXPERIMENT: Final = tuple(
     BY_NAME[name]
     for name in (
-        "interval", "duration", "count", "warm-up", "policy", "priority", "break-above", "dma-latency", "mlock", "aligned", "samples",
+        "interval", "duration", "count", "warm-up", "policy", "priority", "break-above", "trace-above", "dma-latency", "mlock", "aligned", "samples",
     )
 )  # fmt: skip
 

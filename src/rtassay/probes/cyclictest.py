@@ -34,6 +34,8 @@ class CyclictestProbe(Probe):
         """Raise UsageError for what cyclictest cannot do: parts of a microsecond, parts of a second."""
         if plan.settings:
             raise UsageError("cyclictest has no settings for --set", hint="its own options: --cyclictest-line")
+        if plan.trace_above_ns is not None:
+            raise UsageError("cyclictest keeps no trace of late samples", hint="--trace-above needs the probe rtprobe")
         if plan.cyclictest_line is not None:
             return
         for what, value in (("interval", plan.interval_ns), ("--break-above", plan.break_above_ns)):

@@ -44,6 +44,7 @@ def _setting(cell: Measured) -> _Setting:
         plan.aligned,
         plan.warm_up_ns,
         plan.break_above_ns,
+        plan.trace_above_ns,
         *sorted(plan.settings.items()),
     )
     return _Setting(
