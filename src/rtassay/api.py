@@ -324,6 +324,7 @@ def run(
         "name": name,
         "output": output,
         "argv": (),
+        "configured": (),
     }
     result = runs.measure_blocking(runs.make_request(board, values), progress, notice)
     recording = OpenRecording(result.path)

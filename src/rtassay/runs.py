@@ -51,7 +51,7 @@ def make_request(board: str | LinuxBoard, values: Mapping[str, Any]) -> RunReque
     """A request from values that have the type and range of their row in `model.settings`.
 
     `values` has the `field` of every row (its `key` where it has no field), and `probe`, `load` (texts), `settings` (texts by name),
-    `labels`, `waivers` (id of a check -> reason), `strict`, `note`, `name`, `output`, `argv`, `cyclictest_line`. Raises UsageError.
+    `labels`, `waivers` (id of a check -> reason), `strict`, `note`, `name`, `output`, `argv`, `configured`, `cyclictest_line`. Raises UsageError.
     """
     from rtassay import store
     from rtassay.boards.described import check_probe
@@ -106,6 +106,7 @@ def make_plan(values: Mapping[str, Any]) -> Plan:
         loads=loads,
         settings=dict(values["settings"]),
         argv=tuple(printable(word) for word in values["argv"]),
+        configured=tuple(printable(word) for word in values["configured"]),
         strict=values["strict"],
         waivers=check_waivers(values["waivers"]) if values["waivers"] else {},
         **stated,

@@ -80,6 +80,7 @@ EVERY_VERB = {
     "prune": ["--keep", "100", "--dry-run"],
     "seal": ["{id}"],
     "checks": [],
+    "config": ["path"],
     "completion": ["bash"],
     "board": ["list"],
     "lab": ["list"],

@@ -45,6 +45,7 @@ VERBS: Final = {
     "board": ("rtassay.cli.board", "Boards: name them, look at them, clear them."),
     "lab": ("rtassay.cli.lab", "Virtual boards with real kernels, to try it all without hardware."),
     "probe": ("rtassay.cli.probe", "The programs that measure: list, settings, self-test."),
+    "config": ("rtassay.cli.config", "Defaults of options, kept in a file."),
     "completion": ("rtassay.cli.completion", "Completion for bash, zsh and fish."),
 }
 
@@ -54,7 +55,7 @@ GROUPS: Final = {
     "Judge": ("plan", "extrapolate", "checks", "published"),
     "Boards and kernels": ("board", "lab", "probe"),
     "Recordings": ("import", "export", "figure", "table", "label", "rm", "prune"),
-    "Comfort": ("completion",),
+    "Comfort": ("config", "completion"),
 }
 """The verbs by what a person wants, as --help shows them."""
 
@@ -80,7 +81,14 @@ class LazyGroup(click.Group):
             close = difflib.get_close_matches(args[0], VERBS, n=1)
             hint = f" Did you mean '{close[0]}'?" if close else f" Known: {', '.join(VERBS)}."
             raise click.UsageError(f"there is no command '{args[0]}'.{hint}")
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is None or command is None or name == "config" or ctx.resilient_parsing:
+            return name, command, rest
+        if not {"--help", "-h"} & set(rest):
+            from rtassay.cli.config_file import defaults_for
+
+            ctx.default_map = {name: defaults_for(name, command)}
+        return name, command, rest
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, names in GROUPS.items():
@@ -106,7 +114,7 @@ def cli() -> None:
 
     \b
     Recordings, reports, experiments and names of boards are kept in RTASSAY_HOME, else in
-    $XDG_DATA_HOME/rtassay (~/.local/share/rtassay).
+    $XDG_DATA_HOME/rtassay (~/.local/share/rtassay). Defaults of options: rtassay config.
     """
 
 

@@ -11,11 +11,13 @@ from typing import Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
+from rtassay.cli import config_file
 from rtassay.model.errors import EXIT_INVALID, EXIT_NOT_DEMONSTRATED, EXIT_OK, EXIT_VIOLATED, UsageError, both_stated
 from rtassay.model.settings import BY_NAME, CPUS, DURATION, FLAG, INTEGER, NUMBER, RATE, TEXT, Setting
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_STATED = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)
 EXIT_BY_STATE = {
     "HOLDS": EXIT_OK,
     "VIOLATED": EXIT_VIOLATED,
@@ -70,12 +72,17 @@ def requirement_options(command: F) -> F:
 
 
 def _one_of_both(command: F) -> F:
-    """The command, which refuses --p beside --at-most: they are two ways to state one requirement."""
+    """The command, which refuses --p beside --at-most: they are two ways to state one requirement. A default of the configuration file
+    that contradicts what was typed is left out."""
 
     @functools.wraps(command)
     def checked(*args: Any, **options: Any) -> Any:
         context = click.get_current_context()
-        if options["per_hour"] is not None and context.get_parameter_source("p_target") == ParameterSource.COMMANDLINE:
+        plain = {param.name: param.default for param in context.command.params}
+        dropped = config_file.gives_way(context)
+        options |= {name: plain[name] for name in dropped}
+        p_stated = "p_target" not in dropped and context.get_parameter_source("p_target") in _STATED
+        if options["per_hour"] is not None and p_stated:
             raise both_stated("--p", "--at-most")
         return command(*args, **options)
 

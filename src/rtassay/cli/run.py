@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtassay import runs
-from rtassay.cli import ci, cyclictest_letters, cyclictest_result
+from rtassay.cli import ci, config_file, cyclictest_letters, cyclictest_result
 from rtassay.cli.attach import Work, attaching
 from rtassay.cli.ci import ci_options
 from rtassay.cli.names import BOARD
@@ -42,7 +42,9 @@ class CyclictestCommand(click.Command):
         given = list(args)
         told = cyclictest_letters.translate(args, self._taking_a_value())
         context = super().make_context(info_name, told.words, parent, **extra)
-        context.params["argv"] = ["rtassay", "run", *given]
+        configured = config_file.words_from_file(context)
+        context.params["configured"] = configured
+        context.params["argv"] = ["rtassay", "run", *given, *configured]
         context.params["cyclictest"] = told
         return context
 

@@ -34,7 +34,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What was asked for. `argv` is the command of `rtassay` that repeats it, `command` the probe's on the board.
+    """What was asked for. `argv` is the command of `rtassay` that repeats it, `configured` its words that came from the configuration file, `command` the probe's on the board.
 
     `looks`: how often the run is judged, at equal times; it ends at the first look that decides. `loads` names every load as NAME[:ARGS][@CPUS], `load` is the same in one text for people (recordings made before several
     loads were possible have only that). `waivers` maps the id of a check to the reason why it does not decide here.
@@ -65,6 +65,7 @@ class Plan:
     aligned: bool | None = None
     keep_samples: bool = True
     argv: tuple[str, ...] = ()
+    configured: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     cyclictest_equivalent: str | None = None
     cyclictest_line: str | None = None

@@ -213,6 +213,8 @@ def commands(findings: Findings, recording: Recording) -> Rows:
     rows: Rows = []
     if ours:
         rows.append(("Repeat this run", clean(ours, 2000)))
+    if plan.configured:
+        rows.append(("Of these, from the configuration file", wording.shell_line(plan.configured)))
     if theirs:
         rows.append(("Equivalent cyclictest line", clean(theirs, 2000)))
     if plan.command:
