@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from rtassay.cli.judging import parser_for
+from rtassay.model.errors import CorruptRecording
 from rtassay.model.events import End, Facts, Second
 from rtassay.model.files import open_regular
 from rtassay.model.manifest import Manifest
@@ -33,7 +34,7 @@ class Follower:
         self.lanes = LiveLanes()
 
     def read(self) -> None:
-        """Take what the stream has now. No stream yet is no error. Raises OSError if it cannot be read."""
+        """Take what the stream has now. No stream yet is no error. Raises CorruptRecording if it cannot be read."""
         if self._file is None and not self._open():
             return
         assert self._file is not None
@@ -54,6 +55,8 @@ class Follower:
             self._file = open_regular(stream)
         except FileNotFoundError:  # sealed meanwhile
             return False
+        except OSError as error:
+            raise CorruptRecording(f"{stream} cannot be read", error.strerror) from error
         self._parser = StreamParser(only=_ROLLUPS) if stream.suffix == ".rtw" else parser_for(self._manifest)
         return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from importlib import import_module
@@ -13,9 +14,21 @@ import click
 from rtassay import __version__
 from rtassay.cli import streams
 from rtassay.cli.terminal import echo
-from rtassay.model.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_USAGE, RtassayError, UsageError
+from rtassay.model.errors import (
+    EXIT_BOARD,
+    EXIT_BUG,
+    EXIT_INTERRUPTED,
+    EXIT_USAGE,
+    BoardError,
+    RtassayError,
+    UsageError,
+)
 from rtassay.model.foreign import is_utf8
 
+# What a disk, a device or the kernel refuses is no bug, wherever it is met first.
+_ENVIRONMENT: Final = frozenset(
+    (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EFBIG)
+)
 # In the order of the work; each module holds one command named `command`.
 VERBS: Final = {
     "plan": ("rtassay.cli.plan", "How long to measure, and with what chance of success."),
@@ -149,15 +162,24 @@ def run(argv: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         echo("rtassay: interrupted", err=True)
         return EXIT_INTERRUPTED
+    except OSError as error:
+        if error.errno not in _ENVIRONMENT:
+            return _bug(error, argv)
+        tell(BoardError(f"cannot use {error.filename or 'a file or a device'}", error.strerror))
+        return EXIT_BOARD
     except Exception as bug:
-        if os.environ.get("RTASSAY_DEBUG"):
-            raise
-        echo(
-            f"rtassay: a bug in rtassay {__version__}: {type(bug).__name__}: {bug}\n"
-            f"  please report it with this line and the output of: RTASSAY_DEBUG=1 rtassay {' '.join(argv)}",
-            err=True,
-        )
-        return EXIT_BUG
+        return _bug(bug, argv)
+
+
+def _bug(bug: Exception, argv: list[str]) -> int:
+    if os.environ.get("RTASSAY_DEBUG"):
+        raise bug
+    echo(
+        f"rtassay: a bug in rtassay {__version__}: {type(bug).__name__}: {bug}\n"
+        f"  please report it with this line and the output of: RTASSAY_DEBUG=1 rtassay {' '.join(argv)}",
+        err=True,
+    )
+    return EXIT_BUG
 
 
 def _check_words(argv: list[str]) -> None:

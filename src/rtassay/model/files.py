@@ -21,6 +21,11 @@ def open_regular(path: Path) -> BinaryIO:
         raise
 
 
+def require_regular(path: Path) -> None:
+    """For readers that open a path by themselves. Raises as `open_regular` does."""
+    open_regular(path).close()
+
+
 def read_regular(path: Path) -> bytes:
     """All of the file. Raises as `open_regular` does."""
     with open_regular(path) as file:

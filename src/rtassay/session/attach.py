@@ -17,7 +17,7 @@ from rtassay.boards.base import PROBE, Allowance, AtClose, LinuxBoard
 from rtassay.model import warnings
 from rtassay.model.errors import BoardError, CorruptRecording, RunLost, UsageError
 from rtassay.model.events import End, Facts, Second
-from rtassay.model.files import read_regular
+from rtassay.model.files import open_regular, read_regular
 from rtassay.model.manifest import RunWarning
 from rtassay.session import host_clock, inventory
 from rtassay.session.board_files import read_files
@@ -168,7 +168,7 @@ class _Attached:
     def _read_what_arrived(self) -> None:
         """Progress goes on where it stood."""
         if self._writer.stream_file.endswith(".rtw"):
-            with (self._writer.path / self._writer.stream_file).open("rb") as file:
+            with open_regular(self._writer.path / self._writer.stream_file) as file:
                 while chunk := file.read(1 << 20):
                     self._take(chunk)
 

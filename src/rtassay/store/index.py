@@ -169,7 +169,7 @@ def _read(home: Path) -> dict[str, tuple[str, IndexEntry]]:
 
 def _write(home: Path, fresh: dict[str, tuple[str, IndexEntry]], gone: list[str]) -> None:
     """Bring the index up to date. A place that takes no index is no error: the next list reads the manifests again."""
-    if not home.is_dir():
+    if not home.is_dir() or ((home / FILE).exists() and not (home / FILE).is_file()):
         return
     with contextlib.suppress(sqlite3.Error), _database(home) as database:
         database.execute("BEGIN IMMEDIATE")

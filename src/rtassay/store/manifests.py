@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from rtassay.model.errors import CorruptRecording, InputFileError, NewerFormat
-from rtassay.model.files import read_regular
+from rtassay.model.files import read_regular, require_regular
 from rtassay.model.manifest import RECORDING_VERSION, Manifest
 from rtassay.store.disk import explain, sha256_of, write_replacing
 from rtassay.store.paths import MANIFEST
@@ -81,6 +81,7 @@ def check_sizes(path: Path, manifest: Manifest) -> None:
     for name, seal in manifest.seals.items():
         file = path / name
         try:
+            require_regular(file)
             size = file.stat().st_size
         except OSError as error:
             raise CorruptRecording(f"{file} is missing from the recording", explain(error)) from error

@@ -22,7 +22,7 @@ from rtassay.store.counts import Counts
 from rtassay.store.manifests import check_hashes, check_sizes, load_manifest
 from rtassay.store.parts import separable, split
 from rtassay.store.paths import MESSAGES
-from rtassay.store.samples import SAMPLES, all_samples, damage_of, lane_of_group, with_order
+from rtassay.store.samples import SAMPLES, all_samples, damage_of, lane_of_group, open_parquet, with_order
 from rtassay.store.stitch import Block, Stitcher
 from rtassay.store.streams import ParserFor, events_of, parser_of, stream_of
 from rtassay.store.tracing import CAUSES, read_causes
@@ -65,12 +65,10 @@ def iter_samples(path: Path, lane: int, *, parser_for: ParserFor | None = None) 
 
 def last_latencies(path: Path) -> dict[int, int]:
     """Lane -> its last latency in ns, of a sealed recording; lanes without kept samples are absent."""
-    import pyarrow.parquet as pq
-
     if SAMPLES not in load_manifest(path).seals:
         return {}
     last: dict[int, int] = {}
-    with damage_of(path / SAMPLES), pq.ParquetFile(path / SAMPLES, page_checksum_verification=True) as file:
+    with damage_of(path / SAMPLES), open_parquet(path / SAMPLES) as file:
         for index in reversed(range(file.num_row_groups)):
             if (lane := lane_of_group(file, index)) not in last:
                 column = file.read_row_group(index, columns=["latency_ns"], use_threads=False).column(0)
@@ -80,15 +78,13 @@ def last_latencies(path: Path) -> dict[int, int]:
 
 def histogram_from_samples(path: Path) -> dict[int, Histogram]:
     """Exact histogram of every lane, counted again from the samples. Raises UsageError if none were kept."""
-    import pyarrow.parquet as pq
-
     manifest = load_manifest(path)
     if not manifest.sealed:
         raise UsageError(f"{path} is not sealed", hint="rtassay seal makes it a whole recording")
     if SAMPLES not in manifest.seals:
         raise UsageError(f"{path} keeps no samples", "it was recorded with histograms only")
     counts: dict[int, Counts] = {}
-    with damage_of(path / SAMPLES), pq.ParquetFile(path / SAMPLES, page_checksum_verification=True) as file:
+    with damage_of(path / SAMPLES), open_parquet(path / SAMPLES) as file:
         for index in range(file.num_row_groups):
             lane = lane_of_group(file, index)
             column = file.read_row_group(index, columns=["latency_ns"], use_threads=False).column(0)
@@ -103,11 +99,9 @@ def _some(block: Block | None) -> Iterator[Block]:
 
 
 def _read_table(path: Path, name: str) -> Any:
-    import pyarrow.parquet as pq
-
     from rtassay.store.tables import SCHEMAS
 
-    with pq.ParquetFile(path / name, page_checksum_verification=True) as file:
+    with open_parquet(path / name) as file:
         if not set(SCHEMAS[name].names) <= set(file.schema_arrow.names):
             raise KeyError(f"it lacks columns: it has {', '.join(file.schema_arrow.names)}")
         return file.read(columns=SCHEMAS[name].names, use_threads=False)
@@ -173,14 +167,12 @@ def _event_row(row: dict[str, Any]) -> EventRow:
 
 def _events(path: Path) -> tuple[list[EventRow], dict[int, Spills]]:
     """`events.parquet`: events, and the spills of every lane that has some. Raises what pyarrow raises, and KeyError."""
-    import pyarrow.parquet as pq
-
     from rtassay.store.tables import EVENTS, SCHEMAS, SPILL
 
     wanted = SCHEMAS[EVENTS].names
     events: list[EventRow] = []
     spills: list[tuple[Any, ...]] = []
-    with pq.ParquetFile(path / EVENTS, page_checksum_verification=True, read_dictionary=["kind"]) as file:
+    with open_parquet(path / EVENTS, read_dictionary=["kind"]) as file:
         if not set(wanted) <= set(file.schema_arrow.names):
             raise KeyError(f"it lacks columns: it has {', '.join(file.schema_arrow.names)}")
         for index in range(file.num_row_groups):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rtassay.model.errors import CorruptRecording
+from rtassay.model.files import require_regular
 from rtassay.model.manifest import Manifest
 from rtassay.model.recording import Lane, Recording, Spills
 
@@ -134,10 +135,16 @@ def all_samples(path: Path, manifest: Manifest, lane: int) -> Iterator[Block]:
 
 
 def _open(path: Path) -> Any:
+    with damage_of(path / SAMPLES):
+        return open_parquet(path / SAMPLES)
+
+
+def open_parquet(file: Path, **options: Any) -> Any:
+    """A `pq.ParquetFile` of a regular file. Raises OSError and what pyarrow raises."""
     import pyarrow.parquet as pq
 
-    with damage_of(path / SAMPLES):
-        return pq.ParquetFile(path / SAMPLES, page_checksum_verification=True)
+    require_regular(file)
+    return pq.ParquetFile(file, page_checksum_verification=True, **options)
 
 
 @contextlib.contextmanager

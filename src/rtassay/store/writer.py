@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from rtassay.model.errors import BoardError, CorruptRecording, RtassayError, UsageError
+from rtassay.model.files import require_regular
 from rtassay.model.manifest import Manifest
 from rtassay.store.disk import disk_error, explain
 from rtassay.store.manifests import load_manifest, save_manifest
@@ -30,6 +31,8 @@ class Lock:
         """Raises UsageError if another process holds it, BoardError if it cannot be made."""
         self.file = path / LOCK
         try:
+            if self.file.exists():
+                require_regular(self.file)
             self._fd = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise disk_error(error, self.file, _READABLE) from error
@@ -68,7 +71,7 @@ class Lock:
 def is_running(path: Path) -> bool:
     """Whether a live process is writing this recording (else an unsealed one is abandoned)."""
     try:
-        fd = os.open(path / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(path / LOCK, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False
     try:
@@ -194,6 +197,8 @@ class RecordingWriter:
             _plain_name(name)
             file = self.path / name
             try:
+                if file.exists():
+                    require_regular(file)
                 self._files[name] = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
             except OSError as error:
                 raise BoardError(f"cannot write {file}", explain(error), _READABLE) from error
