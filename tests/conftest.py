@@ -34,6 +34,10 @@ ORDER = ("lab", "flow", "unit/boards", "unit/probe", "contract")
 def pytest_configure(config: pytest.Config) -> None:
     # A shell starts what it puts in the background with SIGINT ignored, and every child inherits that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if not hasattr(config, "workerinput"):  # once, not in each of xdist's workers
+        from probe_build import build
+
+        build(["make", "--silent", "-C", "probe"])  # rtassay refuses a probe that is older than its sources
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
