@@ -204,7 +204,7 @@ def _image(kind: str, arch: str, *, cached: bool = False) -> Any:
         return (quick.cached(known) if cached else None) or quick.build(known, _say)
     if known.name != "amd64":
         raise UsageError("a disk board is amd64", hint=f"rtassay lab start quick --arch {arch}")
-    return disk.build(_say)
+    return (disk.cached() if cached else None) or disk.build(_say)
 
 
 def _row(board: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from rtassay.cli import lab
-from rtassay.lab import keys, machine, places, qmp, quick
+from rtassay.lab import disk, keys, machine, places, qmp, quick
 from rtassay.lab.arches import arch_named
 from rtassay.lab.initramfs import Initramfs
 from rtassay.lab.packages import _fits
@@ -153,6 +153,42 @@ def test_the_image_of_the_last_build_needs_no_apt(home: Path, monkeypatch: pytes
     assert quick.cached(arch) is None, "another rtassay made it"
     quick._current(arch).write_text(f"{quick._own_digest(arch).hexdigest()} quick-amd64-gone")
     assert quick.cached(arch) is None
+
+
+def test_the_disk_of_the_last_build_needs_no_apt(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_apt(arch: str) -> None:
+        raise BoardError("asked apt")
+
+    monkeypatch.setattr(disk, "Packages", no_apt)
+    with pytest.raises(BoardError, match="asked apt"):
+        lab._image("disk", "amd64", cached=True)  # nothing was built yet
+    built = places.cache_dir() / "disk-amd64-0123456789abcdef.qcow2"
+    built.touch()
+    disk._current().write_text(f"{disk._own_digest().hexdigest()} {built.name}")
+    assert lab._image("disk", "amd64", cached=True).path == built
+    with pytest.raises(BoardError, match="asked apt"):
+        lab._image("disk", "amd64")  # `lab build` looks for newer kernels
+    disk._current().write_text(f"{'0' * 64} {built.name}")
+    assert disk.cached() is None, "another rtassay made it"
+    disk._current().write_text(f"{disk._own_digest().hexdigest()} {built.name}")
+    built.unlink()
+    assert disk.cached() is None
+
+
+def test_a_built_disk_is_the_one_of_the_next_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Lists:
+        def __init__(self, arch: str) -> None:
+            self.newest, self.versions = dict, "\n".join
+
+    monkeypatch.setattr(disk, "Packages", Lists)
+    monkeypatch.setattr(disk, "need", lambda *programs: None)
+    monkeypatch.setattr(disk, "_GRUB", places.cache_dir())
+    (places.cache_dir() / "boot.img").touch()
+    monkeypatch.setattr(disk.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(disk, "_build", lambda scratch, *rest: (scratch / "disk.qcow2").touch())
+    built = disk.build(lambda words: None)
+    assert disk.cached() == built
+    assert disk.build(lambda words: None) == built
 
 
 def test_an_unknown_kernel_and_a_bad_name_are_usage(home: Path) -> None:
