@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from flow_support import Marked, assert_account_is_exact, free_port, until_measuring, wait_for_data
+from xvfb import xvfb
 
 from rtassay import store
 from rtassay.analysis.judge import judge
@@ -77,6 +78,18 @@ def test_work_is_reported(
             assert rates[index].unit == rate and max(rates[index].values) > 0
         assert (recording_path(recording) / entry.log).stat().st_size > 0
     assert severity(recording, "LOAD-WINDOW") == "pass"
+
+
+@pytest.mark.full
+def test_frames_rendered_by_the_cpu_are_proof(measure: Measure, marked: Marked) -> None:
+    with xvfb() as display:
+        run = measure(**loads(f"glmark2:display={display}"), duration_ns=12 * S)
+    recording = assert_account_is_exact(run.path)
+    (entry,) = recording.manifest.loads
+    assert entry.error is None and entry.operations_unit == "frames" and entry.operations > 0
+    assert entry.software is True and entry.classes == ("gpu",) and not entry.gpu_ns
+    assert max(series(recording, "work")[0].values) > 0
+    assert severity(recording, "LOAD-UNKNOWN") == "pass"
 
 
 def recording_path(recording: Recording) -> Path:

@@ -139,14 +139,18 @@ static int guard_run(const struct plan *plan)
 
 	if (plan_flag(plan, "usage") && !g.wrap && !plan_text(plan, "output"))
 		return say_fail(EXIT_USAGE, "--usage needs a stream to write to: give --wrap or -o FILE");
+	if (plan_flag(plan, "gpu") && !plan_flag(plan, "usage"))
+		return say_fail(EXIT_USAGE, "--gpu is a part of --usage: give both");
 	code = journal_open(&g.journal, plan_text(plan, "restore"));
 	if (code)
 		return code;
 	if (plan_flag(plan, "cgroup"))
 		group_make(&g.group);
-	g.standby = (struct standby){
-		.group = &g.group, .journal = &g.journal, .max_ns = plan_number(plan, "max"), .usage = plan_flag(plan, "usage")
-	};
+	g.standby = (struct standby){ .group = &g.group,
+				      .journal = &g.journal,
+				      .max_ns = plan_number(plan, "max"),
+				      .usage = plan_flag(plan, "usage"),
+				      .gpu = plan_flag(plan, "gpu") };
 	if (standby_start(&g.standby, &code))
 		code = guard_and_tell(&g);
 	group_remove(&g.group);
@@ -164,6 +168,7 @@ static const struct option_spec guard_options[] = {
 	{ .name = "usage",
 	  .type = OPT_FLAG,
 	  .help = "tell once a second what the command and its descendants use: processes, threads, CPU time" },
+	{ .name = "gpu", .type = OPT_FLAG, .help = "with --usage: also their time on the GPU, and its interrupts" },
 	{ .name = "max",
 	  .letter = 'D',
 	  .type = OPT_DURATION,

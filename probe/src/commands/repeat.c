@@ -49,15 +49,19 @@ static int take_place(const struct plan *plan)
 /* Its stdout becomes stderr: stdout is the stream's. */
 static _Noreturn void become_command(const struct repeat *r, pid_t parent)
 {
-	int null = open("/dev/null", O_RDONLY);
+	int in[2];
 
+	if (!plan_flag(r->plan, "hold-stdin"))
+		in[0] = open("/dev/null", O_RDONLY);
+	else if (pipe(in)) /* the command holds the writing end of its own stdin, too: it never ends */
+		_exit(say_fail(EXIT_BOARD, "no pipe for the stdin of '%s': %s", r->plan->rest[0], strerror(errno)));
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(EXIT_BOARD);
 	setpgid(0, 0);
-	if (null > STDERR_FILENO) {
-		dup2(null, STDIN_FILENO);
-		close(null);
+	if (in[0] > STDERR_FILENO) {
+		dup2(in[0], STDIN_FILENO);
+		close(in[0]);
 	}
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	loop_undo_signals(&r->loop);
@@ -243,6 +247,7 @@ static const struct option_spec repeat_options[] = {
 	  .standard = "60s",
 	  .help = "end CMD after this time" },
 	{ .name = "once", .type = OPT_FLAG, .help = "one round only: end with CMD, and with its exit code" },
+	{ .name = "hold-stdin", .type = OPT_FLAG, .help = "the stdin of CMD stays open with nothing in it; default: it is at its end" },
 	{ .name = "attached", .type = OPT_FLAG, .help = "end when stdin ends" },
 	{ .name = "output", .letter = 'o', .type = OPT_TEXT, .unit = "FILE", .help = "where the stream goes instead of stdout" },
 	{ 0 },

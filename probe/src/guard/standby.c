@@ -225,7 +225,7 @@ static pid_t start_helper(const struct outer *o, int fd, pid_t outer)
 		_exit(EXIT_BOARD);
 	if (o->standby->before.oom[0])
 		write_own("/proc/self/oom_score_adj", o->standby->before.oom);
-	usage_watch(fd, o->inner, o->standby->child);
+	usage_watch(fd, o->inner, o->standby->child, o->standby->gpu);
 }
 
 static int prepare(struct outer *o, int pipe_ends[2])

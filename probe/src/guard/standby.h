@@ -27,6 +27,7 @@ struct standby {
 	struct journal *journal; /* put back by the outer one if the inner one cannot */
 	int64_t max_ns;          /* 0: none. The inner one keeps it; the outer one ends an inner one that hangs far beyond it */
 	bool usage;              /* look at what the command uses (usage.h) */
+	bool gpu;                /* at the GPU, too */
 
 	/* In the inner one, after standby_start: */
 	struct before before;

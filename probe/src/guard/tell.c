@@ -95,6 +95,14 @@ void guard_send_end(struct guard *g, const char *reason, int exit_code)
 	outlet_json(&g->loop.out, FRAME_END, &j);
 }
 
+static void known_or_null(struct json *j, const char *name, int64_t value)
+{
+	if (value < 0)
+		json_null(j, name);
+	else
+		json_int(j, name, value);
+}
+
 void guard_send_usage(struct guard *g, const struct usage *u)
 {
 	struct json j;
@@ -104,5 +112,9 @@ void guard_send_usage(struct guard *g, const struct usage *u)
 	json_uint(&j, "threads", u->threads);
 	json_uint(&j, "real_time", u->real_time);
 	json_int(&j, "cpu_ns", u->cpu_ns);
+	if (u->gpu) {
+		known_or_null(&j, "gpu_ns", u->gpu_ns);
+		known_or_null(&j, "gpu_interrupts", u->gpu_interrupts);
+	}
 	event_send(&g->loop.out, &j);
 }

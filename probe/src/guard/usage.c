@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "guard/family.h"
+#include "guard/gpu.h"
 #include "os/clock.h"
 #include "os/procstat.h"
 #include "os/rt.h"
@@ -85,7 +86,7 @@ static unsigned long long account(struct usage *u, pid_t pid, bool counts)
 	return stat.user_ticks + stat.system_ticks + stat.waited_ticks;
 }
 
-static bool look(struct family *f, pid_t guard, struct usage *u)
+static bool look(struct family *f, pid_t guard, struct usage *u, struct gpu *gpu)
 {
 	const int64_t tick_ns = SECOND_NS / sysconf(_SC_CLK_TCK);
 	struct member *members;
@@ -102,10 +103,18 @@ static bool look(struct family *f, pid_t guard, struct usage *u)
 			members[n++] = (struct member){ .pid = f->all[i].pid, .depth = depth_below(f, &f->all[i], guard) };
 	qsort(members, n, sizeof *members, by_depth);
 	ticks = account(u, guard, false);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		ticks += account(u, members[i].pid, true);
+		if (gpu)
+			gpu_look(gpu, members[i].pid);
+	}
 	free(members);
 	u->cpu_ns = (int64_t)ticks * tick_ns;
+	if (gpu) {
+		u->gpu = true;
+		u->gpu_ns = gpu_engine_ns(gpu);
+		u->gpu_interrupts = gpu_interrupts(gpu);
+	}
 	return true;
 }
 
@@ -118,14 +127,17 @@ static void follow(pid_t child)
 		rt_pin(0, &theirs.affinity);
 }
 
-void usage_watch(int fd, pid_t guard, const _Atomic int *child)
+void usage_watch(int fd, pid_t guard, const _Atomic int *child, bool gpu)
 {
 	int64_t due_ns = mono_ns(), most_ns = 0;
 	struct family family = { 0 };
 	struct usage u;
+	struct gpu seen;
 
 	if (rt_choose_sleep())
 		_exit(0); /* no way to sleep */
+	if (gpu)
+		gpu_begin(&seen);
 	for (;;) {
 		due_ns += SECOND_NS;
 		if (due_ns < mono_ns())
@@ -135,7 +147,7 @@ void usage_watch(int fd, pid_t guard, const _Atomic int *child)
 		if (!atomic_load(child))
 			continue;
 		follow(*child);
-		if (!look(&family, guard, &u))
+		if (!look(&family, guard, &u, gpu ? &seen : NULL))
 			continue;
 		if (u.cpu_ns < most_ns)
 			u.cpu_ns = most_ns;

@@ -112,8 +112,9 @@ def start(
     lifetime_s: int = LIFETIME_S,
     with_parent: bool = False,
     boot_timeout_s: float = BOOT_TIMEOUT_S,
+    devices: Sequence[str] = (),
 ) -> Machine:
-    """Boot a board and wait until an SSH command was answered.
+    """Boot a board and wait until an SSH command was answered. `devices`: more of them, as QEMU's -device takes them.
 
     It ends after `lifetime_s`, or (`with_parent`) when this process does. Raises UsageError for a name that is taken or no name,
     BoardError when QEMU is missing or the board does not come up; then nothing of it is left.
@@ -134,6 +135,7 @@ def start(
     try:
         with claim:
             words = _qemu(image, directory, kernel, cpus, memory_mib, append, port)
+            words += [word for device in devices for word in ("-device", device)]
             process = _spawn(words, directory, lifetime_s, with_parent, claim)
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)

@@ -8,6 +8,8 @@ MEMBERS: Final = {
     "hackbench": "rtassay.loads.hackbench:HackbenchLoad",
     "iperf3": "rtassay.loads.iperf3:Iperf3Load",
     "iperf": "rtassay.loads.iperf:IperfLoad",
+    "glmark2": "rtassay.loads.glmark2:Glmark2Load",
+    "kmscube": "rtassay.loads.kmscube:KmscubeLoad",
     "builtin": "rtassay.loads.builtin:BuiltinLoad",
     "command": "rtassay.loads.command:CommandLoad",
     "none": "rtassay.loads.none:NoLoad",

@@ -12,7 +12,7 @@ from rtassay.model.events import Output
 from rtassay.model.manifest import WorkPart
 from rtassay.model.units import format_cpu_list, parse_cpu_list
 
-CLASSES: Final = ("cpu", "cache", "memory", "vm", "io", "hdd", "fork", "timer", "network", "scheduler")
+CLASSES: Final = ("cpu", "cache", "memory", "vm", "io", "hdd", "fork", "timer", "network", "scheduler", "gpu")
 _AT_CPUS = re.compile(r"@(\d[\d,:-]*)$")
 
 
@@ -76,12 +76,16 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """Work done, by the load's own output: None if it does not tell. `error`: the load's own words about a failure."""
+    """Work done, by the load's own output: None if it does not tell. `error`: the load's own words about a failure.
+
+    `software`: whether the CPU did the work of a GPU; None if the load does not tell.
+    """
 
     operations: float | None
     unit: str | None
     error: str | None = None
     parts: tuple[WorkPart, ...] = ()
+    software: bool | None = None
 
 
 class Meter(Protocol):

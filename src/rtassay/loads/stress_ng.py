@@ -27,6 +27,7 @@ STRESSORS: dict[str, tuple[str, ...]] = {
     "timer": ("timer", "timerfd"),
     "network": ("sock", "udp"),
     "scheduler": ("sem", "msg", "yield"),
+    "gpu": ("gpu",),
 }
 # Classes of other stressors in users' own command lines; `--all` and `--class` name too many to list.
 _ALSO = {

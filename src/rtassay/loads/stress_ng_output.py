@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from rtassay.loads.base import LoadResult, Rate
+from rtassay.loads.gpu import renders_in_software
 from rtassay.loads.tools import Lines
 from rtassay.model.events import Output
 from rtassay.model.manifest import WorkPart
@@ -21,6 +22,7 @@ _SKIPS = (
     re.compile(r"^(?P<name>[a-z][a-z0-9-]*):? stressor (?P<why>.*\bskip(?:ped|ping)\b.*)$"),
     re.compile(r"^(?P<name>[a-z][a-z0-9-]*): (?P<why>.*\bskipp(?:ed|ing)\b.*)$"),
 )
+_RENDERER = re.compile(r"^gpu: GL_RENDERER: (?P<name>.+)$")
 _SKIPPED = re.compile(r"^skipped: \d+: (?P<names>.+)$")
 _NAME_COUNT = re.compile(r"([a-z][a-z0-9-]*) \(\d+\)")
 _STRESSOR = re.compile(r"^\s*- stressor: '?(?P<name>[a-z0-9-]+)'?\s*$", re.MULTILINE)
@@ -43,6 +45,7 @@ class StressNgMeter:
         self._lines = {1: Lines(), 2: Lines()}
         self._rows: dict[str, _Row] = {}
         self._instances: dict[str, int] = {}
+        self._software: bool | None = None
         self._error: str | None = None
         self._last: str | None = None
 
@@ -68,7 +71,7 @@ class StressNgMeter:
         known = [part.operations for part in parts if part.operations is not None]
         if not known:
             return LoadResult(None, None, self._error or self._last or "stress-ng printed no metrics", parts)
-        return LoadResult(sum(known), UNIT, self._error, parts)
+        return LoadResult(sum(known), UNIT, self._error, parts, self._software)
 
     def _part(self, name: str, row: _Row) -> WorkPart:
         unit = None if row.operations is None else UNIT
@@ -85,6 +88,8 @@ class StressNgMeter:
             self._rows[row["name"]].seconds = float(row["real"])
         elif hogs := _HOGS.match(said):
             self._instances = {name: int(number) for number, name in _HOG.findall(hogs["hogs"])}
+        elif renderer := _RENDERER.match(said):
+            self._software = renders_in_software(renderer["name"])
         elif all_skipped := _SKIPPED.match(said):
             for name in _NAME_COUNT.findall(all_skipped["names"]):
                 self._skip(name, None)

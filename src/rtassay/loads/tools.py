@@ -25,13 +25,24 @@ def split(program: str, argument: str) -> list[str]:
     return words
 
 
-def repeated(spec: LoadSpec, argv: Sequence[str], *, once: bool = False, more_s: int = 0) -> tuple[str, ...]:
+def repeated(
+    spec: LoadSpec, argv: Sequence[str], *, once: bool = False, more_s: int = 0, hold_stdin: bool = False
+) -> tuple[str, ...]:
     """The command under `rtprobe repeat`: on the load's CPUs, bounded in time, started again when it ends (unless `once`).
 
     `more_s`: how much later than the load it may end, for a command that ends in time by itself and what others depend on.
+    `hold_stdin`: for a command that ends when its stdin is at its end.
     """
     bounds = ("--cpus", format_cpu_list(spec.cpus), "--duration", f"{spec.duration_s + more_s}s")
-    return (spec.rtprobe, "repeat", *bounds, *(("--once",) if once else ()), "--", *argv)
+    return (
+        spec.rtprobe,
+        "repeat",
+        *bounds,
+        *(("--once",) if once else ()),
+        *(("--hold-stdin",) if hold_stdin else ()),
+        "--",
+        *argv,
+    )
 
 
 def inside(argv: Sequence[str]) -> list[str]:

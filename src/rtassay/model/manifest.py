@@ -199,8 +199,11 @@ class LoadEntry:
     """One load as it ran under the guard, on the probe's clock. `exit_code` None: ended by a signal or never started.
 
     `spec` is the load as asked for, NAME[:ARGS][@CPUS]; `classes` what it stresses (cpu, cache, memory, vm, io, hdd, fork, timer,
-    network, scheduler), empty where that is not known; `policy` the scheduling class of its processes where one was seen that is
+    network, scheduler, gpu), empty where that is not known; `policy` the scheduling class of its processes where one was seen that is
     real-time (LOAD-RT). Its use of CPU time and its work per second are telemetry of the monitor `load`.
+
+    Of a load of class gpu, while it ran: `gpu_ns`, engine time of the GPUs as their drivers tell it; `gpu_interrupts` of all graphics
+    devices, whoever caused them; `software`, whether the CPU rendered, as the load said.
     """
 
     name: str
@@ -222,6 +225,9 @@ class LoadEntry:
     classes: tuple[str, ...] = ()
     parts: tuple[WorkPart, ...] = ()
     policy: str | None = None
+    gpu_ns: int | None = None
+    gpu_interrupts: int | None = None
+    software: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ class LoadWatch:
 
     - `cpus` (unit `CPUs`): CPU time used since the reading before, divided by the time since then; `processes`, `threads`, and
       `real_time` (threads of a real-time class): about once a second, from the guard's `usage`;
+    - `gpu` (unit `GPUs`), of a load of class gpu: time on the engines of GPUs since the reading before, divided by the time since then;
     - `work` (unit such as `bytes/s`): work per second, where the load tells while it runs.
     """
 
@@ -68,6 +69,8 @@ class LoadWatch:
         self._columns: dict[tuple[str, str], tuple[array[int], array[float]]] = {}
         self._used: tuple[int, int] | None = None
         self._most_real_time = 0
+        self._gpu_ns: int | None = None
+        self._gpu_interrupts: int | None = None
         self._result: LoadResult | None = None
 
     def take(self, events: Iterable[Event]) -> None:
@@ -109,6 +112,9 @@ class LoadWatch:
             parts=result.parts,
             error=result.error,
             policy="real-time" if self._most_real_time else None,
+            gpu_ns=self._gpu_ns,
+            gpu_interrupts=self._gpu_interrupts,
+            software=result.software,
             log=log,
         )
 
@@ -143,10 +149,20 @@ class LoadWatch:
         before, self._used = self._used, (now, used)
         if before is not None and now > before[0]:
             self._add("cpus", "CPUs", now, (used - before[1]) / (now - before[0]))
+        self._gpu(note, now, before)
         for name, unit in _USAGE.items():
             if (value := integer(note.data.get(name))) is not None:
                 self._add(name, unit, now, float(value))
         self._most_real_time = max(self._most_real_time, integer(note.data.get("real_time")) or 0)
+
+    def _gpu(self, note: Note, now: int, before: tuple[int, int] | None) -> None:
+        engines, interrupts = integer(note.data.get("gpu_ns")), integer(note.data.get("gpu_interrupts"))
+        if engines is not None:
+            if before is not None and now > before[0]:
+                self._add("gpu", "GPUs", now, (engines - (self._gpu_ns or 0)) / (now - before[0]))
+            self._gpu_ns = engines
+        if interrupts is not None:
+            self._gpu_interrupts = interrupts
 
     def _add(self, quantity: str, unit: str, mono_ns: int, value: float) -> None:
         times, values = self._columns.setdefault((quantity, unit), (array("q"), array("d")))
@@ -203,6 +219,7 @@ class GuardedLoad:
     ) -> GuardedLoad:
         """`most_bytes`: the limit of what it may send; `name`: what it is launched as."""
         options = ["--attached", "--wrap", "--cgroup", "--usage", "--max", f"{max_ns}ns"]
+        options += ["--gpu"] if "gpu" in planned.command.classes else []
         argv = [rtprobe, "guard", *options, "--", *planned.command.argv]
         return cls(await board.launch(argv, name), planned, tee, most_bytes, lambda: board.offline_s)
 

@@ -27,7 +27,11 @@ SPIN_UP_NS = NS_PER_S
 # Limits of streams, in bytes. A row of `cyclictest -v` has some 40; one line may start many threads on a CPU.
 _STREAM_BASE, _STREAM_PER_S, _PER_ACTIVATION, _LANES = 256 << 20, 16 << 20, 64, 64
 _VERSION = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}[\w.]{0,40}")
-_PACKAGES = {"cyclictest": "rt-tests", "hackbench": "rt-tests"}
+_PACKAGES = {
+    **dict.fromkeys(("cyclictest", "hackbench"), "rt-tests"),
+    "glmark2": "glmark2-x11",
+    "glmark2-es2": "glmark2-es2-x11",
+}
 
 
 @dataclass(frozen=True, slots=True)

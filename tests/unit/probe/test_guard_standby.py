@@ -285,3 +285,20 @@ def test_usage_needs_a_stream(tmp_path: Path) -> None:
     marker = tmp_path / "ran"
     done = run("guard", "--usage", "--", "touch", str(marker))
     assert done.returncode == 2 and b"--wrap" in done.stderr and not marker.exists()
+
+
+def test_gpu_is_a_part_of_usage(tmp_path: Path) -> None:
+    """A command without a GPU has no engine time, which is unknown and not 0."""
+    refused = run("guard", "--gpu", "--", "true")
+    assert refused.returncode == 2 and b"--gpu is a part of --usage" in refused.stderr
+    stream = tmp_path / "g"
+    with family() as members:
+        process = members.start("guard", "--usage", "--gpu", "-o", str(stream), "--", "sleep", "300")
+        until = time.monotonic() + PATIENCE_S
+        while not (stream.exists() and usage_of(stream)):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        process.terminate()
+        process.wait(PATIENCE_S)
+    told = usage_of(stream)[0]
+    assert told["gpu_ns"] is None and "gpu_interrupts" in told

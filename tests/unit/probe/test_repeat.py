@@ -113,3 +113,11 @@ def test_owner_gone() -> None:
         seen, _ = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0 and members.alive() == []
     assert whole(seen, "repeat")[-1].json["reason"] == "owner"
+
+
+def test_stdin_is_at_its_end_or_held_open() -> None:
+    """`read` fails at the end of the input; with an open one it waits until the time is over."""
+    ended = run("repeat", "--once", "--duration", "30s", "--", "sh", "-c", "read word; exit $?")
+    assert ended.returncode == 1
+    held = run("repeat", "--once", "--hold-stdin", "--duration", "1s", "--", "sh", "-c", "read word; exit $?")
+    assert whole(held.stdout, "repeat")[-1].json["reason"] == "duration"

@@ -96,3 +96,22 @@ def test_work_per_second_comes_from_the_output(size: int) -> None:
     rows = [row for row in watch.rows(0) if row[1] == "0.builtin.work"]
     assert [(row[2], row[3], row[4]) for row in rows] == [((10 + i) * S, 100.0, "rounds/s") for i in (1, 2, 3)]
     assert (watch.entry().operations, watch.entry().operations_unit) == (300.0, "rounds")
+
+
+def gpu(at_ns: int, gpu_ns: int | None, interrupts: int | None) -> Note:
+    plain = {"processes": 1, "threads": 1, "real_time": 0, "cpu_ns": at_ns // 100}
+    return note("usage", at_ns, **plain, gpu_ns=gpu_ns, gpu_interrupts=interrupts)
+
+
+def test_time_on_the_gpu_and_its_interrupts_are_kept() -> None:
+    watch = watched([*COURSE[:2], gpu(12 * S, S // 2, 60), gpu(14 * S, 2 * S, 180)])
+    entry = watch.entry()
+    assert (entry.gpu_ns, entry.gpu_interrupts) == (2 * S, 180)
+    rows = [row for row in watch.rows(0) if row[1].endswith(".gpu")]
+    assert [(row[2], row[3], row[4]) for row in rows] == [(12 * S, 0.5, "GPUs"), (14 * S, 0.75, "GPUs")]
+
+
+def test_what_no_driver_tells_of_a_gpu_is_unknown() -> None:
+    watch = watched([*COURSE[:2], gpu(12 * S, None, None)])
+    assert (watch.entry().gpu_ns, watch.entry().gpu_interrupts) == (None, None)
+    assert not [row for row in watch.rows(0) if row[1].endswith(".gpu")]

@@ -100,6 +100,14 @@ def test_every_load_has_a_guard_with_a_limit() -> None:
     assert running.board.argv == {"load-0": [*guard, "server"], "load-1": [*guard, "work"]}
 
 
+def test_the_guard_of_a_load_for_graphics_looks_at_the_gpu() -> None:
+    drawing = replace(planned(), command=LoadCommand(("draw",), ("gpu",)))
+    running = Running((drawing, load_part()))
+    running.then(nothing)
+    guard = ["rtprobe", "guard", "--attached", "--wrap", "--cgroup", "--usage", "--max", f"{5 * S}ns", "--gpu", "--"]
+    assert running.board.argv == {"load-0": [*guard, "draw"]}
+
+
 @pytest.mark.parametrize(
     ("asked_ns", "ended_ns", "client_asked_ns", "expected_ns"),
     [

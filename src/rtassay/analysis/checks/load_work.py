@@ -29,7 +29,7 @@ from rtassay.model.units import NS_PER_S
 REAL_TIME = ("fifo", "rr", "deadline", "real-time")
 _NAME = re.compile(r"(?P<index>\d+)\.(?P<load>.*)\.(?P<what>cpus|processes|work)", re.DOTALL)
 # The classes a load may stress, and the classes that a complete test needs.
-CPU, MEMORY, DISK, NETWORK = ("cpu",), ("memory", "vm", "cache"), ("io", "hdd"), ("network",)
+CPU, MEMORY, DISK, NETWORK, GPU = ("cpu",), ("memory", "vm", "cache"), ("io", "hdd"), ("network",), ("gpu",)
 COVERAGE = {"cpu": CPU, "memory": MEMORY, "disk": DISK, "network": NETWORK}
 DRIFT = 0.1
 DRIFT_FROM_S = 30.0
@@ -62,10 +62,10 @@ def _not_ours(context: Context) -> Outcome | None:
 
 @check(
     id="LOAD-UNKNOWN",
-    condition="a load did no work, or part of it was skipped or did none; it ended by itself with an error; or neither its work nor its CPU time is known",
+    condition="a load did no work, or part of it was skipped or did none; it ended by itself with an error; or neither its work nor its CPU time is known; or nothing shows that a load of the GPU reached it",
     kind=OPTIMISM,
     severity=WARNING,
-    explanation="A stressor that was skipped loads nothing. Failed parts qualify the verdict (integrity); a load without any work caps it. A load that counts no work but used CPU time is a note.",
+    explanation="A stressor that was skipped loads nothing. Failed parts qualify the verdict (integrity); a load without any work caps it. A load that counts no work but used CPU time is a note. A load of the GPU is proven by its work with engine time of the GPU, interrupts of the device, or CPU time where it said that the CPU renders.",
     remedy="See the load's log in the recording; leave out what this board cannot run.",
     proof=LIVE,
 )
@@ -87,6 +87,9 @@ def load_unknown(context: Context) -> Outcome:
         for part in dead:
             why = f" ({part.why})" if part.why else ""
             partly.append(f"{load.name} {part.name} {'did not run' if part.skipped else 'did no work'}{why}")
+        if "gpu" in load.classes and not (_on_a_gpu(load) or _rendered_by_the_cpu(load)):
+            unproven = f"nothing shows that {load.name} kept the GPU busy"
+            (idle if load.classes == GPU else partly).append(unproven)
         if (load.parts and len(dead) == len(load.parts)) or load.operations == 0:
             idle.append(f"{load.name} did no work at all")
         elif _tells_no_work(load):
@@ -105,6 +108,14 @@ def load_unknown(context: Context) -> Outcome:
     if silent:
         return Outcome(NOTE, "; ".join(silent[:3]), facts, INTEGRITY)
     return passed("every load, and each of its parts, did work", **facts)
+
+
+def _on_a_gpu(load: LoadEntry) -> bool:
+    return not _tells_no_work(load) and bool(load.gpu_ns or load.gpu_interrupts)
+
+
+def _rendered_by_the_cpu(load: LoadEntry) -> bool:
+    return not _tells_no_work(load) and load.software is True and (_cpu_used(load) or 0) >= LEAST_CPUS
 
 
 def _tells_no_work(load: LoadEntry) -> bool:
