@@ -36,6 +36,8 @@ HRTIMER_EXIT: Final = "timer/hrtimer_expire_exit"
 NMI: Final = "nmi/nmi_handler"
 LOST: Final = "lost"
 """Not the kernel's: events are missing between the event before and the one after."""
+PAGE: Final = "page"
+"""Not the kernel's: a page begins. Pages far from any hit were not sent, so that the one before may have been another."""
 
 _COMMON: Final = ("common_flags", "common_preempt_count", "common_pid")
 _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -118,6 +120,7 @@ def decode(pages: Iterable[bytes], by: Decoder) -> Decoded:
             damaged += 1
             events.append(_lost(events[-1].ns))
             continue
+        events.append(Event(start, PAGE, 0, 0, -1, ()))
         commit = int.from_bytes(
             page[by.layout.commit_offset : by.layout.commit_offset + by.layout.commit_size], "little"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -15,6 +15,8 @@ IN_INTERRUPT: Final = 0x08
 IN_SOFTIRQ: Final = 0x10
 BOTTOM_HALVES: Final = 0x80
 """Bits of common_flags (include/linux/trace_events.h)."""
+LEAD_NS: Final = 2_000_000
+"""The pages of a hit reach back at least this far from its due time (wire/STREAM.md)."""
 
 _SOFTIRQS: Final = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 _STATES: Final = 0xFF
@@ -24,13 +26,18 @@ _IPIS: Final = ("reschedule", "call_function", "call_function_single", "irq_work
 
 class Frame(NamedTuple):
     """Something that interrupts a thread. number: of an irq; the address of an hrtimer's function. hard: in an interrupt,
-    not in a thread's softirq."""
+    not in a thread's softirq. mark: the flags that the records inside of it have."""
 
     kind: str
     name: str
     number: int | None
     start_ns: int
-    hard: bool
+    mark: int
+
+    @property
+    def hard(self) -> bool:
+        """Whether it is an interrupt or lies in one."""
+        return bool(self.mark & IN_INTERRUPT)
 
 
 class Seen(NamedTuple):
@@ -94,6 +101,12 @@ class Timeline:
     switches: dict[int, list[Switch]] = field(default_factory=dict)
     interrupts: list[Frame] = field(default_factory=list)
     losses: list[tuple[int, int]] = field(default_factory=list)
+    page_starts: list[int] = field(default_factory=list)
+
+    def sure_since(self, due_ns: int) -> int:
+        """Since when the pages sent for a hit follow each other without a gap: the start of the page of `LEAD_NS` before."""
+        at = bisect_right(self.page_starts, due_ns - LEAD_NS)
+        return self.page_starts[at - 1] if at else 0
 
     @property
     def end_ns(self) -> int:
@@ -128,18 +141,26 @@ class _Walk:
         self.seen: Seen | None = None
         self.known = False
         self.last_ns = 0
+        self.new_page = False
 
     def step(self, event: Event) -> None:
         if event.name == pages.LOST:
             self._lose(event.ns)
             return
+        if event.name == pages.PAGE:
+            self.line.page_starts.append(event.ns)
+            self.new_page = True
+            return
         if not self.known:
             self._begin(event)
         elif event.pid != self.stay.pid:
-            self._lose(event.ns)
+            if not self.new_page:
+                self._lose(event.ns)
+            self._forget()
             self._begin(event)
-        elif not event.flags & IN_INTERRUPT and self.frames:
-            self.frames = _outside_interrupts(self.frames)
+        elif self.frames:
+            self.frames = _marked(self.frames, event.flags)
+        self.new_page = False
         self._apply(event)
         self.last_ns = event.ns
         self._slice(event.ns)
@@ -159,6 +180,9 @@ class _Walk:
             self.line.slices[-1] = self.line.slices[-1]._replace(known=False)
             self.line.losses.append((self.last_ns, ns))
         self.known = False
+        self._forget()
+
+    def _forget(self) -> None:
         self.frames = ()
         self.soft.clear()
         self.seen = None
@@ -170,7 +194,7 @@ class _Walk:
         self.known = True
         self.stay = Stay(event.pid, "", None, event.ns, False)
         if event.flags & IN_INTERRUPT and not event.name.endswith("_entry"):
-            self.frames = (Frame(IRQ, "", None, event.ns, True),)
+            self.frames = (Frame(IRQ, "", None, event.ns, IN_INTERRUPT),)
 
     def _apply(self, event: Event) -> None:
         name, values = event.name, event.values
@@ -197,7 +221,7 @@ class _Walk:
         self.line.switches.setdefault(out, []).append(found)
         if into != out:
             self.line.switches.setdefault(into, []).append(found)
-        kept = _outside_interrupts(self.frames)
+        kept = tuple(frame for frame in self.frames if not frame.hard)
         if kept:
             self.soft[out] = kept
         self.frames = self.soft.pop(into, ())
@@ -205,10 +229,9 @@ class _Walk:
         self.seen = None
 
     def _enter(self, event: Event) -> None:
-        hard = bool(event.flags & IN_INTERRUPT)
         kind, name, number = _what(event)
-        frame = Frame(kind, name, number, event.ns, hard)
-        if hard:
+        frame = Frame(kind, name, number, event.ns, event.flags & (IN_INTERRUPT | IN_SOFTIRQ))
+        if frame.hard:
             if not any(frame.hard for frame in self.frames):
                 self.seen = Seen(event.flags, event.depth & 0x0F)
             self.line.interrupts.append(frame)
@@ -227,7 +250,7 @@ class _Walk:
     def _nmi(self, ns: int, spent_ns: int) -> None:
         """The event comes at the end of the NMI and tells how long it took."""
         start = max(self.last_ns, ns - max(spent_ns, 0))
-        frame = Frame(IRQ, "NMI", None, start, True)
+        frame = Frame(IRQ, "NMI", None, start, IN_INTERRUPT)
         self.line.starts.append(start)
         self.line.slices.append(Slice(start, self.known, self.stay, (*self.frames, frame), self.seen))
 
@@ -236,9 +259,10 @@ def _ints(values: tuple[int | str, ...]) -> tuple[int, ...]:
     return tuple(int(value) for value in values)
 
 
-def _outside_interrupts(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+def _marked(frames: tuple[Frame, ...], flags: int) -> tuple[Frame, ...]:
+    """The frames that a record with these flags can lie in: the exit of an interrupt may not have been traced."""
     for at, frame in enumerate(frames):
-        if frame.hard:
+        if frame.mark & ~flags:
             return frames[:at]
     return frames
 

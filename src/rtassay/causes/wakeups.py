@@ -43,7 +43,7 @@ def wakeup(lines: Mapping[int, Timeline], hit: Hit) -> Wakeup:
     own = lines[hit.cpu]
     switches = own.switches.get(hit.tid, [])
     at = bisect_right(switches, hit.due_ns, key=_NS)
-    before = switches[at - 1] if at else None
+    before = switches[at - 1] if at and switches[at - 1].ns >= own.sure_since(hit.due_ns) else None
     if before is not None and before.into == hit.tid:
         return Wakeup(None, None, None, frozenset(), before, True)
     if before is not None and before.runnable:
