@@ -106,11 +106,15 @@ def is_pair(name: str) -> bool:
 
 
 def decode(pages: Iterable[bytes], by: Decoder) -> Decoded:
-    """Pages of one CPU, in any order, doubles included, to its events. Never raises: a damaged page gives the events before
-    the damage, then LOST."""
+    """Pages of one CPU, doubles included, to its events. Never raises: a damaged page gives the events before the damage,
+    then LOST.
+
+    Pages of one time stamp stay in the order in which they were read: the kernel stamps the rest of a page that was read
+    before with the last event read.
+    """
     events: list[Event] = []
     damaged = lossy = 0
-    for page in sorted(set(pages), key=_start):
+    for page in sorted(dict.fromkeys(pages), key=_start):
         if len(page) < by.layout.data_offset:
             damaged += 1
             events.append(_lost(events[-1].ns if events else 0))
