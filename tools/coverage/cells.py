@@ -13,6 +13,7 @@ PS = (1e-3, 1e-4, 1e-5, 1e-6)
 MAIN_P = 1e-6
 RUNS = 10
 SPREADS = (0.5, 1.0, 1.5)
+FEWER_RUNS = 5
 SPREAD_SHOWS_FROM = 50
 """From this length on ten runs have so many late activations (5 each) that their spread shows."""
 
@@ -104,6 +105,9 @@ def runs() -> Iterator[Cell]:
         for length in (*LENGTHS, 100):
             for times in (1, 2):
                 yield Cell(SINGLY, TRACE, ONE, RUNS, length, MAIN_P, times, spread)
+    for spread in SPREADS[:-1]:
+        for length in (*LENGTHS, 100):
+            yield Cell(SINGLY, TRACE, ONE, FEWER_RUNS, length, MAIN_P, 1, spread)
 
 
 def more() -> Iterator[Cell]:

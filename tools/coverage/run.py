@@ -108,7 +108,7 @@ def _job(case: Cell | Match, extent: Extent, args: argparse.Namespace) -> Job:
     if isinstance(case, Match):
         wanted = args.sets or extent.comparisons
         return Job(case, max(1, wanted if min(case.a, case.b) < 8 else wanted // 4), 0, args.seed)
-    share = 1 if case.lane_count * case.runs == 1 else 2 if case.runs == 1 else 8
+    share = 1 if case.lane_count * case.runs == 1 else 2 if case.runs == 1 or case.spread else 8
     sets = max(1, (args.sets or extent.sets) // share)
     return Job(case, sets, min(sets, args.stars or extent.stars), args.seed)
 

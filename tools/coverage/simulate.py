@@ -105,10 +105,8 @@ def _count(count: Count, answer: Answer, p: float, rate: float, shown: bool) -> 
 
 
 def _judged(cell: Cell, runs: Runs, ordered: bool, star: bool) -> tuple[Answer, str | None]:
-    if not ordered and not star:
-        return _of_counts(
-            tuple(tuple(lane.late for lane in lanes) for lanes in runs), cell.n // cell.runs, cell.p
-        ), None
+    if not ordered and not star and len(runs) == 1:
+        return _of_counts(tuple(lane.late for lane in runs[0]), cell.n, cell.p), None
     if len(runs) == 1:
         accounts, answer = judge_lanes(runs[0], ordered, cell.p)
         return answer, star_disagrees(accounts, cell.p, answer) if star else None
@@ -117,10 +115,9 @@ def _judged(cell: Cell, runs: Runs, ordered: bool, star: bool) -> tuple[Answer, 
 
 
 @lru_cache(maxsize=20_000)
-def _of_counts(late: tuple[tuple[int, ...], ...], n: int, p: float) -> Answer:
-    """A histogram is judged by its number of late activations alone, so each number is judged once."""
-    runs = [[_histogram(number, n) for number in lanes] for lanes in late]
-    return judge_lanes(runs[0], False, p)[1] if len(runs) == 1 else judge_runs(runs, False, p)
+def _of_counts(late: tuple[int, ...], n: int, p: float) -> Answer:
+    """A histogram of one run is judged by its number of late activations alone, so each number is judged once."""
+    return judge_lanes([_histogram(number, n) for number in late], False, p)[1]
 
 
 def _histogram(late: int, n: int) -> Above:

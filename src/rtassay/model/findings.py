@@ -11,16 +11,16 @@ from typing import Any
 from rtassay.model.foreign import one_line
 from rtassay.model.measures import UNKNOWN
 
-ANALYSIS_VERSION = 3
+ANALYSIS_VERSION = 4
 STATES = ("VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT")
 SEVERITIES = ("invalid", "warning", "note", "unknown", "pass")
 VIRTUAL_BOARD = "virtual board: function only"
-SINGLY, AS_ABOVE, AS_SEEN = "singly", "as_above", "as_seen"
+SINGLY, AS_ABOVE, AS_SEEN, AS_FEW = "singly", "as_above", "as_seen", "as_few"
 """What a bound assumes (`Assumption.code`): late activations come singly, which nothing shows; as singly as those above a threshold; like
-those that were seen, which were three events or more, or bursts."""
-THETA, BURSTS, WORST_RUN = "theta", "bursts", "worst_run"
+those that were seen, which were three events or more; like the bursts that were seen, which were one or two."""
+THETA, BURSTS, WORST_RUN, UNLIKE_RUNS = "theta", "bursts", "worst_run", "unlike_runs"
 """How a bound was found (`Verdict.basis`), beside SINGLY, each activation alone: 3 / (n theta); from the sizes of the events; as that of
-the worst of unlike runs."""
+the worst of unlike runs; widened, since the largest latencies of the runs are unlike."""
 ACTIVATIONS, FEWER_LATE, SINGLE_LATE = "activations", "fewer_late", "single_late"
 """Why numbers show no more (`Verdict.lacks`): too few activations even if none is late; too many late ones; late ones come in bursts,
 and would do if they came singly."""
@@ -129,7 +129,7 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """What the verdict's upper bound takes for granted. code: SINGLY, AS_ABOVE or AS_SEEN; facts of AS_ABOVE: above_ns, n, theta, theta_lower."""
+    """What the verdict's upper bound takes for granted. code: SINGLY, AS_ABOVE, AS_SEEN or AS_FEW; facts of AS_ABOVE: above_ns, n, theta, theta_lower."""
 
     code: str
     facts: dict[str, Any] = field(default_factory=dict)

@@ -9,7 +9,7 @@ import examples
 import pytest
 
 from rtassay.analysis.judge import judge
-from rtassay.model.findings import AS_ABOVE, AS_SEEN, SINGLE_LATE, SINGLY, Assumption, CheckResult, Findings
+from rtassay.model.findings import AS_ABOVE, AS_FEW, AS_SEEN, SINGLE_LATE, SINGLY, Assumption, CheckResult, Findings
 from rtassay.model.recording import Recording
 from rtassay.reports.recording.answer import Answer, answer
 
@@ -95,7 +95,7 @@ def test_the_assumption_of_a_bound_stands_in_the_first_line() -> None:
     assert answer(findings, recording).said.endswith(", if late ones come as singly as those above 76 us.")
     findings, recording = with_verdict("holds", assumes=(Assumption(AS_SEEN),), events=5)
     assert "if late ones" not in answer(findings, recording).said
-    findings, recording = with_verdict("holds", assumes=(Assumption(AS_SEEN),), events=1)
+    findings, recording = with_verdict("holds", assumes=(Assumption(AS_FEW),), events=1)
     assert answer(findings, recording).said.endswith(", if late ones come as those seen did.")
 
 

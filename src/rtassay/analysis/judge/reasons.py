@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rtassay.analysis.judge.lane_verdict import HOLDS, VIOLATED, LaneVerdict
 from rtassay.analysis.lane.claim import Requirement
-from rtassay.model.findings import AS_SEEN, SINGLE_LATE, SINGLY, Assumption, lane_words
+from rtassay.model.findings import AS_FEW, AS_SEEN, SINGLE_LATE, SINGLY, UNLIKE_RUNS, Assumption, lane_words
 from rtassay.model.units import format_time
 
 
@@ -20,13 +20,14 @@ def about(lane: LaneVerdict | None, requirement: Requirement) -> list[str]:
         rows.append(_lacking(lane, requirement))
     rows += [f"the bound assumes that {assumed(one)}" for one in lane.assumes]
     if lane.runs_differ:
-        rows.append("the runs differ in how many were late: the bound is that of the worst run")
+        told = "is widened for that" if lane.basis == UNLIKE_RUNS else "is that of the worst run"
+        rows.append(f"the runs differ in how many were late: the bound {told}")
     return rows
 
 
 def assumed(assumption: Assumption) -> str:
     """`late activations come singly`."""
-    if assumption.code == AS_SEEN:
+    if assumption.code in (AS_SEEN, AS_FEW):
         return "late activations come as those seen"
     if assumption.code == SINGLY:
         return "late activations come singly"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -71,11 +72,13 @@ def p_upper(k: int, n: float, confidence: float) -> float:
     return _beta_quantile(k + 1, n - k, confidence)
 
 
+@lru_cache(maxsize=4096)
 def _beta_quantile(a: float, b: float, target: float) -> float:
     """x with I_x(a, b) = target.
 
     betaincinv of scipy 1.17 is wrong for some large b (a = 1000, b = 132578328, target 0.2: twice the true value), and so is
     scipy.stats.beta.ppf. Its answer is taken only if the forward function confirms it; else x is found by bisection.
+    Cached: the levels above a deadline are the same for every deadline, and the lanes of a run have as many activations.
     """
     from scipy.special import betainc, betaincinv
 

@@ -22,12 +22,12 @@ from rtassay.analysis.lane.bounds import (
     poisson_upper,
     samples_needed,
 )
-from rtassay.analysis.lane.dispersion import differ
+from rtassay.analysis.lane.dispersion import differ, widening
 from rtassay.analysis.lane.distribution import Ints, ints
-from rtassay.analysis.lane.events import Bursts, Kept, join, merging_gaps
-from rtassay.analysis.lane.exceedance import Exceedances, exceedances, total
-from rtassay.analysis.lane.trace import Trace, ordered_from, trace
-from rtassay.model.findings import AS_ABOVE, AS_SEEN, BURSTS, SINGLY, THETA, WORST_RUN
+from rtassay.analysis.lane.events import Bursts, Kept, Runs, join, merging_gaps, together
+from rtassay.analysis.lane.exceedance import Exceedances, exceedances, most_reaching, total
+from rtassay.analysis.lane.trace import MOST, Trace, ordered_from, trace
+from rtassay.model.findings import AS_ABOVE, AS_FEW, AS_SEEN, BURSTS, SINGLY, THETA, UNLIKE_RUNS, WORST_RUN
 from rtassay.model.units import NS_PER_H
 
 FEW_EVENTS = 3
@@ -198,7 +198,7 @@ class Evidence:
             rate_upper_per_h=self._rate_upper(late),
             rate_lower_per_h=self._rate_lower(late),
             trace=self.trace,
-            runs_differ=late.unlike or self._worst_share > 1,
+            runs_differ=late.unlike or self._widening > 1,
         )
 
     def _late(self, deadline_ns: int) -> _Late:
@@ -206,35 +206,51 @@ class Evidence:
         runs = [kept.late(deadline_ns) for kept in self._kept]
         seen = total(parts)
         ordered = all(run.late == part.certain for run, part in zip(runs, parts, strict=True))
-        bursts = join(runs, seen.due, self._gaps) if ordered else None
+        bursts = self._joined(runs) if ordered else None
         unlike = len(parts) > 1 and differ(_per_run(bursts, parts), ints([part.due for part in parts]))
         return _Late(deadline_ns, parts, seen, bursts, unlike)
 
     @cached_property
-    def _worst_share(self) -> float:
-        """How many times as many events as the mean run the worst one has among the largest latencies known in order; 1 if the runs do
-        not differ there."""
-        edge = ordered_from(self.accounts)
-        if len(self.accounts) < 2 or edge is None:
+    def _widening(self) -> float:
+        """By how much the bounds are widened since the runs differ among the largest latencies: of events, where their order is known; else
+        of samples."""
+        if len(self.accounts) < 2:
             return 1.0
+        counts = self._largest_events()
+        if counts is None:
+            counts = most_reaching(self.accounts, _MANY, MOST)
+        due = ints([account.exposure for account in self.accounts])
+        return 1.0 if counts is None else widening(counts, due, self.confidence)
+
+    def _largest_events(self) -> Ints | None:
+        """Events of each run among the _MANY largest latencies; None where their order is not known."""
+        edge = ordered_from(self.accounts)
+        if edge is None:
+            return None
         latest = np.sort(np.concatenate([kept.latency_ns for kept in self._kept]))[::-1]
         latest = latest[latest >= edge]
         if not latest.size:
-            return 1.0
+            return None
         level = int(latest[min(_MANY, latest.size) - 1])
         runs = [kept.late(level + kept.account.bin_width_ns - 1) for kept in self._kept]
-        bursts = join(runs, self.due, self._gaps)
-        counts = np.bincount(bursts.run, minlength=len(runs))
-        due = ints([account.exposure for account in self.accounts])
-        if not differ(counts, due):
-            return 1.0
-        return float((counts[due > 0] / due[due > 0]).max() * self.due / counts.sum())
+        return ints([one.sizes.size for one in self._joined_alone(runs)])
+
+    def _joined_alone(self, runs: Sequence[Runs]) -> list[Bursts]:
+        """The events of each run by itself: a run with more of them than the others has them closer together, and is no burst for that."""
+        return [join([run], kept.account.exposure, self._gaps) for run, kept in zip(runs, self._kept, strict=True)]
+
+    def _joined(self, runs: Sequence[Runs]) -> Bursts:
+        return together(self._joined_alone(runs)) if self._widening > 1 else join(runs, self.due, self._gaps)
 
     def _limit(self, late: _Late) -> Bound:
-        upper, share = self._upper(late.seen, late.bursts), self._worst_share
-        if share > 1:
+        upper, wider = self._upper(late.seen, late.bursts), self._widening
+        if wider > 1:
             upper = replace(
-                upper, p=min(1.0, upper.p * share), basis=WORST_RUN, share=upper.share / share, late=upper.late * share
+                upper,
+                p=min(1.0, upper.p * wider),
+                basis=UNLIKE_RUNS,
+                share=upper.share / wider,
+                late=upper.late * wider,
             )
         return max(upper, self._worst_run(late.deadline_ns), key=lambda one: one.p) if late.unlike else upper
 
@@ -258,7 +274,8 @@ class Evidence:
     def _bursts(self, seen: Exceedances, sizes: Ints, events: int) -> Bound:
         known = self.trace is not None and self.trace.theta_lower * seen.certain <= events
         late = burst_upper(sizes, self.confidence, next_largest(events, known))
-        return Bound(min(1.0, late / seen.due) if seen.due else 1.0, BURSTS, AS_SEEN, late=late)
+        assumes = AS_FEW if events < FEW_EVENTS else AS_SEEN
+        return Bound(min(1.0, late / seen.due) if seen.due else 1.0, BURSTS, assumes, late=late)
 
     def _by_theta(self, seen: Exceedances, events: int) -> Bound:
         theta = self.trace.theta_lower if self.trace is not None else 1.0
@@ -300,7 +317,7 @@ class Evidence:
         if not hours:
             return None
         most = late.seen.certain if late.bursts is None else int(late.bursts.sizes.size)
-        rate = poisson_upper(most + late.seen.apart, self.confidence) / hours * self._worst_share
+        rate = poisson_upper(most + late.seen.apart, self.confidence) / hours * self._widening
         if not late.unlike:
             return rate
         alone = [run._rate_upper(run._late(late.deadline_ns)) for run in self._alone]

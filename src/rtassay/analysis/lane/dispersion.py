@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from rtassay.analysis.lane.distribution import Ints
 
 LEVEL = 0.05
+FEW_RUNS = 5
+"""Fewer runs do not tell how far further ones lie from them."""
 
 
 def differ(counts: Ints, due: Ints) -> bool:
@@ -29,3 +33,28 @@ def p_value(counts: Ints, due: Ints) -> float:
     mean = cells - 1
     variance = 2 * mean + (float((1 / share).sum()) - cells**2 - 2 * mean) / total
     return float(gammaincc(mean**2 / variance, statistic * mean / variance)) if variance > 0 else 1.0
+
+
+def widening(counts: Ints, due: Ints, confidence: float) -> float:
+    """By how much further runs may have more events than these on average: a factor of at least 1, which is 1 if the runs do not differ.
+
+    From FEW_RUNS runs on: an upper limit of the mean of a lognormal distribution over the observed mean (U. Olsson, Confidence intervals
+    for the mean of a log-normal distribution, Journal of Statistics Education 13, 2005), where the variance of ln of a rate is what
+    exceeds that of its count. Fewer runs: the worst one over the mean. docs/method/verdict.md has what this covers.
+    """
+    if not differ(counts, due):
+        return 1.0
+    seen, exposed = counts[due > 0], due[due > 0]
+    mean = float(seen.sum() / exposed.sum())
+    if seen.size < FEW_RUNS:
+        return float((seen / exposed).max()) / mean
+    from scipy.special import stdtrit
+
+    rate = (seen + 0.5) / exposed
+    logs, runs = [math.log(one) for one in rate], seen.size
+    centre = sum(logs) / runs
+    scatter = sum((one - centre) ** 2 for one in logs) / (runs - 1)
+    own = max(0.0, scatter - float((1 / (seen + 0.5)).mean()))
+    error = math.sqrt(scatter / runs + own**2 / (2 * (runs - 1)))
+    limit = math.exp(centre + own / 2 + float(stdtrit(runs - 1, confidence)) * error)
+    return max(1.0, limit / float(rate.mean()))

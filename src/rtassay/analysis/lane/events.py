@@ -99,6 +99,13 @@ def join(runs: Sequence[Runs], due: int, gaps: Sequence[int]) -> Bursts:
     return Bursts(np.add.reduceat(count, begins), run[begins], counting)
 
 
+def together(runs: Sequence[Bursts]) -> Bursts:
+    """The events of runs that were joined each by itself; `gap`: the largest of theirs."""
+    sizes = np.concatenate([one.sizes for one in runs])
+    numbers = np.repeat(np.arange(len(runs)), [one.sizes.size for one in runs])
+    return Bursts(sizes, numbers, max(one.gap for one in runs))
+
+
 def _by_chance(joined: int, spacings: int, mean: float) -> float:
     """P(at least `joined` of so many independent spacings are short), each with the chance of a late activation within `mean`."""
     from scipy.special import betainc

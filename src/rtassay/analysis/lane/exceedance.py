@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rtassay.analysis.lane.account import Account
+from rtassay.analysis.lane.distribution import Ints, ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,21 @@ def exceedances(account: Account, deadline_ns: int) -> Exceedances:
         certain, hidden_possible = 1, max(0, hidden_possible - 1)
     loose = over_possible + hidden_possible
     return Exceedances(certain, loose + tail_possible, account.exposure, loose + (1 if tail_possible else 0))
+
+
+def most_reaching(accounts: Sequence[Account], wanted: int, most: float) -> Ints | None:
+    """Samples of each run at or above the highest level that so many `wanted` ones reach in all; above it, if those are more than the
+    share `most` of the activations. None where that leaves none, or too many still."""
+
+    def reaching(level_ns: int) -> Ints:
+        return ints([samples_reaching(account, level_ns) + account.over for account in accounts])
+
+    low, high = 0, max(int(account.top.max(initial=0)) for account in accounts)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if int(reaching(middle).sum()) >= wanted else (low, middle)
+    room = most * sum(account.exposure for account in accounts)
+    return next((found for found in map(reaching, (low, high)) if 0 < int(found.sum()) <= room), None)
 
 
 def samples_reaching(account: Account, deadline_ns: int) -> int:

@@ -10,14 +10,13 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rtassay.model.findings import AS_ABOVE, AS_SEEN, SINGLE_LATE, SINGLY, CheckResult, Findings, LaneFindings, Verdict
+from rtassay.model.findings import AS_ABOVE, AS_FEW, SINGLE_LATE, SINGLY, CheckResult, Findings, LaneFindings, Verdict
 from rtassay.model.foreign import one_line
 from rtassay.model.recording import Recording
 from rtassay.reports import severities, wording
 from rtassay.reports.recording import recording_text
 
 _MOST_BECAUSE = 4
-_FEW_EVENTS = 3
 _ENDS = ("--duration", "-D", "--count", "-l")
 _MARGIN = 1.02
 """A run as long as `needed` is a few activations short of it: the duration proposed is 2 % longer."""
@@ -203,7 +202,7 @@ def _if_assumed(verdict: Verdict) -> str:
             return f", if late ones come as singly as those above {wording.spaced(above)}"
         if one.code == SINGLY:
             return ", if late ones come singly"
-        if one.code == AS_SEEN and verdict.events is not None and verdict.events < _FEW_EVENTS:
+        if one.code == AS_FEW:
             return ", if late ones come as those seen did"
     return ""
 

@@ -140,7 +140,7 @@ def test_the_row_of_a_lane() -> None:
     assert (row.due, row.exceedances, row.possible, row.events, row.gap) == (999, 3, 0, 1, 0)
     # one event of three: the next may be ten times as large, since nothing tells how large events are
     assert (row.state, row.basis, row.lacks) == ("NOT DEMONSTRATED", "bursts", "single_late")
-    assert [one.code for one in row.assumes] == ["as_seen"]
+    assert [one.code for one in row.assumes] == ["as_few"]
     assert row.needed is not None and row.needed.n > 100 * 142.3 / 10
     none = judge_lane(account(counted_lane([100] * 999, MS)), Requirement(500, 1e-2, 0.95))
     assert (none.events, none.basis, none.state) == (0, "singly", "HOLDS")

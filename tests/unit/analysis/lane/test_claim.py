@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, chi2, gamma
+from scipy.stats import t as stats_t
 
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.bounds import burst_lower, burst_upper, p_lower, p_upper, poisson_lower, poisson_upper
 from rtassay.analysis.lane.claim import Claim, Evidence, Requirement
 from rtassay.analysis.lane.demonstrated import demonstrated
-from rtassay.analysis.lane.dispersion import differ, p_value
+from rtassay.analysis.lane.dispersion import differ, p_value, widening
 from rtassay.analysis.lane.distribution import ints
 from rtassay.model.recording import Lane
 
@@ -175,13 +176,37 @@ def test_runs_that_differ_are_bounded_by_the_worst() -> None:
 
 
 def test_runs_that_differ_below_the_deadline_differ_above_it_too() -> None:
-    """No late one in ten runs, of which one has ten times as many large latencies as the others: 5.26 times the mean."""
+    """No late one in ten runs, of which one has ten times as many large latencies as the others."""
     n = 1_000_000_000
-    found = claim(*[lane(n, spread(20, n, 1)) for _ in range(9)], lane(n, spread(200, n, 1)))
-    assert found.runs_differ and found.upper.basis == "worst_run"
-    assert found.upper.p == pytest.approx(200 / 38 * p_upper(0, 10 * n, 0.95))
-    assert found.upper.needed(1e-9, 0.95) == pytest.approx(200 / 38 * 2.9957e9, rel=1e-3)
-    assert found.rate_upper_per_h == pytest.approx(200 / 38 * 2.9957 / (10 * n / HOUR), rel=1e-4)
+    for ordered in (True, False):
+        one = [lane(n, spread(20, n, 1), ordered) for _ in range(9)]
+        other = lane(n, spread(200, n, 1), ordered)
+        found = claim(*one, other)
+        assert found.runs_differ and found.upper.basis == "unlike_runs"
+        wider = widening(ints([20] * 9 + [200]), ints([n] * 10), 0.95)
+        assert found.upper.p == pytest.approx(wider * p_upper(0, 10 * n, 0.95))
+        assert found.upper.needed(1e-9, 0.95) == pytest.approx(wider * 2.9957e9, rel=1e-3)
+        assert found.rate_upper_per_h == pytest.approx(wider * 2.9957 / (10 * n / HOUR), rel=1e-4)
+        # too few runs to tell how far others lie from them: the worst one's
+        assert claim(*one[:3], other).upper.p == pytest.approx(200 / 65 * p_upper(0, 4 * n, 0.95))
+
+
+def test_bounds_are_widened_by_a_limit_of_the_mean_of_lognormal_runs() -> None:
+    """exp(mean + s^2 / 2 + t(.95, 9) sqrt(s^2 / 10 + s^4 / 18)) of ln rates of 1e5 events a run and more, over their mean."""
+    counts = ints(1e5 * np.exp([0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5, 1.6]))
+    logs = np.log(counts)
+    s2 = logs.var(ddof=1)
+    limit = np.exp(logs.mean() + s2 / 2 + stats_t.ppf(0.95, 9) * np.sqrt(s2 / 10 + s2**2 / 18))
+    assert widening(counts, ints([10**9] * 10), 0.95) == pytest.approx(limit / counts.mean(), rel=1e-4)
+    assert widening(ints([100] * 10), ints([10**9] * 10), 0.95) == 1.0
+
+
+def test_many_late_ones_in_one_run_are_no_burst_of_it() -> None:
+    """Independent, but nine times as many in one of ten runs: taken together they would look like a few bursts."""
+    n, random = 1_000_000, np.random.default_rng(1)
+    runs = [lane(n, at(*random.choice(n, 10 if i else 90, replace=False).tolist(), latency=LATE)) for i in range(10)]
+    found = claim(*runs)
+    assert found.runs_differ and found.events == 180
 
 
 def test_a_run_without_large_latencies_does_not_hide_the_trace_of_the_others() -> None:

@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rtassay.analysis.lane.bounds import most_exceedances, samples_needed
+from rtassay.analysis.lane.bounds import p_upper, samples_needed
+from rtassay.analysis.lane.dispersion import widening
 from rtassay.analysis.many.experiment import scorecard_dict
 from rtassay.analysis.many.experiment.answers import BETTER, HOLDS, REPEAT, UNCOVERED, WORST
 from rtassay.analysis.many.experiment.effects import ratio_of
@@ -32,14 +33,15 @@ def answer(card: Scorecard, question: str) -> str:
 
 
 def star_by_hand(load: str, kernel: str, repeats: int, p: float) -> int:
-    """D* of the later lane (1.1 times the other): the value above which no more samples lie than p and confidence allow."""
-    values: dict[int, int] = {}
-    for repeat in range(1, repeats + 1):
-        for value, count in scaled(scaled(COUNTS, factor_of(load, kernel, repeat)), 1.1).items():
-            values[value] = values.get(value, 0) + count
-    allowed = most_exceedances(N * repeats, p, 0.95)
-    assert allowed is not None
-    ordered = np.repeat(np.array(sorted(values)), [values[v] for v in sorted(values)])
+    """D* of the later lane (1.1 times the other): the value above which no more samples lie than p and confidence allow, where p is smaller
+    by as much as the runs differ among their 1,000 largest samples."""
+    factors = [factor_of(load, kernel, repeat) for repeat in range(1, repeats + 1)]
+    runs = [scaled(scaled(COUNTS, factor), 1.1) for factor in factors]
+    each = [np.repeat(np.array(sorted(run)), [run[value] for value in sorted(run)]) for run in runs]
+    ordered = np.sort(np.concatenate(each))
+    largest = [int((run >= ordered[-1000]).sum()) for run in each]
+    wider = widening(np.array(largest), np.array([N] * repeats), 0.95)
+    allowed = next(k for k in range(1000, -1, -1) if p_upper(k, N * repeats, 0.95) * wider <= p)
     return int(ordered[-allowed - 1]) + 1
 
 
