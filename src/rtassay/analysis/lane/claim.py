@@ -140,7 +140,12 @@ class Evidence:
     def holds(self, requirement: Requirement) -> bool:
         """Whether the claim at its deadline holds."""
         deadline_ns = requirement.deadline_ns
+        if requirement.per_hour is None and self._certain(deadline_ns) > requirement.p * self.due:
+            return False  # no upper limit lies below the share that was seen; how late ones came is not looked at
         return self.at(deadline_ns).holds(requirement) and self.claim(deadline_ns).holds(requirement)
+
+    def _certain(self, deadline_ns: int) -> int:
+        return sum(exceedances(account, deadline_ns).certain for account in self.accounts)
 
     @cached_property
     def trace(self) -> Trace | None:

@@ -71,7 +71,9 @@ def pooled_findings(
         sd_ns=sd,
         quantiles=quantiles,
         quantiles_due=_due_ladder(due, raw, quantiles),
-        demonstrated=demonstrated(accounts, p, confidence, per_hour=per_hour),
+        demonstrated=lanes[0].demonstrated
+        if len(lanes) == 1
+        else demonstrated(accounts, p, confidence, per_hour=per_hour),
         measure=lanes[0].measure if lanes else UNKNOWN,
     )
 
