@@ -11,6 +11,7 @@ import pytest
 
 from rtassay.analysis.checks import CHECKS
 from rtassay.analysis.checks.context import Context
+from rtassay.analysis.checks.patterns import trend_p
 from rtassay.analysis.lane.account import accounts
 from rtassay.analysis.lane.summary import lane_findings
 from rtassay.model.findings import CheckResult
@@ -489,6 +490,29 @@ def test_a_drift_of_the_number_of_samples_is_none_of_their_mean() -> None:
     drifting = replace(made, n=n, sum_ns=n * (100 * US + US * np.arange(120) // 2 + scatter))
     found = looked("NON-STATIONARY", recording(replace(minute(length_s=120), seconds=drifting)))
     assert found.severity == "warning" and "the mean" in found.message
+
+
+@pytest.mark.parametrize("power", [1.0, 0.5, 2.0])
+def test_a_drift_without_any_scatter_is_a_drift(power: float) -> None:
+    """What a line leaves of it is rounding or smooth: it is no autocorrelation of scatter."""
+    made = seconds([200 * US] * 120)
+    rise = (20 * US * (np.arange(120) / 119) ** power).astype(np.int64)
+    drifting = replace(made, sum_ns=made.n * (100 * US + rise))
+    found = looked("NON-STATIONARY", recording(replace(minute(length_s=120), seconds=drifting)))
+    assert found.severity == "warning" and "the mean" in found.message
+
+
+def test_a_test_of_trend_keeps_its_level_for_scatter_and_for_a_slow_walk_around_a_level() -> None:
+    random, alarms = np.random.default_rng(12), [0, 0]
+    for _ in range(400):
+        noise = random.standard_normal(60)
+        walk = np.zeros(60)
+        for i in range(1, 60):
+            walk[i] = 0.7 * walk[i - 1] + noise[i]
+        alarms[0] += trend_p(noise) < 0.05
+        alarms[1] += trend_p(walk) < 0.05
+    assert max(alarms) <= 30
+    assert trend_p(random.standard_normal(60) + 0.05 * np.arange(60)) < 0.001
 
 
 @pytest.mark.parametrize("unknown", [{"first_due_ns": None}, {"spilled": 1}])
