@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/reference from the code: the command line, the checks, the probe's options. `--check` only compares (exit 1)."""
+"""Writes docs/reference from the code: the command line (a page and rtassay.1), the checks, the probe's options. `--check` only compares (exit 1)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from rtassay.analysis.many.compare.checks import reference_markdown as compariso
 from rtassay.boards.binaries import probe_path
 from rtassay.cli.main import VERBS, cli
 from rtassay.experiments.schema import json_schema
+
+from manual import manual  # isort: skip
 
 ROOT = Path(__file__).parents[1]
 MADE = "<!-- made by `make docs` from the code; do not edit -->\n"
@@ -62,6 +64,7 @@ def main() -> int:
         "checks.md": reference_markdown(),
         "comparison-checks.md": comparison_markdown(),
         "rtprobe.md": probe_page(),
+        "rtassay.1": manual(),
         "experiment.schema.json": json.dumps(json_schema(), indent=1) + "\n",
     }
     stale = []

@@ -72,6 +72,8 @@ def test_it_holds_every_file_of_every_room_and_all_probes(dist: Path) -> None:
     assert len(expected) > 300
     with zipfile.ZipFile(only(dist, "*.whl")) as archive:
         assert expected <= set(archive.namelist())
+        manual = [name for name in archive.namelist() if name.endswith("data/share/man/man1/rtassay.1")]
+        assert [archive.read(name) for name in manual] == [(ROOT / "docs/reference/rtassay.1").read_bytes()]
         for arch in ARCHES:
             info = archive.getinfo(f"rtassay/_bin/rtprobe-{arch}")
             assert archive.read(info) == (ROOT / "src/rtassay/_bin" / f"rtprobe-{arch}").read_bytes()

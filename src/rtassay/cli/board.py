@@ -32,7 +32,13 @@ class _Verbs(click.Group):
 
 @click.group("board", cls=_Verbs)
 def command() -> None:
-    """Boards: name them, look at them, clear them."""
+    """Boards: name them, look at them, clear them.
+
+    \b
+      rtassay board add pi5 root@192.168.1.7
+      rtassay board inventory pi5
+      rtassay board list
+    """
 
 
 @command.command("add")

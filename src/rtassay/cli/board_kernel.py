@@ -16,7 +16,12 @@ from rtassay.cli.terminal import echo
 
 @click.group("kernel")
 def command() -> None:
-    """The kernels of a board: list them, boot another one, put a new one beside them."""
+    """The kernels of a board: list them, boot another one, put a new one beside them.
+
+    \b
+      rtassay board kernel list pi5
+      rtassay board kernel use rt pi5
+    """
 
 
 @command.command("list")

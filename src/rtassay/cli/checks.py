@@ -28,7 +28,12 @@ _PROOF = {
 @click.argument("check_id", required=False, metavar="[ID]")
 @json_option
 def command(check_id: str | None, as_json: bool) -> int:
-    """The validity checks that run on every recording; with an ID (a check of `compare` too), its meaning and the remedy."""
+    """The validity checks that run on every recording; with an ID (a check of `compare` too), its meaning and the remedy.
+
+    \b
+      rtassay checks
+      rtassay checks HIST-TRUNCATED
+    """
     from rtassay.analysis.checks import CHECKS
 
     chosen = CHECKS if check_id is None else _called(check_id)

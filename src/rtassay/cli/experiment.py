@@ -44,11 +44,11 @@ def command() -> None:
     """Matrices of runs: boards x kernels x loads x probes x scenarios, repeated, interleaved, resumable.
 
     \b
-      rtassay experiment plan smoke              show its runs, and how long they take
-      rtassay experiment run night.toml -o out   carry it out; Ctrl-C seals the run so far
-      rtassay experiment resume out              go on after Ctrl-C, a crash, a power cut
-      rtassay experiment show out                show the results
-      rtassay experiment report out -o page.html the page of it (run writes one at its end)
+      rtassay experiment plan smoke                show its runs, and how long they take
+      rtassay experiment run night.toml -o out     carry it out; Ctrl-C seals the run so far
+      rtassay experiment resume out                go on after Ctrl-C, a crash, a power cut
+      rtassay experiment show out                  show the results
+      rtassay experiment report out -o page.html   the page of it (run writes one at its end)
 
     FILE is an experiment file (docs/guides/experiments.md) or the name of a preset (rtassay presets).
     Exit codes: 0 done, or the acceptance HOLDS; 1 VIOLATED; 2 usage or file; 3 board; 4 NOT

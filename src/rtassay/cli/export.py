@@ -29,6 +29,10 @@ def command(recording: str, format_name: str, output: str, as_json: bool) -> int
     """Write the histogram and figures of one RECORDING in an open format.
 
     Samples, rollups, events and telemetry are Parquet files in the recording itself: pandas, polars and DuckDB open them directly.
+
+    \b
+      rtassay export before --to csv -o before.csv
+      rtassay export before --to cyclictest
     """
     if as_json and output == "-":
         raise UsageError("--json and -o - both want stdout", hint="add -o FILE")

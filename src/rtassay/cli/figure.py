@@ -72,6 +72,10 @@ def command(
     trend     maximum per run over dates (--label date=2026-11-21 at import, if the file has none)
 
     Maximum and overflow are always in the picture. The same recordings give the same bytes.
+
+    \b
+      rtassay figure latency before -o latency.png
+      rtassay figure tail kernel=rt kernel=stock --by kernel -o tail.pdf
     """
     from rtassay import api
     from rtassay.cli.report import write_bytes

@@ -97,6 +97,11 @@ def command(
 
     A file becomes one recording, or none if any part of it cannot be read. Patterns may be quoted ('logs/*.txt'). A directory is a
     group: its files of known formats get the label group=NAME.
+
+    \b
+      rtassay import cyclictest.txt --label kernel=rt
+      rtassay import old.txt --name before --interval 1ms
+      rtassay import 'logs/*.txt' --label board=pi5
     """
     given = {"column": column, "unit": unit, "lane_column": lane_column, "measure": measure}
     reading = {key: value for key, value in given.items() if value is not None}

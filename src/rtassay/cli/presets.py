@@ -16,6 +16,10 @@ def command(ctx: click.Context, as_json: bool) -> int:
     """Experiments that come with rtassay: the reference experiments of others, and the standard ones.
 
     `rtassay presets show NAME` explains one; `rtassay experiment run NAME` carries it out.
+
+    \b
+      rtassay presets
+      rtassay presets show smoke
     """
     from rtassay.experiments import presets
 

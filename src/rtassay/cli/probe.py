@@ -19,7 +19,12 @@ from rtassay.model.settings import SETTINGS
 
 @click.group("probe")
 def command() -> None:
-    """The programs that measure on a board: list them, show their settings, find rtprobe, and test it here."""
+    """The programs that measure on a board: list them, show their settings, find rtprobe, and test it here.
+
+    \b
+      rtassay probe list
+      rtassay probe selftest
+    """
 
 
 @command.command("list")

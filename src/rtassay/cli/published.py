@@ -37,6 +37,10 @@ def command(
 
     Figures are as printed by their source, in us: <50, ~90, 75-100, 5/5/4/4 (one per CPU). `rtassay report REC --against published:pi5`
     puts a recording beside them.
+
+    \b
+      rtassay published
+      rtassay published --board pi5 --kernel rt
     """
     from rtassay.analysis.many.published import check, choose
     from rtassay.published import load as load_published

@@ -61,7 +61,12 @@ def command(
     because: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Write one RECORDING as a self-contained HTML page (or Markdown, JSON, text)."""
+    """Write one RECORDING as a self-contained HTML page (or Markdown, JSON, text).
+
+    \b
+      rtassay report before -o before.html
+      rtassay report before -o before.md --deadline 2ms --p 0.01
+    """
     if as_json and output == "-":
         raise UsageError("--json and -o - both want stdout")
     waivers = waivers_of(waive, because)

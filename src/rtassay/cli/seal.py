@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 @click.argument("recording", type=RECORDING)
 @json_option
 def command(recording: str, as_json: bool) -> int:
-    """Seal an unsealed RECORDING: turn its stream into Parquet, and note that the stream was cut."""
+    """Seal an unsealed RECORDING: turn its stream into Parquet, and note that the stream was cut.
+
+    \b
+      rtassay seal before
+      rtassay seal 20261122T195912
+    """
     from rtassay import store
 
     path = store.find(recording)

@@ -56,6 +56,10 @@ def command(
 
     With --deadline it is judged by that requirement, and the exit code follows the verdict. Without, it is judged by the one of its
     run, and the exit code is 0. --strict and --waive apply to this judgement, in addition to those of the run.
+
+    \b
+      rtassay show before
+      rtassay show before --deadline 100us --p 1e-4
     """
     from rtassay import store
     from rtassay.reports.base import JudgedRecording

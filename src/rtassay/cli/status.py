@@ -23,7 +23,12 @@ _STEPS = {"p50_ns": 0.5, "p99_ns": 0.99, "p99_9_ns": 0.999, "p99_99_ns": 0.9999}
 @click.argument("run", type=RECORDING, required=False)
 @json_option
 def command(run: str | None, as_json: bool) -> int:
-    """Show the state of RUN, a recording that runs, is unsealed or is sealed (path, id, unique beginning of an id, or name). Without RUN: what runs now."""
+    """Show the state of RUN, a recording that runs, is unsealed or is sealed (path, id, unique beginning of an id, or name). Without RUN: what runs now.
+
+    \b
+      rtassay status
+      rtassay status before
+    """
     from rtassay import store
 
     if run is None:

@@ -32,6 +32,10 @@ def command(kind: str, recordings: tuple[str, ...], output: str, as_json: bool) 
     cores     Total, Min, Avg, Max of every CPU, with missed activations and overflow
     summary   min, mean, max and standard deviation per recording
     tail      average, 99 ... 99.99999 % and maximum per recording, with 95 % intervals
+
+    \b
+      rtassay table cores before
+      rtassay table tail before after -o tail.csv
     """
     if as_json and output == "-":
         raise UsageError("--json and -o - both want stdout", hint="add -o FILE")

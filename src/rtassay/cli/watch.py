@@ -34,6 +34,10 @@ def command(run: str | None, as_json: bool) -> int:
 
     RUN: a recording (path, id, unique beginning of an id, or name), also of a run whose directory another host writes. BOARD: the run on
     that board. Without a name: the only run that goes on. The exit code is 0, or 4 if the run was left without being sealed.
+
+    \b
+      rtassay watch
+      rtassay watch pi5
     """
     from rtassay import store
 
