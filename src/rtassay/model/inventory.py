@@ -149,6 +149,15 @@ class HostClock:
 
 
 @dataclass(frozen=True, slots=True)
+class Rights:
+    """What the probe may do there: its user id, the kernel's lockdown (`none`, `integrity`, `confidentiality`), whether it is in a container."""
+
+    uid: int | None
+    lockdown: str | None
+    container: bool | None
+
+
+@dataclass(frozen=True, slots=True)
 class Inventory:
     """A board at one moment. `told` has the names that were in the JSON. `governors`: `cpu0` -> governor; empty: nothing is scaled.
 
@@ -184,6 +193,7 @@ class Inventory:
     cpu_dma_latency_us: int | None
     irq_affinity: dict[str, Irq] | None
     tracing: Tracing | None
+    rights: Rights
     fair_servers: dict[str, FairServer] | None
     cmdline_ignored: CmdlineIgnored | None
     sched_features: tuple[str, ...] | None

@@ -5,8 +5,8 @@ Times are integer ns, shares are between 0 and 1. `dataclasses.asdict` of `Ranki
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
 
 from rtassay.model.causes import Cause
 
@@ -32,19 +32,26 @@ NOT_CAPTURED: Final = "not-captured"
 NOT_DECODED: Final = "not-decoded"
 NOT_OURS: Final = "not-ours"
 
+CUT: Final = "cut"
+NOT_ROOT: Final = "not-root"
+LOCKED_DOWN: Final = "locked-down"
+IN_CONTAINER: Final = "in-container"
+NO_TRACEFS: Final = "no-tracefs"
+
 
 @dataclass(frozen=True, slots=True)
 class Traced:
     """What became of the tracing of one run.
 
     state: TRACED if late wake-ups have an attribution, else why not: nobody asked for it, nothing was late, the board refused
-    (`error` in its own words), no hit was captured, the trace cannot be decoded, or another tool measured.
+    (`refused` says why: CUT, NOT_ROOT ...; `error` in its own words), no hit was captured, the trace cannot be decoded, or another tool measured.
     `untraced_ns`, `traced_ns`: how long each part was. p50 and p99 of both parts show what tracing itself cost.
     """
 
     id: str
     state: str
     above_ns: int | None = None
+    refused: str | None = None
     error: str | None = None
     missing: tuple[str, ...] = ()
     hits: int | None = None
@@ -161,3 +168,9 @@ class Ranking:
     def answered(self) -> bool:
         """Whether at least one hit has an owner."""
         return any(share.cause.kind != "unattributed" for share in self.causes)
+
+
+def ranking_dict(ranking: Ranking) -> dict[str, Any]:
+    """The JSON object, the schema first."""
+    data = asdict(ranking)
+    return {"schema": data.pop("schema"), "answered": ranking.answered, **data}

@@ -39,6 +39,9 @@ MEMBERS: dict[str, str] = {
     "extrapolation.markdown": "rtassay.reports.extrapolation.markdown:MarkdownExtrapolation",
     "extrapolation.json": "rtassay.reports.extrapolation.json:JsonExtrapolation",
     "extrapolation.terminal": "rtassay.reports.extrapolation.terminal:TerminalExtrapolation",
+    "causes.markdown": "rtassay.reports.causes.markdown:MarkdownCauses",
+    "causes.json": "rtassay.reports.causes.json:JsonCauses",
+    "causes.terminal": "rtassay.reports.causes.terminal:TerminalCauses",
 }
 # Class of a subject -> its word in the table. By name, so that --help loads none of them.
 SUBJECTS: Final = {
@@ -46,6 +49,7 @@ SUBJECTS: Final = {
     "Comparison": "comparison",
     "ExperimentReport": "experiment",
     "Extrapolation": "extrapolation",
+    "Ranking": "causes",
 }
 
 S = TypeVar("S")

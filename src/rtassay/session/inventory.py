@@ -16,6 +16,9 @@ _CLOCKS = "/sys/devices/system/clocksource/clocksource0"
 _RT_THREADS = "@rt-threads"
 _GOVERNOR = re.compile(r"/cpu([0-9]{1,6})/cpufreq/scaling_governor$")
 
+_LOCKDOWN = "/sys/kernel/security/lockdown"
+# Files that docker, podman and systemd put into a container.
+_CONTAINER = ("/.dockerenv", "/run/.containerenv", "/run/systemd/container")
 _CGROUP_ISOLATED = "/sys/fs/cgroup/cpuset.cpus.isolated"
 PATHS: Final = (
     "/proc/version",
@@ -43,6 +46,8 @@ PATHS: Final = (
     _CGROUP_ISOLATED,
     f"{_CPUS}/smt/active",
     f"{_CPUS}/cpu[0-9]*/cpufreq/scaling_governor",
+    _LOCKDOWN,
+    *_CONTAINER,
     *virtualisation.PATHS,
     *conditions.PATHS,
     "/etc/os-release",
@@ -100,6 +105,7 @@ def describe(files: Mapping[str, bytes], config: bytes | None = None) -> dict[st
         "cpu_dma_latency_us": conditions.dma_latency_us(files),
         "irq_affinity": conditions.irq_affinity(files),
         "tracing": conditions.tracing(files),
+        "rights": _rights(files, text),
         "fair_servers": conditions.fair_servers(files),
         "cmdline_ignored": conditions.cmdline_ignored(files),
         "sched_features": _words(text.get("/sys/kernel/debug/sched/features")),
@@ -173,6 +179,17 @@ def _governors(files: Mapping[str, bytes]) -> dict[str, str]:
         if (match := _GOVERNOR.search(path))
     }
     return {f"cpu{cpu}": found[cpu] for cpu in sorted(found)}
+
+
+def _rights(files: Mapping[str, bytes], text: _Texts) -> dict[str, Any]:
+    """The effective user id, the chosen word of `none [integrity] confidentiality`, and signs of a container."""
+    ids = (_field(text.get("/proc/self/status") or "", "Uid") or "").split()
+    chosen = re.search(r"\[(\w+)\]", text.get(_LOCKDOWN) or "")
+    return {
+        "uid": foreign.number(ids[1]) if len(ids) > 1 else None,
+        "lockdown": None if chosen is None else chosen[1],
+        "container": any(path in files for path in _CONTAINER),
+    }
 
 
 def _words(text: str | None) -> list[str] | None:

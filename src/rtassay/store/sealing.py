@@ -193,7 +193,7 @@ def _write_histograms(directory: Path, manifest: Manifest, collected: Collector)
 
 def _with_causes(directory: Path, manifest: Manifest) -> Manifest:
     """The manifest after `causes.parquet` was written beside `trace.rtw`. Pages that cannot be decoded are kept, with a warning."""
-    virtual = manifest.board_start.virtualisation is not None
+    virtual = manifest.board_start.virtualisation not in (None, "none")
     undecoded = write_causes(directory, manifest.lanes, virtual=virtual)
     if undecoded is None:
         return manifest

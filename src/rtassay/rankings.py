@@ -1,0 +1,133 @@
+"""Causes of traced runs as a person asks for them: recordings and a requirement become a ranking.
+
+The command `rtassay causes`, the reports and the function `rtassay.causes` use this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from rtassay.model import ranking as codes
+from rtassay.model.manifest import Manifest
+from rtassay.model.ranking import Ranking, Traced
+from rtassay.model.recording import Lane, Recording
+
+DEFAULT_P = 1e-6
+DEFAULT_CONFIDENCE = 0.95
+
+T = TypeVar("T")
+
+
+def rank(
+    recordings: Sequence[Recording],
+    *,
+    deadline_ns: int | None = None,
+    above_ns: int | None = None,
+    p: float | None = None,
+    confidence: float | None = None,
+) -> Ranking:
+    """The causes of all these runs together. What is not given comes from the runs' own plans, where they agree on it."""
+    from rtassay.analysis.judge.judging import kernel_of, load_of
+    from rtassay.analysis.many.repeats import judge_repeats
+    from rtassay.causes import ranking
+
+    plans = [recording.manifest.plan for recording in recordings]
+    deadline_ns = _common([plan.deadline_ns for plan in plans]) if deadline_ns is None else deadline_ns
+    p = _common([plan.p_target for plan in plans]) if p is None else p
+    confidence = _common([plan.confidence for plan in plans]) if confidence is None else confidence
+    wanted = DEFAULT_P if p is None else p
+    sure = DEFAULT_CONFIDENCE if confidence is None else confidence
+
+    def star(changed: Sequence[Recording]) -> int | None:
+        return judge_repeats(changed, [], deadline_ns=None, p=wanted, confidence=sure).demonstrated_ns
+
+    runs = [
+        ranking.TracedRun(
+            recording,
+            traced_of(recording),
+            (f"kernel {kernel_of(recording.manifest) or '?'}", f"load {load_of(recording.manifest, True)}"),
+        )
+        for recording in recordings
+    ]
+    return ranking.rank(runs, star, deadline_ns=deadline_ns, above_ns=above_ns, p=wanted, confidence=sure)
+
+
+def of_report(recording: Recording, deadline_ns: int | None = None) -> Ranking | None:
+    """The causes of one recording for its report; None if nobody asked for a trace."""
+    return None if recording.manifest.trace is None else rank([recording], deadline_ns=deadline_ns)
+
+
+def _common(values: Sequence[T | None]) -> T | None:
+    """The value that all have; None where they differ."""
+    return values[0] if values and all(value == values[0] for value in values) else None
+
+
+def traced_of(recording: Recording) -> Traced:
+    """What became of the tracing of one run, and what it cost."""
+    manifest, trace = recording.manifest, recording.manifest.trace
+    if trace is None:
+        ours = manifest.source.tool == "rtprobe"
+        return Traced(manifest.id, codes.NOT_ASKED if ours else codes.NOT_OURS)
+    state = _state(recording)
+    begin_ns, until_ns, end_ns = manifest.started_ns, trace.untraced_until_ns, manifest.ended_ns
+    closed = [lane.entry.last_due_ns for lane in recording.traced if lane.entry.last_due_ns is not None]
+    end_ns = max(closed, default=end_ns)
+    before, after = _quantiles(recording.lanes), _quantiles(recording.traced)
+    apart = bool(recording.traced)
+    return Traced(
+        id=manifest.id,
+        state=state,
+        above_ns=trace.above_ns,
+        refused=_refused(manifest) if state == codes.NOT_POSSIBLE else None,
+        error=trace.error,
+        missing=trace.missing,
+        hits=trace.hits if trace.hits is not None else len(recording.causes),
+        captured=trace.captured,
+        not_captured=trace.not_captured,
+        lost_pages=trace.lost_pages,
+        untraced_ns=until_ns - begin_ns if apart and until_ns is not None and begin_ns is not None else None,
+        traced_ns=end_ns - until_ns if apart and until_ns is not None and end_ns is not None else None,
+        untraced_p50_ns=before[0] if apart else None,
+        traced_p50_ns=after[0],
+        untraced_p99_ns=before[1] if apart else None,
+        traced_p99_ns=after[1],
+    )
+
+
+def _state(recording: Recording) -> str:
+    trace = recording.manifest.trace
+    assert trace is not None
+    if recording.causes:
+        return codes.TRACED
+    if trace.from_ns is None:
+        return codes.NOT_POSSIBLE
+    if trace.undecoded is not None:
+        return codes.NOT_DECODED
+    return codes.NOTHING_LATE if trace.hits == 0 else codes.NOT_CAPTURED
+
+
+def _refused(manifest: Manifest) -> str:
+    """Why the board could not be traced, by what is known of it. The most certain reason first."""
+    rights = manifest.board_start.rights
+    if manifest.damage.cut:
+        return codes.CUT
+    if rights.uid not in (None, 0):
+        return codes.NOT_ROOT
+    if rights.lockdown not in (None, "none"):
+        return codes.LOCKED_DOWN
+    return codes.IN_CONTAINER if rights.container else codes.NO_TRACEFS
+
+
+def _quantiles(lanes: Sequence[Lane]) -> tuple[int | None, int | None]:
+    """p50 and p99 of all lanes together (nearest rank, lower edge of the bin)."""
+    if not any(len(lane.histogram.lower_ns) for lane in lanes):
+        return None, None
+    lower = np.concatenate([lane.histogram.lower_ns for lane in lanes])
+    counts = np.concatenate([lane.histogram.counts for lane in lanes])
+    order = np.argsort(lower, kind="stable")
+    upto = np.cumsum(counts[order])
+    at = [int(np.searchsorted(upto, -(-int(upto[-1]) * percent // 100))) for percent in (50, 99)]
+    return int(lower[order][at[0]]), int(lower[order][at[1]])

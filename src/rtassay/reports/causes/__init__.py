@@ -1,0 +1,1 @@
+"""Rankings of causes to bytes."""
