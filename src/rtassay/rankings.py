@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-import numpy as np
-
 from rtassay.model import ranking as codes
 from rtassay.model.manifest import Manifest
 from rtassay.model.ranking import Ranking, Traced
@@ -123,6 +121,8 @@ def _refused(manifest: Manifest) -> str:
 
 def _quantiles(lanes: Sequence[Lane]) -> tuple[int | None, int | None]:
     """p50 and p99 of all lanes together (nearest rank, lower edge of the bin)."""
+    import numpy as np
+
     if not any(len(lane.histogram.lower_ns) for lane in lanes):
         return None, None
     lower = np.concatenate([lane.histogram.lower_ns for lane in lanes])

@@ -14,8 +14,10 @@ from rtassay.model.comparison import Comparison
 from rtassay.model.errors import UsageError
 from rtassay.model.experiment import ExperimentReport
 from rtassay.model.extrapolation import Extrapolation
+from rtassay.model.ranking import Ranking, Traced
 from rtassay.reports.base import JudgedRecording
 
+from ..support.attributions import IRQ, TIMER, UNKNOWN, US, attribution, ranked, run
 from ..unit.analysis.many.experiment.synthetic import make
 from ..unit.reports.comparison.comparisons import EXAMPLES as COMPARISONS
 from ..unit.reports.extrapolation.extrapolations import EXAMPLES as EXTRAPOLATIONS
@@ -28,6 +30,7 @@ CLASSES = {
     "comparison": Comparison,
     "experiment": ExperimentReport,
     "extrapolation": Extrapolation,
+    "causes": Ranking,
 }
 NAMES = list(rooms.table("reports"))
 
@@ -96,6 +99,18 @@ def hostile_extrapolation():
     return replace(made, ids=(HOSTILE,), board=HOSTILE, kernel=HOSTILE, lanes=lanes)
 
 
+def ranking_of_two_runs(name="eth0", id="a"):
+    irq = replace(IRQ, name=name)
+    first = run(*(attribution(30 * (i + 1), (irq, 250 * US), (TIMER, 240 * US)) for i in range(40)), name=id)
+    return ranked(first, run(attribution(10, (irq, 400 * US), (UNKNOWN, 50 * US), stall=True), name="b"))
+
+
+def hostile_ranking():
+    made = ranking_of_two_runs(HOSTILE, HOSTILE)
+    failed = Traced(HOSTILE, "not-possible", refused="no-tracefs", error=HOSTILE, missing=(HOSTILE,))
+    return replace(made, runs=(*made.runs, failed))
+
+
 SUBJECTS = {
     "recording": {
         **{name: functools.partial(judged_example, name) for name in examples.EXAMPLES},
@@ -111,6 +126,11 @@ SUBJECTS = {
         "hostile text": hostile_experiment,
     },
     "extrapolation": {**EXTRAPOLATIONS, "hostile text": hostile_extrapolation},
+    "causes": {
+        "two runs": ranking_of_two_runs,
+        "nothing known": ranked,
+        "hostile text": hostile_ranking,
+    },
 }
 SUBJECT = {
     (word, case): functools.cache(made) for word, cases in SUBJECTS.items() for case, made in cases.items()

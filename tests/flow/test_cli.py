@@ -69,6 +69,7 @@ EVERY_VERB = {
     "watch": ["{id}"],
     "show": ["{id}"],
     "compare": ["{id}", "--with", "{id}"],
+    "causes": ["{id}"],
     "extrapolate": ["{id}", "-o", "{file}.html"],
     "report": ["{id}", "-o", "{file}.html"],
     "figure": ["latency", "{id}", "--width", "column", "-o", "{file}.png"],

@@ -29,7 +29,9 @@ class _Time(click.ParamType[int]):
 @click.option("--above", "above_ns", type=_Time(), metavar="TIME", help="Look only at wake-ups as late as this.")
 @setting_option("p", stated_only=True, help="Tolerated probability, for D*.  [default: the runs' own, else 1e-6]")
 @setting_option("confidence", stated_only=True, help="Confidence of D*.  [default: the runs' own, else 0.95]")
-@click.option("-o", "--output", metavar="FILE", help="Write a file; the suffix names the format (.md, .json, .txt).")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write a file; the suffix names the format (.html, .md, .json, .txt)."
+)
 @json_option
 def command(
     recordings: tuple[str, ...],
@@ -72,7 +74,7 @@ def command(
         from rtassay import reports
         from rtassay.cli.report import write_bytes
 
-        name = "markdown" if output == "-" else reports.format_of(Ranking, output)
+        name = "html" if output == "-" else reports.format_of(Ranking, output)
         write_bytes(output, reports.load(Ranking, name).render(ranking))
     if as_json:
         print_json(ranking_dict(ranking) | ({"path": output} if output is not None else {}))

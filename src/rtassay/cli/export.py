@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rtassay import reports
+from rtassay import rankings, reports
 from rtassay.cli.judging import judge, open_by_name, own_requirement
 from rtassay.cli.names import RECORDING
 from rtassay.cli.options import json_option, print_json
@@ -39,7 +39,7 @@ def command(recording: str, format_name: str, output: str, as_json: bool) -> int
     report = reports.load(JudgedRecording, format_name)
     path, opened = open_by_name(recording)
     findings = judge(opened, own_requirement(opened.manifest))
-    write_bytes(output, report.render(JudgedRecording(findings, opened)))
+    write_bytes(output, report.render(JudgedRecording(findings, opened, causes=rankings.of_report(opened))))
     if as_json:
         print_json(
             {

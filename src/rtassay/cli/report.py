@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from rtassay import reports
+from rtassay import rankings, reports
 from rtassay.cli.judging import Requirement, judge, open_by_name, own_requirement, with_trust
 from rtassay.cli.names import RECORDING
 from rtassay.cli.options import EXIT_BY_STATE, json_option, print_json, requirement_options, trust_options, waivers_of
@@ -76,7 +76,12 @@ def command(
     name = format_name or _format_of(output)
     target = output or str(_place() / f"{file_name(findings.id)}{reports.load(JudgedRecording, name).suffix}")
     published = _published(against, name, findings)
-    write_bytes(target, reports.load(JudgedRecording, name).render(JudgedRecording(findings, opened, published)))
+    write_bytes(
+        target,
+        reports.load(JudgedRecording, name).render(
+            JudgedRecording(findings, opened, published, rankings.of_report(opened, deadline_ns))
+        ),
+    )
     if as_json:
         print_json(
             {"schema": "rtassay/report/1", "id": findings.id, "recording": str(path), "path": target, "format": name}

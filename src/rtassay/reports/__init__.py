@@ -39,6 +39,7 @@ MEMBERS: dict[str, str] = {
     "extrapolation.markdown": "rtassay.reports.extrapolation.markdown:MarkdownExtrapolation",
     "extrapolation.json": "rtassay.reports.extrapolation.json:JsonExtrapolation",
     "extrapolation.terminal": "rtassay.reports.extrapolation.terminal:TerminalExtrapolation",
+    "causes.html": "rtassay.reports.causes.html:HtmlCauses",
     "causes.markdown": "rtassay.reports.causes.markdown:MarkdownCauses",
     "causes.json": "rtassay.reports.causes.json:JsonCauses",
     "causes.terminal": "rtassay.reports.causes.terminal:TerminalCauses",

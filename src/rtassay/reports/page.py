@@ -84,4 +84,4 @@ def embed(data: Any) -> Markup:
 
 def plot_data(given: dict[str, Any]) -> Markup:
     """The object that assets/report.js draws, all times in ns; keys without data are empty."""
-    return embed({"time": None, "marks": [], "telemetry": [], "worst": [], "rules": [], **given})
+    return embed({"time": None, "marks": [], "telemetry": [], "worst": [], "rules": [], "hits": [], **given})

@@ -21,7 +21,7 @@ from rtassay.model.manifest import Damage, Manifest, Plan, Seal, Source
 from rtassay.store.disk import disk_error, explain, sha256_of, sync_directory
 from rtassay.store.manifests import save_manifest
 from rtassay.store.paths import SUFFIX, make_directory, new_id
-from rtassay.store.sealing import seals_of, write_tables
+from rtassay.store.sealing import seals_of, with_causes, write_tables
 
 _OWN_FORMAT = "rtw"
 _COPY_BYTES = 1 << 20
@@ -63,7 +63,7 @@ def import_events(
             name=name,
         )
         with _kept_original(aside, source_path, source) as kept:
-            manifest, _ = write_tables(aside, manifest, events, damage)
+            manifest, _ = with_causes(aside, *write_tables(aside, manifest, events, damage))
             if not any(lane.n for lane in manifest.lanes):
                 raise InputFileError(f"{source_path} holds no measurement", "there is not one sample in it")
             known = kept.result()

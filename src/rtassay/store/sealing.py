@@ -26,7 +26,7 @@ from rtassay.store.parts import separable
 from rtassay.store.paths import MANIFEST, MESSAGES
 from rtassay.store.samples import SAMPLES, LateSamples
 from rtassay.store.streams import ParserFor, Progress, events_of, parser_of, stream_of
-from rtassay.store.tracing import CAUSES, TRACE, TraceFrames, write_causes
+from rtassay.store.tracing import CAUSES, TRACE, Counters, TraceFrames, write_causes
 from rtassay.store.writer import LOCK, Lock
 from rtassay.wire.stream import MAGIC, StreamParser
 
@@ -93,8 +93,10 @@ def _seal(
         aside.mkdir()
         reached("begun")
         manifest, made = write_tables(aside, manifest, events_of(stream, parser, progress), lambda: parser.damage)
+        counters = Counters()
         if telemetry_rows is not None:
-            made.append(_write_telemetry(aside, telemetry_rows))
+            made.append(_write_telemetry(aside, counters.watching(telemetry_rows)))
+        manifest, made = with_causes(aside, manifest, made, counters)
         made += _write_messages(aside, messages)
         reached("written")
         for name in made:
@@ -169,8 +171,7 @@ def write_tables(
     if has_samples:
         made.append(SAMPLES)
     if has_trace:
-        manifest = _with_causes(directory, manifest)
-        made += [TRACE] if manifest.trace and manifest.trace.undecoded else [TRACE, CAUSES]
+        made.append(TRACE)
     for name in made:
         sync_file(directory / name)
     return manifest, made
@@ -191,15 +192,19 @@ def _write_histograms(directory: Path, manifest: Manifest, collected: Collector)
     return [tables.HISTOGRAM, tables.TRACED]
 
 
-def _with_causes(directory: Path, manifest: Manifest) -> Manifest:
-    """The manifest after `causes.parquet` was written beside `trace.rtw`. Pages that cannot be decoded are kept, with a warning."""
-    virtual = manifest.board_start.virtualisation not in (None, "none")
-    undecoded = write_causes(directory, manifest.lanes, virtual=virtual)
+def with_causes(
+    directory: Path, manifest: Manifest, made: list[str], counters: Counters | None = None
+) -> tuple[Manifest, list[str]]:
+    """`causes.parquet` beside a `trace.rtw`: the manifest and the names of all files. Pages that cannot be decoded are kept, with a warning."""
+    if TRACE not in made:
+        return manifest, made
+    undecoded = write_causes(directory, manifest, () if counters is None else counters.moved)
     if undecoded is None:
-        return manifest
+        sync_file(directory / CAUSES)
+        return manifest, [*made, CAUSES]
     warning = RunWarning(warnings.TRACE_NOT_DECODED, facts={"error": undecoded})
     trace = replace(manifest.trace or TraceEntry(), undecoded=undecoded)
-    return replace(manifest, trace=trace, warnings=(*manifest.warnings, warning))
+    return replace(manifest, trace=trace, warnings=(*manifest.warnings, warning)), made
 
 
 def _late_samples(manifest: Manifest, collected: Collector, samples: tables.SamplesWriter) -> dict[int, Spills]:

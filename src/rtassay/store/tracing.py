@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib import import_module
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from rtassay.model.causes import Attribution, Cause, Hit, Part, Trace
+from rtassay.model.causes import Attribution, Cause, Hit, Moved, Part, Trace
 from rtassay.model.errors import RtassayError
 from rtassay.model.events import Event, Note, TracePage, TraceText
-from rtassay.model.manifest import LaneEntry
+from rtassay.model.manifest import LaneEntry, Manifest
 from rtassay.model.views import integer
 from rtassay.store.collect import TRACE_BEGIN
 from rtassay.wire.encode import StreamEncoder
@@ -26,7 +26,31 @@ _FORMAT = "format/"
 _ROWS_AT_ONCE = 1 << 16
 _HIT_COLUMNS = ("lane", "cpu", "tid", "k", "due_ns", "woke_ns")
 
-Attribute = Callable[[Trace, bool], Sequence[Attribution]]
+TelemetryRow = tuple[str, str, int, float, str]
+_CPU_COUNTER = re.compile(r"cpu(\d+)\.(smi|steal)")
+# Kernels that are preempted anywhere outside of locks, by the words of `Inventory.kernel`.
+_PREEMPTIBLE = ("PREEMPT_RT", "PREEMPT")
+_DYNAMIC = ("full", "lazy")
+
+
+class Counters:
+    """Takes telemetry on its way to disk, and keeps what moved: SMIs and stolen time, with the readings around each move."""
+
+    def __init__(self) -> None:
+        self.moved: list[Moved] = []
+        self._last_ns: dict[str, int] = {}
+
+    def watching(self, rows: Iterable[TelemetryRow]) -> Iterator[TelemetryRow]:
+        """The same rows. Both counters are told as what they rose by since their last reading; `steal` as a share of that time."""
+        for row in rows:
+            _, name, mono_ns, value, _ = row
+            if (match := _CPU_COUNTER.fullmatch(name)) is not None:
+                start_ns = self._last_ns.get(name)
+                self._last_ns[name] = mono_ns
+                if start_ns is not None and value > 0:
+                    by = round(value if match[2] == "smi" else value * (mono_ns - start_ns))
+                    self.moved.append(Moved(match[2], int(match[1]), start_ns, mono_ns, by))
+            yield row
 
 
 class TraceFrames:
@@ -87,21 +111,16 @@ def _hit(data: dict[str, Any], lane: int | None, cpus: dict[int, int | None]) ->
     return Hit(lane, cpu, tid, k, due_ns, woke_ns) if woke_ns >= due_ns else None
 
 
-def write_causes(
-    directory: Path, lanes: Iterable[LaneEntry], *, virtual: bool, attribute: Attribute | None = None
-) -> str | None:
-    """`causes.parquet` beside a `trace.rtw`; what the decoder says if it cannot read the pages. Raises OSError.
-
-    `attribute`: who owned the time of each hit (default: `rtassay.causes`).
-    """
+def write_causes(directory: Path, manifest: Manifest, moved: Sequence[Moved]) -> str | None:
+    """`causes.parquet` beside a `trace.rtw`; what the decoder says if it cannot read the pages. Raises OSError."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     from rtassay.store.tables import SCHEMAS
 
-    trace, schema = trace_of(directory / TRACE, lanes), SCHEMAS[CAUSES]
+    trace, schema = trace_of(directory / TRACE, manifest.lanes), SCHEMAS[CAUSES]
     try:
-        attributions = (attribute or _attribute)(trace, virtual)
+        attributions = _attribute(trace, manifest, moved)
     except RtassayError as error:
         return str(error)
     with pq.ParquetWriter(directory / CAUSES, schema, compression="zstd", write_page_checksum=True) as writer:
@@ -115,9 +134,25 @@ def write_causes(
     return None
 
 
-def _attribute(trace: Trace, virtual: bool) -> Sequence[Attribution]:
-    found: Sequence[Attribution] = import_module("rtassay.causes.attribution").attribute(trace, virtual=virtual)
-    return found
+def _attribute(trace: Trace, manifest: Manifest, moved: Sequence[Moved]) -> Sequence[Attribution]:
+    from rtassay.causes.attribution import attribute
+
+    board = manifest.board_start
+    return attribute(
+        trace,
+        virtual=board.virtualisation not in (None, "none"),
+        realtime=board.kernel.realtime,
+        preemptible=_preemptible(manifest),
+        moved=moved,
+    )
+
+
+def _preemptible(manifest: Manifest) -> bool | None:
+    """Whether the kernel is preempted anywhere outside of locks; None where the board does not tell."""
+    kernel = manifest.board_start.kernel
+    if kernel.preempt_model == "PREEMPT_DYNAMIC":
+        return None if kernel.preempt_dynamic is None else kernel.preempt_dynamic in _DYNAMIC
+    return None if kernel.preempt_model is None else kernel.preempt_model in _PREEMPTIBLE
 
 
 def _rows(one: Attribution) -> Iterator[dict[str, Any]]:

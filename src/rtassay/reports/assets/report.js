@@ -296,6 +296,24 @@
       say: (u, i) => clock(t[i]) + ": " + rows.map((r, lane) => [lane, r.min[i], r.max[i]]).filter(([lane, , v]) => shown[lane] && v != null)
         .map(([lane, a, b]) => `${data.labels[lane]} ${number(us(a))} to ${micro(us(b))}`).join(" · "),
     }), [t, ...series], readout));
+    jump(timePlots[timePlots.length - 1].plot);
+  }
+
+  /* A click near a late wake-up of the traced part opens its owners. */
+  function jump(u) {
+    const near = 14;
+    u.over.addEventListener("click", (event) => {
+      const box = u.over.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
+      let best = null, least = near * near;
+      for (const [at, ns, id] of data.hits) {
+        const dx = u.valToPos(at, "x") - x, dy = u.valToPos(us(ns), "y") - y, far = dx * dx + dy * dy;
+        if (far < least) { best = id; least = far; }
+      }
+      const hit = best && document.getElementById(best);
+      if (!hit) return;
+      for (const other of document.querySelectorAll(".hit.found")) other.classList.remove("found");
+      hit.open = true; hit.classList.add("found"); hit.scrollIntoView({ block: "center" });
+    });
   }
 
   /* Telemetry of a lane's CPU has that lane's colour, a second quantity of it dashes; what belongs to no lane is grey, then the rest. */

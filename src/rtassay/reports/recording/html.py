@@ -12,6 +12,8 @@ from rtassay.model.recording import Recording
 from rtassay.model.units import format_time
 from rtassay.reports import curves, page, wording
 from rtassay.reports.base import JudgedRecording
+from rtassay.reports.causes import html as causes_html
+from rtassay.reports.causes import outliers as late
 from rtassay.reports.page import Rows, Tile
 from rtassay.reports.recording import conditions, drawings, load_work, outliers, published, recording_text, series
 from rtassay.reports.recording.answer import answer
@@ -32,10 +34,11 @@ class HtmlRecording:
             "against": None if against is None else Rows(published.COLUMNS, published.rows(against)),
             "against_title": "" if against is None else published.title(against),
             "against_caveat": published.CAVEAT,
+            "causes": None if subject.causes is None else causes_html.section(subject.causes, recording),
             **_words(findings, recording),
             **_plots(findings, recording),
         }
-        return page.render("recording.html.j2", ("report.css",), given)
+        return page.render("recording.html.j2", ("report.css", "causes.css"), given)
 
 
 def _words(findings: Findings, recording: Recording) -> dict[str, Any]:
@@ -192,8 +195,9 @@ def _plots(findings: Findings, recording: Recording) -> dict[str, Any]:
     judged = series.judged_lane(findings, recording)
     bin_unit = series.bin_unit_ns(findings, typical)
     unit, histogram = curves.histogram_lines([lane.histogram for lane in recording.lanes], bin_unit, _HISTOGRAM_POINTS)
-    envelope = series.envelopes(recording)
-    spots, left_out = series.marks(recording)
+    whole = series.both_parts(recording)
+    envelope = series.envelopes(whole)
+    spots, left_out = series.marks(whole)
     shown = sum(len(lane["t"]) for lane in spots)
     verdict = findings.verdict
     deadline = verdict.deadline_ns if verdict else recording.manifest.plan.deadline_ns
@@ -211,6 +215,7 @@ def _plots(findings: Findings, recording: Recording) -> dict[str, Any]:
         "limit_ns": [lane.histogram.limit_ns for lane in recording.lanes],
         "time": envelope,
         "marks": spots,
+        "hits": late.moments(recording),
         "telemetry": series.telemetry(recording, outliers.monitors(findings)) if envelope else [],
         "worst": [
             [round(worst.at_s, 3), worst.latency_ns, _place(findings, worst.lane)] for worst in findings.outliers

@@ -5,13 +5,14 @@ An envelope keeps the minimum and maximum of its bucket. Lengths are bounded wha
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
 from rtassay.model.findings import Findings
 from rtassay.model.own import is_guard
-from rtassay.model.recording import Lane, Recording, Series
+from rtassay.model.recording import Lane, Recording, Seconds, Series, Spills
 from rtassay.model.units import NS_PER_S, NS_PER_US
 from rtassay.reports.curves import curve_line
 
@@ -77,6 +78,27 @@ def rounded(value: float, figures: int) -> float | int:
     """A number with so many significant figures, whole ones without a decimal point."""
     short = float(f"{value:.{figures}g}")
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
+
+
+def both_parts(recording: Recording) -> Recording:
+    """Of a traced run, the recording with seconds and late samples of both parts in its lanes, for what is drawn over time."""
+    traced = {lane.entry.index: lane for lane in recording.traced}
+    return replace(recording, lanes=tuple(_joined(lane, traced.get(lane.entry.index)) for lane in recording.lanes))
+
+
+def _joined(lane: Lane, traced: Lane | None) -> Lane:
+    if traced is None:
+        return lane
+    seconds, spills = lane.seconds, lane.spills
+    if seconds is not None and traced.seconds is not None:
+        seconds = Seconds(
+            *(np.concatenate([getattr(part, f.name) for part in (seconds, traced.seconds)]) for f in fields(Seconds))
+        )
+    if spills is not None and traced.spills is not None:
+        spills = Spills(
+            *(np.concatenate([getattr(part, f.name) for part in (spills, traced.spills)]) for f in fields(Spills))
+        )
+    return replace(lane, seconds=seconds, spills=spills)
 
 
 def origin_ns(recording: Recording) -> int | None:

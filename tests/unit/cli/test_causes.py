@@ -1,0 +1,108 @@
+"""rtassay causes: an answer with its exit code, one JSON object, files by suffix, and why there is no answer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rtassay import rankings, store
+from rtassay.model import causes as kinds
+from rtassay.model import ranking as codes
+from rtassay.model.events import End, Note, TracePage
+from rtassay.model.manifest import TraceEntry
+from rtassay.reports.causes import causes_text as text
+from rtassay.store import tracing
+
+from ...support.command_line import in_process
+from ...support.traced_run import US, hit, known, record, traced_run
+
+
+@pytest.fixture(autouse=True)
+def decoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracing, "_attribute", known)
+
+
+def recorded(home: Path, **more: object) -> Path:
+    path = record(home / "recordings", traced_run(hits=[hit(1_500), hit(1_700)]), **more)
+    store.seal(path)
+    return path
+
+
+def test_the_answer_names_causes_shares_predictions_and_steps(tmp_path: Path) -> None:
+    done = in_process("causes", recorded(tmp_path), home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("interrupt 40 (eth0) owned 66.7 % of the late time in one run")
+    assert "thread kworker/0:1[77]" in done.stdout and "/proc/irq/N/smp_affinity" in done.stdout
+    assert "prediction" in done.stdout and "D* without it (us)" in done.stdout
+    assert "p50 20us untraced, 50us traced" in done.stdout, "the observer's cost is told"
+
+
+def test_json_is_one_object(tmp_path: Path) -> None:
+    done = in_process("causes", recorded(tmp_path), "--deadline", "800us", "--json", home=tmp_path)
+    data = json.loads(done.stdout)
+    assert data["schema"] == "rtassay/causes/1" and data["answered"] and data["deadline_ns"] == 800 * US
+    irq, thread = data["causes"]
+    assert (irq["cause"]["kind"], irq["cause"]["name"], irq["exceedances"]) == ("irq", "eth0", 2)
+    assert irq["without"]["exceedances"] == 0 and irq["without"]["max_ns"] == 300 * US
+    assert thread["without"]["max_ns"] == 600 * US and thread["next_step"] == codes.THREAD_PRIORITY
+
+
+def test_several_runs_are_ranked_together_and_files_go_by_suffix(tmp_path: Path) -> None:
+    first, second = recorded(tmp_path), recorded(tmp_path)
+    page = tmp_path / "causes.md"
+    done = in_process("causes", first, second, "-o", page, home=tmp_path)
+    assert done.returncode == 0 and done.stdout.strip() == str(page)
+    written = page.read_text()
+    assert "in 2 runs" in written and "smallest to largest of 2 runs" in written
+    assert in_process("causes", first, "-o", tmp_path / "causes.xyz", home=tmp_path).returncode == 2
+
+
+def test_only_late_enough_wake_ups_count(tmp_path: Path) -> None:
+    done = in_process("causes", recorded(tmp_path), "--above", "950us", "--json", home=tmp_path)
+    assert done.returncode == 4 and json.loads(done.stdout)["attributed"] == 0
+    assert in_process("causes", recorded(tmp_path), "--above", "3", home=tmp_path).returncode == 2
+
+
+def test_a_run_that_was_not_traced_says_what_to_do(tmp_path: Path) -> None:
+    events = [event for event in traced_run() if not isinstance(event, Note | TracePage)]
+    events[-1] = End({**events[-1].data, "trace": None}) if isinstance(events[-1], End) else events[-1]
+    path = record(tmp_path / "recordings", events)
+    store.seal(path)
+    done = in_process("causes", path, home=tmp_path)
+    assert done.returncode == 4 and "--trace-above auto" in done.stdout and "coincidences" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("rights", "refused"),
+    [
+        ({"uid": 1000, "lockdown": "integrity", "container": True}, codes.NOT_ROOT),
+        ({"uid": 0, "lockdown": "integrity", "container": True}, codes.LOCKED_DOWN),
+        ({"uid": 0, "lockdown": "none", "container": True}, codes.IN_CONTAINER),
+        ({"uid": 0, "lockdown": None, "container": False}, codes.NO_TRACEFS),
+        ({}, codes.NO_TRACEFS),
+    ],
+)
+def test_why_a_board_could_not_be_traced(tmp_path: Path, rights: dict[str, object], refused: str) -> None:
+    recording = store.open_recording(recorded(tmp_path))
+    manifest = replace(recording.manifest, trace=TraceEntry(error="no \x1b[31mway"), inventory={"rights": rights})
+    ranking = rankings.rank([replace(recording, manifest=manifest, causes=())])
+    (run,) = ranking.runs
+    assert (run.state, run.refused) == (codes.NOT_POSSIBLE, refused) and not ranking.answered
+    why, do = text.why_not(run)
+    assert "\x1b" not in why and do
+
+
+def test_every_code_has_its_words() -> None:
+    for kind in kinds.KINDS:
+        assert text.name(kinds.Cause(kind, "x")) and text.step(rankings_steps()[kind])
+    for state in (codes.NOT_ASKED, codes.NOTHING_LATE, codes.NOT_CAPTURED, codes.NOT_DECODED, codes.NOT_OURS):
+        assert all(text.why_not(codes.Traced("a", state)))
+
+
+def rankings_steps() -> dict[str, str]:
+    from rtassay.causes.ranking import NEXT_STEP
+
+    return NEXT_STEP
