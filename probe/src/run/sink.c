@@ -151,14 +151,13 @@ static void update_spill_level(struct sink *s)
 void sink_set_level(struct sink *s)
 {
 	const struct run *run = s->lane->run;
-	int64_t level_ns = run->trace_above_ns;
+	int64_t level_ns;
 
-	if (!atomic_load_explicit(&run->tracing, memory_order_acquire) || !s->n)
+	if (!atomic_load_explicit(&run->tracing, memory_order_acquire) || run->trace_above_ns)
 		return;
-	if (!level_ns)
-		level_ns = 4 * hist_quantile(&s->hist, 999, 1000);
+	level_ns = 4 * hist_quantile(&s->hist, 999, 1000);
 	if (level_ns <= 0)
-		return;
+		return; /* no sample yet */
 	atomic_store_explicit(&s->lane->hits.level_ns, (uint32_t)(level_ns < HITS_OFF ? level_ns : HITS_OFF - 1), memory_order_relaxed);
 }
 

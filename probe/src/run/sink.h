@@ -42,7 +42,7 @@ int sink_open(struct sink *s, struct lane *lane, struct emit *emit, bool keep_sa
 void sink_take(struct sink *s, const struct ring_slot *slot);
 void sink_flush(struct sink *s);     /* pending SAMPLES to frames */
 void sink_histogram(struct sink *s); /* counts since the last time to frames */
-/* How late a wake-up must be for its trace to be kept. To be called again while the run goes on. */
+/* Without a level from the user: how late a wake-up must be for its trace to be kept. To be called again while the run goes on. */
 void sink_set_level(struct sink *s);
 /* Writes what is left: counts that never came through the ring, the open second, the histogram. */
 void sink_finish(struct sink *s, const struct lane_stats *stats);
