@@ -314,8 +314,10 @@ static void switch_on(struct capture *c)
 		c->on[i] = true;
 		on++;
 	}
-	if (atomic_load(&c->finish))
+	if (atomic_load(&c->finish)) {
+		snprintf(c->error, sizeof c->error, "the run ended while its events were being switched on: give it more time");
 		return;
+	}
 	if (!on) {
 		fail(c, "no event could be switched on", error);
 		return;
@@ -489,7 +491,7 @@ static void *capture_thread(void *argument)
 	if (wait_until(c, run->untraced_until_ns))
 		switch_on(c);
 	else
-		snprintf(c->error, sizeof c->error, "the run ended before its traced part began");
+		snprintf(c->error, sizeof c->error, "the run ended before its second half, which is the traced one");
 	while (c->begun && wait_until(c, mono_ns() + TICK_MS * INT64_C(1000000)))
 		keep_hits(c);
 	if (c->begun)

@@ -1,0 +1,141 @@
+"""`rtprobe cyclic --trace-above` on real kernels: pages around each hit, the account of the untraced part, and nothing is left behind."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import pytest
+from vboard import Board, Setup
+
+from rtassay.model.events import End, Event, Facts, HistogramPart, Note, TracePage, TraceText
+from rtassay.model.manifest import Damage
+from rtassay.wire.stream import StreamParser
+
+STOCK = Setup("stock", "stock")
+RT = Setup("rt", "rt")
+on_both = pytest.mark.parametrize("setup", [RT, STOCK], ids=lambda setup: setup.name)
+# Each wake-up is later than a microsecond, so each one of the traced part is a hit.
+TRACE = "cyclic --interval 5ms --trace-above 1us"
+BASIC = {"sched/sched_switch", "sched/sched_waking", "irq/irq_handler_entry", "timer/hrtimer_expire_entry"}
+INSTANCES = "/sys/kernel/tracing/instances"
+
+
+def measured(board: Board, command: str, user: str = "root") -> tuple[list[Event], str]:
+    """The events of a stream over SSH, and what was said on stderr."""
+    done = board.run(command, user=user)
+    words = done.stderr.decode()
+    assert done.returncode == 0, words
+    parser = StreamParser()
+    events = [*parser.feed(done.stdout), *parser.finish()]
+    assert parser.damage == Damage() and isinstance(events[0], Facts) and isinstance(events[-1], End)
+    return events, words
+
+
+def traced(board: Board, probe: str) -> list[Event]:
+    """The events of a run long enough for this machine to switch all events on in it."""
+    for seconds in (4, 20, 60):
+        events, _ = measured(board, f"/probe/{probe} {TRACE} --duration {seconds}s")
+        if any(isinstance(event, Note) and event.name == "trace_begin" for event in events):
+            break
+    return events
+
+
+def assert_parts_add_up(events: Iterable[Event], end: End) -> None:
+    """The untraced part of each lane closes, and is what the HISTOGRAM frames of that part hold."""
+    counts: dict[tuple[int, bool], int] = defaultdict(int)
+    for event in events:
+        if isinstance(event, HistogramPart):
+            counts[event.lane, event.traced] += int(event.counts.sum())
+    for lane in end.data["lanes"]:
+        part = lane["untraced"]
+        assert part["due"] == part["n"] + part["missed"] + part["dropped"] + part["truncated"]
+        assert counts[lane["lane"], False] == part["n"] > 0
+        assert counts[lane["lane"], False] + counts[lane["lane"], True] == lane["n"]
+        assert part["min_ns"] >= lane["min_ns"] and part["max_ns"] <= lane["max_ns"]
+
+
+def assert_hits_are_in_pages(events: list[Event], cpus: list[int]) -> int:
+    """Each captured hit has a page of its CPU that begins before it ended; returns how many hits were captured."""
+    pages: dict[int, list[bytes]] = defaultdict(list)
+    captured = 0
+    for event in events:
+        if isinstance(event, TracePage):
+            assert len(event.page) == 4096 and event.cpu in cpus
+            pages[event.cpu].append(event.page)
+        if isinstance(event, Note) and event.name == "trace_hit":
+            hit = event.data
+            assert hit["woke_ns"] - hit["due_ns"] >= hit["above_ns"] == 1000
+            captured += hit["captured"]
+            if hit["captured"]:
+                mine = pages[cpus[hit["lane"]]]
+                assert any(int.from_bytes(page[:8], "little") <= hit["woke_ns"] for page in mine)
+    for found in pages.values():
+        assert len(set(found)) == len(found)  # each page once
+    return captured
+
+
+@on_both
+@pytest.mark.parametrize("probe", ["rtprobe", "rtprobe32"])
+def test_hits_come_with_their_pages_and_what_they_are_decoded_with(board: Board, probe: str) -> None:
+    events = traced(board, probe)
+    end = events[-1]
+    assert isinstance(end, End) and isinstance(events[0], Facts)
+    trace = end.data["trace"]
+    assert trace["error"] is None
+    (begin,) = (event.data for event in events if isinstance(event, Note) and event.name == "trace_begin")
+    assert set(begin["events"]) >= BASIC and begin["above_ns"] == 1000
+    assert begin["mono_ns"] >= begin["untraced_until_ns"]
+    texts = {event.name: event.content for event in events if isinstance(event, TraceText)}
+    assert {"header_page", *(f"format/{name}" for name in begin["events"])} <= set(texts)
+    assert b"field: u64 timestamp" in texts["header_page"] and b"prev_prio" in texts["format/sched/sched_switch"]
+    cpus = [lane["cpu"] for lane in events[0].data["lanes"]]
+    assert assert_hits_are_in_pages(events, cpus) == trace["captured"] > 0
+    assert trace["hits"] == trace["captured"] + trace["not_captured"]
+    assert trace["pages"] == sum(isinstance(event, TracePage) for event in events)
+    assert b"hrtimer_wakeup" in texts["kallsyms"]  # the function that woke the lanes
+    assert_parts_add_up(events, end)
+    assert board.text(f"ls {INSTANCES}") == ""
+
+
+@pytest.mark.parametrize("setup", [STOCK], ids=lambda setup: setup.name)
+def test_a_user_without_rights_measures_untraced_and_is_told_why(board: Board) -> None:
+    events, words = measured(board, f"/probe/rtprobe {TRACE} --duration 1s --policy other", user="user")
+    end = events[-1]
+    assert isinstance(end, End)
+    assert end.data["trace"]["error"].startswith("tracefs cannot be written") and end.data["trace"]["hits"] == 0
+    assert "the run goes on without it" in words
+    assert_parts_add_up(events, end)
+    for lane in end.data["lanes"]:
+        assert lane["untraced"]["n"] == lane["n"]
+
+
+# A run of 3 s is killed at a moment of it; the instance must be gone soon after. More in `make test-all`.
+KILL = f"""
+i=0
+while [ $i -lt {{times}} ]; do
+	/probe/rtprobe {TRACE} --duration 3s > /dev/null &
+	usleep $(( (i * 829 + 400) % 3300 * 1000 ))
+	kill -9 $!
+	waited=0
+	while [ -n "$(ls {INSTANCES})" ] && [ $waited -lt 600 ]; do usleep 100000; waited=$((waited + 1)); done
+	ls {INSTANCES}
+	i=$((i + 1))
+done
+cat /sys/kernel/tracing/events/enable
+"""
+
+
+@on_both
+@pytest.mark.parametrize("times", [3, pytest.param(20, marks=pytest.mark.full)])
+def test_killed_at_any_moment_it_leaves_no_instance(board: Board, times: int) -> None:
+    assert board.text(KILL.format(times=times)) == "0"
+
+
+@pytest.mark.parametrize("setup", [STOCK], ids=lambda setup: setup.name)
+def test_what_a_kill_of_all_its_processes_leaves_goes_with_the_next_guard(board: Board) -> None:
+    left = board.text(
+        f"/probe/rtprobe {TRACE} --duration 60s > /dev/null & sleep 2; kill -9 $(pidof rtprobe); usleep 300000; ls {INSTANCES}"
+    )
+    assert left.startswith("rtassay-")
+    assert board.text(f"/probe/rtprobe guard -- true; ls {INSTANCES}") == ""
