@@ -135,6 +135,7 @@ def _of_line(plan: Plan, line: str) -> Plan:
 
 async def measure(request: RunRequest, on_event: Callable[[Progress], None], stop: StopRequest) -> RunResult:
     """Measure and seal, with the looks that were planned. Raises what `session.run.run` raises."""
+    from rtassay.boards.known import resolve
     from rtassay.session.run import run
 
     looks = Looks(request.plan, stop)
@@ -154,6 +155,7 @@ async def measure(request: RunRequest, on_event: Callable[[Progress], None], sto
         lanes=request.lanes,
         on_event=heard,
         stop=stop,
+        machine=resolve,
     )
 
 

@@ -54,6 +54,7 @@ def measure(tmp_path: Path, heard: list[Progress]) -> Callable[..., RunResult]:
         home: Path = tmp_path,
         isolated: bool = False,
         lanes: int | None = None,
+        machine: Any = None,
         **fields: Any,
     ) -> RunResult:
         async def main() -> RunResult:
@@ -70,6 +71,7 @@ def measure(tmp_path: Path, heard: list[Progress]) -> Callable[..., RunResult]:
                     stop=stop,
                     isolated=isolated,
                     lanes=lanes,
+                    machine=machine,
                 )
             finally:
                 if meanwhile is not None:

@@ -304,6 +304,7 @@ class _Experiment:
             isolated=cell.isolated,
             lanes=cell.lanes,
             accept=self._kernels.accept(cell),
+            machine=self._tools.board,
         )
         return result.path
 

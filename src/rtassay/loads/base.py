@@ -58,11 +58,14 @@ class LoadCommand:
     """One process to guard. `classes`: which of CLASSES it stresses, empty where that is not known.
 
     `ready`: words of its output after which the next command may start (a server that listens); such a command ends last.
+    `on`: another machine that it runs on, as boards are named; its first word is then a program on the PATH there, and no
+    `rtprobe repeat` bounds it but its guard alone. Work that it counts becomes parts of the load's other command.
     """
 
     argv: tuple[str, ...]
     classes: tuple[str, ...] = ()
     ready: str | None = None
+    on: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

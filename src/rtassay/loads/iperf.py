@@ -26,7 +26,7 @@ class IperfLoad:
     """
 
     name = "iperf"
-    summary = "iperf 2 on the loopback; iperf:client=HOST, iperf:server or iperf:'-c HOST -P 4' over the network"
+    summary = "iperf 2 on the loopback; iperf:MACHINE, iperf:client=HOST, iperf:server or iperf:'-c HOST -P 4' over the network"
 
     def needs(self, argument: str | None) -> str | None:
         common.parse(self.name, argument)
@@ -56,6 +56,25 @@ class IperfLoad:
                 LoadCommand(repeated(spec, server, once=True, more_s=2), common.CLASSES, _LISTENS),
                 LoadCommand(repeated(spec, client, once=True, more_s=5), common.CLASSES),
             ]
+        if asked.machine:
+            # Both ways over one connection (2.1): the far end need not reach the board.
+            port = asked.port or PORT + spec.index
+            both = [] if asked.reverse else ["--full-duplex"]
+            server = [self.name, "-s", "-p", str(port), *every, *udp]
+            client = [
+                program,
+                "-c",
+                str(asked.client),
+                "-p",
+                str(port),
+                *every,
+                *_client(asked, spec, asked.streams),
+                *both,
+            ]
+            return [
+                LoadCommand(tuple(server), common.CLASSES, _LISTENS, on=asked.machine),
+                LoadCommand(repeated(spec, client, once=True), common.CLASSES),
+            ]
         if asked.raw:
             argv = [program, *every, *asked.raw]
             if not asked.server and not common.given(asked.raw, "-t", "--time", "-n", "--num"):
@@ -79,7 +98,7 @@ class IperfLoad:
         return [LoadCommand(repeated(spec, argv, once=True), common.CLASSES, ready)]
 
     def meter(self, argv: Sequence[str]) -> Meter:
-        return _Meter(inside(argv))
+        return _Meter(inside(argv), wrapped=common.wrapped(argv))
 
 
 def _client(asked: common.Connection, spec: LoadSpec, streams: int) -> list[str]:
@@ -89,8 +108,8 @@ def _client(asked: common.Connection, spec: LoadSpec, streams: int) -> list[str]
 
 
 class _Meter(common.IntervalMeter):
-    def __init__(self, words: Sequence[str]) -> None:
-        super().__init__()
+    def __init__(self, words: Sequence[str], *, wrapped: bool) -> None:
+        super().__init__(wrapped=wrapped)
         backwards = common.given(words, "-R", "--reverse")
         if common.given(words, "-d", "--dualtest", "--full-duplex"):
             self._direction = "sent and received"

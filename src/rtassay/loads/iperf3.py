@@ -19,13 +19,14 @@ _LISTENS = "Server listening"
 
 
 class Iperf3Load:
-    """Alone: a server and a client on the board's loopback, data both ways. `iperf3:client=HOST` sends to a server elsewhere,
+    """Alone: a server and a client on the board's loopback, data both ways. `iperf3:MACHINE` (user@host, or a board's name) starts the
+    server on that machine over SSH, and data goes both ways. `iperf3:client=HOST` sends to a server elsewhere,
     `iperf3:server` waits for clients; with `port=N`, `streams=N`, `rate=10M`, `both`, `reverse`, `udp`, `bind=ADDRESS` beside. `iperf3:'-c HOST
     -w 64K -P 100'` gives it other arguments. Work is the data transferred, in bytes, by direction (sent, received) and by second.
     """
 
     name = "iperf3"
-    summary = "iperf3 on the loopback; iperf3:client=HOST, iperf3:server or iperf3:'-c HOST -P 4' over the network"
+    summary = "iperf3 on the loopback; iperf3:MACHINE, iperf3:client=HOST, iperf3:server or iperf3:'-c HOST -P 4' over the network"
 
     def needs(self, argument: str | None) -> str | None:
         common.parse(self.name, argument)
@@ -51,6 +52,21 @@ class Iperf3Load:
                 LoadCommand(repeated(spec, server, once=True, more_s=2), common.CLASSES, _LISTENS),
                 LoadCommand(repeated(spec, client, once=True, more_s=5), common.CLASSES),
             ]
+        if asked.machine:
+            server = [self.name, "-s", "-1", "-p", str(port), *every]
+            client = [
+                program,
+                "-c",
+                str(asked.client),
+                "-p",
+                str(port),
+                *every,
+                *_client(asked, spec, both=not asked.reverse),
+            ]
+            return [
+                LoadCommand(tuple(server), common.CLASSES, _LISTENS, on=asked.machine),
+                LoadCommand(repeated(spec, client, once=True), common.CLASSES),
+            ]
         if asked.raw:
             argv = [program, *every, *asked.raw]
             if not asked.server and not common.given(asked.raw, "-t", "--time", "-n", "--bytes", "-k", "--blockcount"):
@@ -72,7 +88,7 @@ class Iperf3Load:
         return [LoadCommand(repeated(spec, argv, once=True), common.CLASSES, ready)]
 
     def meter(self, argv: Sequence[str]) -> Meter:
-        return _Meter()
+        return _Meter(wrapped=common.wrapped(argv))
 
 
 def _client(asked: common.Connection, spec: LoadSpec, *, both: bool) -> list[str]:
@@ -85,8 +101,8 @@ def _client(asked: common.Connection, spec: LoadSpec, *, both: bool) -> list[str
 
 
 class _Meter(common.IntervalMeter):
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, wrapped: bool) -> None:
+        super().__init__(wrapped=wrapped)
         self._trouble: str | None = None
 
     def line(self, mono_ns: int, text: str) -> list[Rate]:

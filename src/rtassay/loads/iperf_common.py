@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from rtassay.loads.base import LoadResult, Rate
-from rtassay.loads.tools import RepeatMeter, split
+from rtassay.loads.tools import Lines, RepeatMeter, split
 from rtassay.model.errors import UsageError
+from rtassay.model.events import Output
 from rtassay.model.manifest import WorkPart
 
 LOOPBACK = "127.0.0.1"
 CLASSES = ("network",)
-_VALUES = ("client", "port", "streams", "rate", "bind")
+_VALUES = ("client", "port", "streams", "rate", "bind", "address")
+_MACHINE = re.compile(r"[A-Za-z0-9\[][A-Za-z0-9._:@\[\]-]{0,250}")
 _FLAGS = ("server", "both", "reverse", "udp")
 _PORTS = range(1, 65536)
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """`client` and `server` both off: a pair of them on the loopback. `raw`: the tool's own arguments instead."""
+    """`client`, `server` and `machine` all off: a pair of them on the loopback. `machine`: the server is started there, over SSH, and
+    the client connects to `client`. `raw`: the tool's own arguments instead."""
 
     client: str | None = None
     server: bool = False
@@ -32,6 +36,7 @@ class Connection:
     reverse: bool = False
     udp: bool = False
     raw: tuple[str, ...] = ()
+    machine: str | None = None
 
     @property
     def pair(self) -> bool:
@@ -45,14 +50,18 @@ class Connection:
 
 
 def parse(name: str, argument: str | None) -> Connection:
-    """`client=HOST,port=5201,streams=4,both,udp`, `server`, or arguments of the tool itself. Raises UsageError."""
+    """`MACHINE,port=5201,streams=4,udp`, `client=HOST,both`, `server`, or arguments of the tool itself. Raises UsageError."""
     if argument is None:
         return Connection()
     if argument.lstrip().startswith("-"):
         return _raw(name, split(name, argument))
     known: dict[str, str] = {}
     flags: set[str] = set()
-    for part in argument.split(","):
+    first, _, rest = argument.partition(",")
+    machine = first.strip()
+    if machine in (*_FLAGS, *_VALUES) or not _MACHINE.fullmatch(machine):
+        machine, rest = "", argument
+    for part in rest.split(",") if rest or not machine else ():
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if equals and key in _VALUES and value:
             known[key] = value
@@ -61,10 +70,10 @@ def parse(name: str, argument: str | None) -> Connection:
         else:
             raise UsageError(
                 f"{name} does not know '{part.strip()}'",
-                hint=f"known: client=HOST, server, port=N, streams=N, rate=10M, bind=ADDRESS, both, reverse, udp; or {name}:'-c HOST ...'",
+                hint=f"known: MACHINE (first), client=HOST, server, port=N, streams=N, rate=10M, bind=ADDRESS, address=ADDRESS, both, reverse, udp; or {name}:'-c HOST ...'",
             )
     found = Connection(
-        client=known.get("client"),
+        client=known.get("client") or (_address(machine, known.get("address")) if machine else None),
         server="server" in flags,
         port=_number(name, "port", known.get("port"), _PORTS),
         streams=_number(name, "streams", known.get("streams"), range(1, 129)) or 1,
@@ -73,7 +82,12 @@ def parse(name: str, argument: str | None) -> Connection:
         both="both" in flags,
         reverse="reverse" in flags,
         udp="udp" in flags,
+        machine=machine or None,
     )
+    if machine and ("client" in known or found.server):
+        raise UsageError(f"{name}: {machine} starts the server there", hint="leave client= and server out")
+    if "address" in known and not machine:
+        raise UsageError(f"{name}: address= belongs to a machine", hint=f"{name}:user@host,address=192.168.1.10")
     if found.client and found.server:
         raise UsageError(f"{name}: client=HOST and server exclude each other", hint=f"ask for {name} twice")
     if found.server and (found.both or found.reverse):
@@ -83,6 +97,16 @@ def parse(name: str, argument: str | None) -> Connection:
     if found.both and found.reverse:
         raise UsageError(f"{name}: 'both' and 'reverse' exclude each other")
     return found
+
+
+def _address(machine: str, given: str | None) -> str:
+    """Where the client connects to: as given, else the host of `user@host:port`."""
+    if given is not None:
+        return given
+    host = machine.rpartition("@")[2]
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0] if host.count(":") == 1 else host
 
 
 def _raw(name: str, words: list[str]) -> Connection:
@@ -115,11 +139,22 @@ class _Direction:
 class IntervalMeter(RepeatMeter):
     """Sums the rows of all connections, by the direction of the data; a row of all streams together is one rate."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, wrapped: bool = True) -> None:
         super().__init__()
+        self._wrapped = wrapped
+        self._text = Lines()
         self._directions: dict[str, _Direction] = {}
         self._ends: dict[str, float] = {}
         self._open: tuple[float, float, int, float] | None = None
+
+    def take(self, output: Output) -> list[Rate]:
+        """On another machine nothing wraps it: its rows come on stdout."""
+        if self._wrapped:
+            return super().take(output)
+        return [rate for text in self._text.feed(output.data) for rate in self._line(output.mono_ns, text)]
+
+    def failure(self) -> str | None:
+        return super().failure() if self._wrapped else None
 
     def counts_rounds(self) -> bool:
         return False
@@ -164,6 +199,11 @@ class IntervalMeter(RepeatMeter):
     def trouble(self) -> str | None:
         """The tool's error message, if it wrote one."""
         return None
+
+
+def wrapped(argv: Sequence[str]) -> bool:
+    """Whether `rtprobe repeat` bounds the command."""
+    return list(argv[1:2]) == ["repeat"]
 
 
 def given(words: Iterable[str], *names: str) -> bool:

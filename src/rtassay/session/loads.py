@@ -12,6 +12,7 @@ from rtassay.boards.base import LinuxBoard
 from rtassay.model import rooms
 from rtassay.model.errors import RtassayError
 from rtassay.model.manifest import LoadEntry, Manifest
+from rtassay.session.far import FarEnds, FarMachines
 from rtassay.session.guarded import GuardedLoad, LoadWatch, PlannedLoad, TelemetryRow
 from rtassay.wire.stream import StreamParser, read_events
 
@@ -27,11 +28,12 @@ class Loads:
     def __init__(self, tee: Callable[[str, bytes], None]) -> None:
         self._tee = tee
         self._guarded: list[GuardedLoad] = []
+        self._far = FarEnds()
 
     @property
     def readers(self) -> list[asyncio.Task[None]]:
         """The tasks that read their streams."""
-        return [load.reader for load in self._guarded]
+        return [load.reader for load in self._guarded] + self._far.readers
 
     async def start(
         self,
@@ -42,9 +44,15 @@ class Loads:
         most_bytes: int,
         started: Callable[[asyncio.Task[None]], None],
         unless_stopped: Callable[[Coroutine[Any, Any, None]], Coroutine[Any, Any, None]],
+        far: FarMachines,
     ) -> None:
-        """Start them one by one; `started` hears of every reader. One that others need is ready before the next is started."""
-        for index, one in enumerate(planned):
+        """Start them one by one, those on other machines first; `started` hears of every reader here. One that others need is ready
+        before the next is started."""
+        for one in planned:
+            if one.command.on is not None:
+                end = await self._far.start(far, one, max_ns, most_bytes)
+                await unless_stopped(end.wait_started())
+        for index, one in enumerate(one for one in planned if one.command.on is None):
             name, tee = load_name(index), self._tee_of(index)
             load = await GuardedLoad.start(board, rtprobe, one, max_ns, tee, most_bytes, name)
             self._guarded.append(load)
@@ -61,7 +69,7 @@ class Loads:
 
     async def check_alive(self) -> None:
         """Raises BoardError for one that has ended already."""
-        for load in self._guarded:
+        for load in (*self._far.loads, *self._guarded):
             await load.check_alive()
 
     async def stop(self, timeout_s: float) -> bool:
@@ -70,6 +78,7 @@ class Loads:
             load.watch.stopping()
         for last in (False, True):
             await asyncio.gather(*(load.stop(timeout_s) for load in self._guarded if load.ends_last is last))
+        await self._far.stop(timeout_s)
         return all(load.reader.done() for load in self._guarded)
 
     def started_entries(self) -> tuple[LoadEntry, ...]:
@@ -81,10 +90,12 @@ class Loads:
         entries = []
         for index, load in enumerate(self._guarded):
             log = f"logs/load-{index}.txt"
-            entry = self._through_clients(load, load.watch.entry(log))
+            entry = self._far.into(self._through_clients(load, load.watch.entry(log)))
             # rtprobe's own loads write a stream, no text: the result stands for it.
             self._tee(log, load.log or f"{entry.operations} {entry.operations_unit}\n".encode())
             entries.append(entry)
+        for name, text in self._far.logs():
+            self._tee(name, text)
         return tuple(entries)
 
     def _through_clients(self, server: GuardedLoad, entry: LoadEntry) -> LoadEntry:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rtassay.boards.base import LinuxBoard, answer
-from rtassay.loads.base import Asked, Load, LoadSpec, parse_asked
+from rtassay.loads.base import Asked, Load, LoadCommand, LoadSpec, parse_asked
 from rtassay.model import methods, rooms
 from rtassay.model.cyclictest import equivalent
 from rtassay.model.errors import BoardError, UsageError
@@ -18,6 +18,7 @@ from rtassay.model.units import NS_PER_S, format_cpu_list
 from rtassay.probes.base import Probe, find
 from rtassay.session import inventory
 from rtassay.session.board_files import read_files
+from rtassay.session.far import FarMachines
 from rtassay.session.guarded import PlannedLoad
 
 # How long the probe may take beyond its plan before the guard ends it: under heavy load its ordinary threads may wait for seconds.
@@ -69,8 +70,8 @@ def _interval_ns(plan: Plan) -> int:
     return interval_ns
 
 
-async def prepare(board: LinuxBoard, asked: Plan, *, isolated: bool, lanes: int | None) -> Prepared:
-    """Decide everything. Raises UsageError for what cannot be done, BoardError for what the board lacks."""
+async def prepare(board: LinuxBoard, asked: Plan, *, isolated: bool, lanes: int | None, far: FarMachines) -> Prepared:
+    """Decide everything. Other machines of the loads are opened. Raises UsageError for what cannot be done, BoardError for what the board lacks."""
     probe = find(asked.probe)
     probe.check(asked)
     wanted = asked_loads(asked)
@@ -102,7 +103,7 @@ async def prepare(board: LinuxBoard, asked: Plan, *, isolated: bool, lanes: int 
             program=None,
             index=index,
         )
-        loads += await _planned(board, load, spec, versions)
+        loads += await _planned(board, load, spec, versions, far)
     if probe.program is not None and (version := await _version(board, probe_program)):
         versions[probe.program] = version
     # The probe gets the policy as asked: it may fall back only where none was.
@@ -210,7 +211,9 @@ def _share(available_bytes: int | None, loads: int) -> int | None:
     return None if available_bytes is None else available_bytes // max(1, loads)
 
 
-async def _planned(board: LinuxBoard, asked: Asked, spec: LoadSpec, versions: dict[str, str]) -> list[PlannedLoad]:
+async def _planned(
+    board: LinuxBoard, asked: Asked, spec: LoadSpec, versions: dict[str, str], far: FarMachines
+) -> list[PlannedLoad]:
     """The processes of one load; the version of its program goes into `versions`, by the load's name."""
     load: Load = rooms.load("loads", asked.name)()
     program = load.needs(asked.argument)
@@ -219,8 +222,16 @@ async def _planned(board: LinuxBoard, asked: Asked, spec: LoadSpec, versions: di
     known = path is None or asked.name in versions or asked.name != program
     if path is not None and not known and (version := await _version(board, path)):
         versions[asked.name] = version
-    commands = load.commands(replace(spec, program=path))
+    commands = [await _located(command, far) for command in load.commands(replace(spec, program=path))]
     return [PlannedLoad(load, str(asked), spec.cpus, command, versions.get(asked.name)) for command in commands]
+
+
+async def _located(command: LoadCommand, far: FarMachines) -> LoadCommand:
+    """With the path of the program on the other machine, if it runs on one."""
+    if command.on is None:
+        return command
+    program, *words = command.argv
+    return replace(command, argv=(await _needed(await far.at(command.on), program), *words))
 
 
 async def _needed(board: LinuxBoard, program: str) -> str:

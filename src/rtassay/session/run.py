@@ -21,6 +21,7 @@ from rtassay.model.manifest import Manifest, Plan, RunWarning
 from rtassay.session import attach, host_clock, inventory
 from rtassay.session.board_files import read_files, take_file
 from rtassay.session.control import Interrupted, Progress, RunResult, StopRequest
+from rtassay.session.far import FarMachines, OpenMachine
 from rtassay.session.loads import Loads
 from rtassay.session.measure import Measurement
 from rtassay.session.prepare import GRACE_NS, SPIN_UP_NS, Prepared, beside_limit, load_seconds, prepare
@@ -48,18 +49,19 @@ async def run(
     isolated: bool = False,
     lanes: int | None = None,
     accept: Callable[[Mapping[str, Any]], None] = lambda inventory: None,
+    machine: OpenMachine | None = None,
 ) -> RunResult:
     """Measure once and leave a sealed recording in the directory `home`.
 
     `plan.load` may be `auto`. `isolated` measures the CPUs the kernel isolates, `lanes` only the first so many CPUs. `on_event`
     is called in every phase and, while measuring, once a second. `accept` sees the board's inventory before anything is started there;
-    what it raises ends the run.
+    what it raises ends the run. `machine` makes another machine that a load needs out of its name.
 
     Load and monitors have ended when this returns or raises, and the recording is sealed or marked as unsealed.
     Raises UsageError (nothing was started), BoardError (board, disk, or the probe's own words), Interrupted (stopped before
     there was anything to seal, or aborted).
     """
-    started = _Run(board, plan, home, labels, note, name, on_event, stop or StopRequest())
+    started = _Run(board, plan, home, labels, note, name, on_event, stop or StopRequest(), machine)
     try:
         return await started.all(isolated=isolated, lanes=lanes, accept=accept)
     finally:
@@ -77,8 +79,10 @@ class _Run:
         name: str | None,
         on_event: Callable[[Progress], None],
         stop: StopRequest,
+        machine: OpenMachine | None,
     ) -> None:
         self._board = board
+        self._far = FarMachines(machine)
         self._asked = asked
         self._home = home
         self._labels = dict(labels)
@@ -101,7 +105,9 @@ class _Run:
         self._board.synced = self._sync
         await self._or_stopped(self._board.open())
         prepared = await self._or_stopped(
-            self._board.through_cuts(lambda: prepare(self._board, self._asked, isolated=isolated, lanes=lanes))
+            self._board.through_cuts(
+                lambda: prepare(self._board, self._asked, isolated=isolated, lanes=lanes, far=self._far)
+            )
         )
         accept(prepared.inventory)
         await self._compare_clocks(prepared)
@@ -143,6 +149,7 @@ class _Run:
             beside_limit(prepared.plan),
             self._watch,
             self._or_stopped,
+            self._far,
         )
         await self._or_stopped(asyncio.sleep(SPIN_UP_NS / _NS))
         await self._loads.check_alive()
@@ -300,6 +307,7 @@ class _Run:
             await self._board.close()
             if self._writer is not None and self._board.resume_data is None:
                 attach.forget(self._writer.path)
+        await self._far.close()
         readers = self._loads.readers
         readers += [part.reader for part in (self._telemetry, self._measurement) if part is not None]
         for reader in readers:

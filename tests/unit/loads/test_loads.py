@@ -344,12 +344,50 @@ def test_iperf3_over_the_network() -> None:
         "-P 4",
         "-s -D",
         "-c h -J",
+        "root@h,client=a",
+        "root@h,server",
+        "streams=2,root@h",
+        "address=10.0.0.2",
+        "client=a,address=b",
+        "ro ot@h",
+        "-h",
     ],
 )
 def test_connections_that_cannot_be_are_refused(argument: str) -> None:
     for load in (Iperf3Load(), IperfLoad()):
         with pytest.raises(UsageError):
             load.needs(argument)
+
+
+@pytest.mark.parametrize(
+    ("machine", "address"),
+    [
+        ("root@192.168.1.10", "192.168.1.10"),
+        ("me@pi.local:2222", "pi.local"),
+        ("pi5", "pi5"),
+        ("me@[fe80::1]:22", "fe80::1"),
+        ("pi5,address=10.0.0.7", "10.0.0.7"),
+    ],
+)
+def test_the_far_end_is_started_on_another_machine(machine: str, address: str) -> None:
+    """Its server takes one client and is on no CPU list of ours; data goes both ways."""
+    for load, both in ((Iperf3Load(), "--bidir"), (IperfLoad(), "--full-duplex")):
+        far, near = load.commands(replace(SPEC, argument=f"{machine},streams=2,port=7000", program="/usr/bin/it"))
+        assert (far.on, near.on) == (machine.partition(",")[0], None)
+        assert far.argv[:2] == (load.name, "-s") and option(far.argv, "-p") == option(near.argv, "-p") == "7000"
+        assert far.ready == "Server listening" and near.ready is None
+        words = inside(near.argv)
+        assert words[:3] == ["/usr/bin/it", "-c", address] and both in words and option(words, "-P") == "2"
+        backwards = inside(load.commands(replace(SPEC, argument=f"{machine},reverse"))[1].argv)
+        assert both not in backwards and "-R" in backwards
+
+
+def test_what_the_far_end_counts_comes_on_its_stdout() -> None:
+    far, _ = Iperf3Load().commands(replace(SPEC, argument="root@h"))
+    result, rates = fed(Iperf3Load().meter(far.argv), out=outputs.IPERF3_SENDING_SERVER)
+    wrapped, _ = fed(Iperf3Load().meter(("/opt/rtprobe", "repeat", "--")), outputs.IPERF3_SENDING_SERVER)
+    assert result.parts == wrapped.parts and result.operations == wrapped.operations and rates
+    assert result.error is None
 
 
 # ---- builtin, none, lines

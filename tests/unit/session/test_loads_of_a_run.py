@@ -18,14 +18,16 @@ from scripted_board import WATCH, Part, S, ScriptedBoard, Step, load_part, measu
 from rtassay.boards.base import LinkLost
 from rtassay.loads.base import LoadCommand
 from rtassay.loads.command import CommandLoad
+from rtassay.loads.iperf3 import Iperf3Load
 from rtassay.loads.stress import StressLoad
-from rtassay.model.errors import BoardError
+from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.events import End, Event, Facts, FileContent, Output, Second
 from rtassay.model.manifest import LoadEntry, Manifest, Source
 from rtassay.monitors.kernel_log import KernelLogMonitor
 from rtassay.monitors.raspberry import RaspberryMonitor
 from rtassay.monitors.temperature import TemperatureMonitor
 from rtassay.session.control import LaneProgress, LiveLanes, Progress
+from rtassay.session.far import FarMachines
 from rtassay.session.guarded import GuardedLoad, LoadWatch, PlannedLoad
 from rtassay.session.loads import Loads, RecordedLoads
 from rtassay.session.telemetry import SeriesKeeper, Telemetry
@@ -41,12 +43,14 @@ def planned(argv: str = "work", ready: str | None = None) -> PlannedLoad:
 class Running:
     """Loads on a scripted board; `kept` is what they gave for the recording."""
 
-    def __init__(self, *loads: tuple[PlannedLoad, Part]) -> None:
+    def __init__(self, *loads: tuple[PlannedLoad, Part], far: Part | None = None) -> None:
         self.board = ScriptedBoard({f"load-{index}": part for index, (_, part) in enumerate(loads)})
         self.planned = [one for one, _ in loads]
         self.kept: dict[str, bytes] = {}
         self.heard: list[object] = []
         self.loads = Loads(self._keep)
+        self.far_board = ScriptedBoard({"far-0": load_part()} if far is None else {"far-0": far})
+        self.far = FarMachines(lambda name: self.far_board)  # type: ignore[arg-type, return-value]
 
     def _keep(self, name: str, data: bytes) -> None:
         self.kept[name] = self.kept.get(name, b"") + data
@@ -55,7 +59,7 @@ class Running:
         async def through(work: Coroutine[Any, Any, None]) -> None:
             await work
 
-        await self.loads.start(self.board, "rtprobe", self.planned, 5 * S, 10**9, self.heard.append, through)  # type: ignore[arg-type]
+        await self.loads.start(self.board, "rtprobe", self.planned, 5 * S, 10**9, self.heard.append, through, self.far)  # type: ignore[arg-type]
 
     def then(self, after: Callable[[Loads], Coroutine[Any, Any, T]]) -> T:
         async def main() -> T:
@@ -459,3 +463,72 @@ def test_messages_of_one_monitor_are_no_messages_of_another() -> None:
         ("kernel-log", "one"),
         ("kernel-log", "two"),
     ]
+
+
+# ---- a far end on another machine
+
+ROWS = b"[  5]   0.00-1.00   sec  1000 KBytes  8000 Kbits/sec\n[  5]   1.00-2.00   sec  2000 KBytes  16000 Kbits/sec\n"
+
+
+def network() -> tuple[tuple[PlannedLoad, Part], tuple[PlannedLoad, Part]]:
+    """The far server and the near client of one load."""
+    far = LoadCommand(("/bin/iperf3", "-s"), ("network",), "listening", on="root@h")
+    near = PlannedLoad(Iperf3Load(), "iperf3:root@h", (0,), LoadCommand(("rtprobe", "repeat", "--", "c"), ("network",)))
+    return (replace(near, command=far), Part()), (near, load_part())
+
+
+def far_part(*more: Event) -> Part:
+    return load_part(Output(3, 1, b"Server listening on 5201\n"), *more)
+
+
+def test_the_far_end_is_ready_first_and_its_work_is_a_part_of_the_near_one() -> None:
+    (far, _), near = network()
+    running = Running(near, far=far_part(Output(4, 1, ROWS)))
+    running.planned.insert(0, far)
+
+    async def whole(loads: Loads) -> tuple[LoadEntry, ...]:
+        await loads.check_alive()
+        assert await loads.stop(30.0)
+        return loads.entries()
+
+    (entry,) = running.then(whole)
+    assert running.far_board.words[:2] == ["open", "launch far-0"]
+    assert running.board.words[0] == "launch load-0" and "launch far-0" not in running.board.words
+    assert running.far_board.argv["far-0"][-2:] == ["/bin/iperf3", "-s"]
+    assert "--max" in running.far_board.argv["far-0"] and "--attached" in running.far_board.argv["far-0"]
+    assert [(part.name, part.operations, part.seconds) for part in entry.parts] == [
+        ("received by root@h", 3_000_000.0, 2.0)
+    ]
+    assert b"Server listening" in running.kept["logs/far-0.txt"]
+    assert [row for row in running.loads.rows() if "far" in row[1]] == []  # its clock is another one
+
+
+def test_a_far_end_whose_link_is_lost_is_named_and_ends_no_run() -> None:
+    (far, _), near = network()
+    lost = far_part()
+    running = Running(near, far=replace(lost, steps=[*lost.steps[:3], 0.5, LinkLost("gone")]))
+    running.planned.insert(0, far)
+
+    async def whole(loads: Loads) -> tuple[LoadEntry, ...]:
+        await asyncio.sleep(1)
+        assert await loads.stop(30.0)
+        return loads.entries()
+
+    (entry,) = running.then(whole)
+    assert [(part.name, part.skipped) for part in entry.parts] == [("far end on root@h", True)]
+    assert running.heard == [running.loads.readers[0]], "only the near end may end the run"
+
+
+def test_a_machine_is_opened_once_and_left_with_the_run() -> None:
+    machine = ScriptedBoard()
+
+    async def main() -> None:
+        far = FarMachines(lambda name: machine)  # type: ignore[arg-type, return-value]
+        assert await far.at("h") is await far.at("h")
+        await far.close()
+        await far.close()
+        with pytest.raises(UsageError, match="needs the machine 'h'"):
+            await FarMachines(None).at("h")
+
+    run_skipping(main())
+    assert machine.words == ["open", "end"]

@@ -17,6 +17,7 @@ from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.manifest import Plan
 from rtassay.session import host_clock, inventory
 from rtassay.session.board_files import read_files, said, take_file
+from rtassay.session.far import FarMachines
 from rtassay.session.prepare import (
     Prepared,
     asked_loads,
@@ -31,7 +32,7 @@ MIB = 1024 * 1024
 
 
 def prepared(board: ScriptedBoard, plan: Plan, *, isolated: bool = False, lanes: int | None = None) -> Prepared:
-    return run_skipping(prepare(board, plan, isolated=isolated, lanes=lanes))
+    return run_skipping(prepare(board, plan, isolated=isolated, lanes=lanes, far=FarMachines(None)))
 
 
 def with_programs(**versions: str) -> ScriptedBoard:
