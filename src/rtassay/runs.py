@@ -88,6 +88,12 @@ def make_plan(values: Mapping[str, Any]) -> Plan:
     interval_ns = values["interval_ns"] or default("interval")
     if duration_ns is not None and duration_ns < interval_ns:
         raise UsageError("--duration is shorter than one --interval")
+    if values["looks"] > 1 and values["trace_above_ns"] is not None:
+        raise UsageError(
+            "--looks and --trace-above do not go together",
+            "a traced run is judged by its untraced part, which is judged once, at the end",
+            "leave one of them out",
+        )
     if values["looks"] > 1 and (values["deadline_ns"] is None or duration_ns is None or values["count"] is not None):
         raise UsageError(
             "--looks needs a requirement and a length", hint="state --deadline and --duration, and no --count"

@@ -44,6 +44,8 @@ NEXT_STEP = {
 }
 """Kind of a cause -> what to do about it. `reports.causes_text` has the words."""
 
+_OURS = "rtprobe"
+
 _NOT_REMOVABLE = frozenset((kinds.WAKE_UP, kinds.UNATTRIBUTED))
 
 
@@ -119,6 +121,15 @@ def rank(
     )
 
 
+def next_step(cause: Cause) -> str:
+    """What to do about it. An interrupt without a number is the CPU's own; threads of the probe are the measurement's."""
+    if cause.kind == kinds.THREAD and cause.name.startswith(_OURS):
+        return steps.MEASUREMENT
+    if cause.kind == kinds.IRQ and cause.number is None:
+        return steps.CPU_INTERRUPT
+    return NEXT_STEP[cause.kind]
+
+
 def _hits(runs: Sequence[TracedRun]) -> list[_Hit]:
     found = []
     for index, run in enumerate(runs):
@@ -180,7 +191,7 @@ def _shares(
                 ),
                 groups=_groups(key, hits),
                 without=None,
-                next_step=NEXT_STEP[cause.kind],
+                next_step=next_step(cause),
                 spread=_spread([_share(key, [h for h in hits if h.run == run]) for run in range(runs)]),
             )
         )

@@ -149,7 +149,7 @@ def command(**options: Any) -> int:
     -D); one that is not needed is named, one that cannot be taken is refused with the reason.
     Ctrl-C once seals the run so far; twice aborts.
     """
-    from rtassay import reports, store
+    from rtassay import rankings, reports, store
     from rtassay.cli.report import write_bytes
     from rtassay.reports.base import JudgedRecording
 
@@ -174,9 +174,8 @@ def command(**options: Any) -> int:
 
         write_bytes(options["histfile"], CyclictestRecording().render(JudgedRecording(findings, recording)))
     if report_format is not None:
-        write_bytes(
-            report_file, reports.load(JudgedRecording, report_format).render(JudgedRecording(findings, recording))
-        )
+        judged = JudgedRecording(findings, recording, causes=rankings.of_report(recording))
+        write_bytes(report_file, reports.load(JudgedRecording, report_format).render(judged))
     return _exit_code(findings, recording, stopped_by)
 
 

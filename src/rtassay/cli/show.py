@@ -30,6 +30,7 @@ from rtassay.cli.options import (
 )
 from rtassay.cli.terminal import echo_rendered, report_width
 from rtassay.model.findings import Findings
+from rtassay.model.ranking import Ranking
 from rtassay.model.recording import Recording
 from rtassay.runs import cache_findings
 
@@ -108,4 +109,15 @@ def show_on_terminal(findings: Findings, recording: Recording) -> None:
     from rtassay.reports.recording.terminal import TerminalRecording
 
     report = TerminalRecording(width=report_width(), color=wants_colour())
-    echo_rendered(report.render(JudgedRecording(findings, recording)))
+    echo_rendered(report.render(JudgedRecording(findings, recording, causes=_causes(recording))))
+
+
+def _causes(recording: Recording) -> Ranking | None:
+    """The causes of a traced run. Findings out of the cache come without the recording's tables: those are read now."""
+    from rtassay import rankings, store
+
+    if recording.manifest.trace is None:
+        return None
+    if not recording.lanes and recording.path is not None:
+        recording = store.open_recording(Path(recording.path), parser_for=parser_for)
+    return rankings.of_report(recording)

@@ -11,6 +11,8 @@ from typing import Any, Final
 from rtassay.model.causes import Cause
 
 MOVE_INTERRUPT: Final = "move-interrupt"
+CPU_INTERRUPT: Final = "cpu-interrupt"
+MEASUREMENT: Final = "measurement"
 THREAD_PRIORITY: Final = "thread-priority"
 SOFTIRQ_LOAD: Final = "softirq-load"
 TIMER_OWNER: Final = "timer-owner"

@@ -54,9 +54,11 @@ def _untraced(lane: Lane, until_ns: int, boundary: int | None) -> Lane:
     if entry.first_due_ns is not None and entry.interval_ns and part.due:
         last_due_ns = entry.first_due_ns + (part.due - 1) * entry.interval_ns
     account: dict[str, Any] = {name: getattr(part, name) for name in _ACCOUNT}
+    # What the last untraced sample missed was due after the boundary.
+    closed_ns = until_ns if last_due_ns is None else max(until_ns, last_due_ns)
     return replace(
         lane,
-        entry=replace(entry, **account, last_due_ns=last_due_ns, closed_ns=until_ns, clip=None),
+        entry=replace(entry, **account, last_due_ns=last_due_ns, closed_ns=closed_ns, clip=None),
         seconds=_seconds(lane.seconds, None, boundary),
         spills=None if lane.spills is None else lane.spills.at(lane.spills.k < part.due),
     )

@@ -34,7 +34,7 @@ def recorded(home: Path, **more: object) -> Path:
 def test_the_answer_names_causes_shares_predictions_and_steps(tmp_path: Path) -> None:
     done = in_process("causes", recorded(tmp_path), home=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("interrupt 40 (eth0) owned 66.7 % of the late time in one run")
+    assert done.stdout.startswith("interrupt 40 (eth0) owned 67 % of the late time in one run")
     assert "thread kworker/0:1[77]" in done.stdout and "/proc/irq/N/smp_affinity" in done.stdout
     assert "prediction" in done.stdout and "D* without it (us)" in done.stdout
     assert "p50 20us untraced, 50us traced" in done.stdout, "the observer's cost is told"

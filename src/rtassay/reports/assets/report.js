@@ -312,7 +312,7 @@
       const hit = best && document.getElementById(best);
       if (!hit) return;
       for (const other of document.querySelectorAll(".hit.found")) other.classList.remove("found");
-      hit.open = true; hit.classList.add("found"); hit.scrollIntoView({ block: "center" });
+      hit.open = true; hit.classList.add("found"); hit.scrollIntoView({ block: "start" });
     });
   }
 

@@ -14,8 +14,9 @@ from rtassay.model.units import NS_PER_S, format_time
 from rtassay.reports import wording
 
 COLUMNS = (
-    "Cause", "Share of lateness", "Late wake-ups", "of them mostly", "Exceedances", "Largest (us)", "D* without it (us)",
+    "Cause", "Share of lateness", "Main cause of", "Stall possible", "Largest (us)", "Exceedances", "without it", "D* without it (us)",
 )  # fmt: skip
+MOST_CAUSES = 12
 PREDICTION = (
     "A prediction, until a run without the cause confirms it: each late wake-up less the time that the cause owned."
 )
@@ -72,6 +73,8 @@ _STEPS: Final[Mapping[str, str]] = {
     codes.MOVE_INTERRUPT: "move it to another CPU (/proc/irq/N/smp_affinity); on PREEMPT_RT its thread may also get a lower priority than yours",
     codes.THREAD_PRIORITY: "give it a lower priority than yours (chrt -p), or another CPU (taskset -p)",
     codes.SOFTIRQ_LOAD: "less of that work on this CPU: move the interrupt that raises it; on PREEMPT_RT it runs in a thread with a priority",
+    codes.CPU_INTERRUPT: "an interrupt of the CPU itself, which cannot be moved: fewer timers there (nohz_full=, cyclic timers of drivers)",
+    codes.MEASUREMENT: "it belongs to the measurement: fewer lanes or a longer interval make it smaller",
     codes.TIMER_OWNER: "find who starts this timer; a driver often has an option for its period, and nohz_full= takes the tick away",
     codes.THROTTLING_OFF: "sysctl kernel.sched_rt_runtime_us=-1 (from Linux 6.12 on also /sys/kernel/debug/sched/fair_server/cpuN/runtime), if no real-time thread can run for ever",
     codes.NAME_THE_FUNCTION: "name the function, then look for a newer kernel or an option of its driver",
@@ -147,7 +150,7 @@ def headline(ranking: Ranking) -> str:
         return f"No cause is known for the late wake-ups of {where}"
     main = ranking.causes[0]
     whose = next((one for one in ranking.causes if one.cause.kind not in (kinds.WAKE_UP, kinds.UNATTRIBUTED)), main)
-    return f"{name(whose.cause)} owned {wording.percent(whose.share_of_lateness)} of the late time in {where}"
+    return f"{name(whose.cause)} owned {share_of(whose.share_of_lateness)} of the late time in {where}"
 
 
 def counts(ranking: Ranking) -> list[str]:
@@ -168,7 +171,7 @@ def counts(ranking: Ranking) -> list[str]:
             f"Of {wording.count(ranking.stall_possible)} most of the time lies without an event on a virtual board: a stall of its host may be what was seen."
         )
     if ranking.share_unattributed is not None:
-        told.append(f"Unattributed: {wording.percent(ranking.share_unattributed)} of the late time.")
+        told.append(f"Unattributed: {share_of(ranking.share_unattributed)} of the late time.")
     return told
 
 
@@ -186,19 +189,36 @@ def observer(run: Traced) -> str | None:
     return f"Tracing: {'; '.join(parts)}."
 
 
+def share_of(fraction: float) -> str:
+    """`35 %`, `4.2 %`, `< 0.1 %`, `0 %`: shares of a ranking are no more exact than that."""
+    value = 100 * fraction
+    if 0 < value < 0.1:
+        return "< 0.1 %"
+    return f"{value:.0f} %" if value >= 9.95 or value == 0 else f"{value:.1f} %"
+
+
 def rows(ranking: Ranking) -> list[tuple[str, ...]]:
-    """A row a cause: COLUMNS."""
-    return [_row(share) for share in ranking.causes]
+    """A row a cause, at most MOST_CAUSES: COLUMNS."""
+    return [_row(share) for share in ranking.causes[:MOST_CAUSES]]
+
+
+def left_out(ranking: Ranking) -> str | None:
+    """How many smaller causes the tables leave out."""
+    more = ranking.causes[MOST_CAUSES:]
+    if not more:
+        return None
+    return f"{len(more)} smaller causes, {share_of(sum(one.share_of_lateness for one in more))} of the late time together, are left out; --json has them."
 
 
 def _row(share: CauseShare) -> tuple[str, ...]:
     return (
         name(share.cause),
-        wording.percent(share.share_of_lateness) + between(share.spread, wording.percent),
-        wording.count(share.hits),
-        wording.count(share.owned) + (f" ({share.stall_possible} may be a stall)" if share.stall_possible else ""),
-        wording.count(share.exceedances),
+        share_of(share.share_of_lateness) + between(share.spread, share_of),
+        wording.count(share.owned),
+        wording.count(share.stall_possible),
         wording.us(share.largest_ns, 1),
+        wording.count(share.exceedances),
+        "-" if share.without is None else wording.count(share.without.exceedances),
         prediction(share),
     )
 
@@ -261,8 +281,8 @@ def quantile_table(ranking: Ranking) -> tuple[tuple[str, ...], list[tuple[str, .
     )
     counted = ("late wake-ups with an attribution", *(f"{one.hits} of {one.late}" for one in ranking.quantiles))
     shares = [
-        (name(share.cause), *("-" if one is None else wording.percent(one) for one in share.share_of_quantiles))
-        for share in ranking.causes
+        (name(share.cause), *("-" if one is None else share_of(one) for one in share.share_of_quantiles))
+        for share in ranking.causes[:MOST_CAUSES]
     ]
     return columns, [*shares, counted]
 
@@ -276,6 +296,6 @@ def group_table(ranking: Ranking) -> tuple[tuple[str, ...], list[tuple[str, ...]
         return (), []
     columns = ("Cause", *(one_line(group, 40) for group in several))
     return columns, [
-        (name(share.cause), *(wording.percent(share.groups.get(group, 0.0)) for group in several))
-        for share in ranking.causes
+        (name(share.cause), *(share_of(share.groups.get(group, 0.0)) for group in several))
+        for share in ranking.causes[:MOST_CAUSES]
     ]

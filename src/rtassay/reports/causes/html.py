@@ -36,7 +36,9 @@ def section(ranking: Ranking, recording: Recording | None = None) -> dict[str, A
         "counts": text.counts(ranking) if ranking.answered else [text.LEFT],
         "columns": text.COLUMNS,
         "rows": text.rows(ranking),
-        "notes": [note for note in (text.now(ranking), text.spread_note(ranking)) if note] if ranking.answered else [],
+        "notes": [note for note in (text.left_out(ranking), text.now(ranking), text.spread_note(ranking)) if note]
+        if ranking.answered
+        else [],
         "shares": [
             {"columns": columns, "rows": rows}
             for columns, rows in ((quantile_columns, quantile_rows), (group_columns, group_rows))

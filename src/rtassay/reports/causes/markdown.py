@@ -26,7 +26,11 @@ def sections(ranking: Ranking) -> list[str]:
         parts += [
             markdown(" ".join(text.counts(ranking))),
             text_table(text.COLUMNS, text.rows(ranking), numbers=True),
-            *(f"> {markdown(note)}" for note in (text.now(ranking), text.spread_note(ranking)) if note is not None),
+            *(
+                f"> {markdown(note)}"
+                for note in (text.left_out(ranking), text.now(ranking), text.spread_note(ranking))
+                if note is not None
+            ),
         ]
         for columns, rows in (text.quantile_table(ranking), text.group_table(ranking)):
             if rows:

@@ -10,8 +10,6 @@ from rtassay.reports import text_table
 from rtassay.reports.causes import causes_text as text
 from rtassay.reports.text_table import Column, figures, number, words
 
-_MOST_ROWS = 12
-
 
 class TerminalCauses:
     """Plain text, wrapped at `width` (None: not wrapped), ANSI colour only where asked."""
@@ -41,10 +39,9 @@ class TerminalCauses:
     def _answered(self, ranking: Ranking) -> list[str]:
         lines = [line for sentence in text.counts(ranking) for line in self._wrap(sentence)]
         titles: list[Column] = [words(text.COLUMNS[0]), *(figures(title) for title in text.COLUMNS[1:])]
-        rows = text.rows(ranking)
-        lines += ["", *self._table(titles, rows[:_MOST_ROWS])]
-        if len(rows) > _MOST_ROWS:
-            lines.append(f"... and {len(rows) - _MOST_ROWS} smaller ones: --json")
+        lines += ["", *self._table(titles, text.rows(ranking))]
+        if (more := text.left_out(ranking)) is not None:
+            lines += self._wrap(more)
         for columns, table in (text.quantile_table(ranking), text.group_table(ranking)):
             if table:
                 titles = [words(columns[0]), *(number(title) for title in columns[1:])]

@@ -11,6 +11,7 @@ from rtassay.model.recording import Recording
 from rtassay.model.units import format_time
 from rtassay.reports import wording
 from rtassay.reports.base import JudgedRecording
+from rtassay.reports.causes import markdown as causes_markdown
 from rtassay.reports.markdown_text import code_block, document, folded, pipe_table
 from rtassay.reports.recording import conditions, load_work, outliers, published, recording_text
 from rtassay.reports.recording.answer import answer
@@ -28,6 +29,7 @@ class MarkdownRecording:
         return document(
             [
                 *_head(findings, recording),
+                *_causes(subject),
                 *_lanes(findings, recording),
                 *(_against(subject.published) if subject.published is not None else ()),
                 *_outliers(findings, recording),
@@ -92,6 +94,12 @@ def _head(findings: Findings, recording: Recording) -> list[str]:
         f"In full: {markdown(recording_text.sentence(findings))}" if verdict else "",
         "\n".join(f"- {markdown(reason)}" for reason in (verdict.reasons if verdict else ())),
     ]
+
+
+def _causes(subject: JudgedRecording) -> list[str]:
+    if subject.causes is None:
+        return []
+    return ["### Causes of late wake-ups, by the kernel's trace", *causes_markdown.sections(subject.causes)]
 
 
 def _lanes(findings: Findings, recording: Recording) -> list[str]:

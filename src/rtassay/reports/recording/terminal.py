@@ -11,6 +11,7 @@ from rtassay.model.recording import Recording
 from rtassay.model.units import format_time
 from rtassay.reports import wording
 from rtassay.reports.base import JudgedRecording
+from rtassay.reports.causes import causes_text
 from rtassay.reports.recording import load_work, outliers, recording_text
 from rtassay.reports.recording.answer import Answer, answer
 
@@ -45,7 +46,10 @@ class TerminalRecording:
     def _lines(self, subject: JudgedRecording, said: Answer, of_loads: list[str]) -> list[str]:
         findings = subject.findings
         top = [*self._head(findings, subject.recording, said), *of_loads, "", *self._table(findings), ""]
-        if (worst := outliers.in_words(findings)) is not None:
+        if subject.causes is not None and subject.causes.answered:
+            told = f"Causes: {causes_text.headline(subject.causes)}; rtassay causes {one_line(findings.id, 40)}"
+            top[-1:] = [*self._wrap(told, 2, indent="        "), ""]
+        elif (worst := outliers.in_words(findings)) is not None:
             top[-1:] = [*self._wrap(f"Worst: {worst}", 2, indent="       "), ""]
         end = self._wrap(f"Next: {said.advice}", indent="      ")
         if said.command is not None:
