@@ -53,6 +53,10 @@ class CyclictestJsonImporter(Importer):
         line = json_files.member(data, "cmdline")
         command = parse_command(line) if isinstance(line, str) else None
         scale_ns = 1 if data.get("resolution_in_ns") else NS_PER_US
+        told = data.get("num_threads", len(rows))
+        if told != len(rows):
+            what = f'"num_threads" is {told!r}, and {len(rows)} threads follow'
+            raise InputFileError(f"{path}: {what}", hint="nothing was imported")
         threads = [_Thread(path, lane, row, scale_ns, command) for lane, row in rows]
         if not any(thread.cycles for thread in threads):
             raise InputFileError(f"{path} holds no measurement", "no thread has a cycle", "nothing was imported")

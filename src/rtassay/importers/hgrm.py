@@ -78,6 +78,12 @@ class HgrmImporter(Importer):
         inconsistent = contradictions([column], step_ns)
         if column.n is not None and column.n != column.binned:
             inconsistent.append(f"TotalCount of its end is {column.n}, the last row's {column.binned}")
+        if (
+            table.mean is not None
+            and column.max_ns is not None
+            and table.mean * UNITS[self.unit] > column.max_ns + step_ns
+        ):
+            inconsistent.append(f"Mean is {table.mean:g} {self.unit}, above the maximum of {column.max_ns} ns")
         if inconsistent:
             imported["inconsistent"] = inconsistent
         yield from events_of([column], step_ns, {}, imported)

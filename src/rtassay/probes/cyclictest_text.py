@@ -279,6 +279,9 @@ class CyclictestText(Parser):
         elif "Min Latencies" in self._trailer and len(self._columns) not in (lanes, lanes + 1):
             line = self._trailer_lines["Min Latencies"]
             self.broken = Malformed(line, f"{lanes} threads here, {len(self._columns)} columns in the rows", "")
+        elif (key := self._odd_trailer()) is not None:
+            why = f"{len(self._trailer[key])} values of {lanes} threads"
+            self.broken = Malformed(self._trailer_lines[key], why, f"# {key}")
         elif len(self._columns) == lanes + 1 and (bucket := self._wrong_sum()) is not None:
             line = self._row_lines[bucket]
             self.broken = Malformed(line, "the last column is not the sum of the others", f"bin {bucket}")
@@ -289,6 +292,13 @@ class CyclictestText(Parser):
                 self.broken = Malformed(self._trailer_lines["Total"], why, "")
         elif self._gap is not None and self.noise_lines:
             self.broken = self._gap
+
+    def _odd_trailer(self) -> str | None:
+        """The first line of the trailer that speaks of fewer threads than the others, or of more (one may be all of them together)."""
+        lanes = self._lanes()
+        if "Min Latencies" not in self._trailer:
+            return None
+        return next((key for key, values in self._trailer.items() if len(values) not in (lanes, lanes + 1)), None)
 
     def _wrong_sum(self) -> int | None:
         """The first bin whose last column is not the sum of the others."""
