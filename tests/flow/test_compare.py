@@ -208,8 +208,13 @@ def test_the_page_draws_in_a_browser_and_asks_nothing_of_anybody(
             page.wait_for_selector("#fig-exceedance canvas")
             assert_every_axis_has_labels(page, 2)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-            dots = page.query_selector_all("svg.ladder .dot")
-            assert len(dots) == 8
+            assert len(page.query_selector_all(".roomy svg.ladder .dot")) == 8
+            page.set_viewport_size({"width": 390, "height": 844})
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            phone = page.locator(".narrow svg.ladder")
+            box = phone.bounding_box()
+            assert box is not None and box["width"] > 300 and box["x"] + box["width"] <= 390
+            assert not page.locator(".roomy svg.ladder").is_visible()
             plain = browser.new_context(java_script_enabled=False).new_page()
             plain.set_default_timeout(120_000)
             plain.goto(out.as_uri())

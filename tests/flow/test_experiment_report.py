@@ -76,7 +76,7 @@ def look(file: Path, **context: object) -> tuple[dict[str, object], list[str]]:
             "answers": page.locator(".answers dd").all_text_contents(),
             "state": page.locator(".verdict .state").text_content(),
             "canvases": len(page.query_selector_all(".chart canvas")),
-            "bars": page.locator("svg.bars").count(),
+            "bars": page.locator(".roomy svg.bars").count(),
             "text": page.locator("body").inner_text(),
             "wide": page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"),
             "cells": [row.split("\t")[4] for row in page.locator("#matrix ~ details table tbody tr").all_inner_texts()],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from fractions import Fraction
 
@@ -71,6 +72,14 @@ def format_rate(per_hour: float) -> str:
 def format_us(ns: int | float | None, digits: int = 1) -> str:
     """Microseconds as text, without the unit (tables carry it in the header); `-` for None."""
     return "-" if ns is None else f"{ns / NS_PER_US:.{digits}f}"
+
+
+def format_factor(value: float) -> str:
+    """A factor of 1 or more in plain digits: `1.4`, `33`, `120`, `12,000`; never with an exponent."""
+    if value >= 1e6:
+        return "more than 1,000,000"
+    size = 10 ** max(math.floor(math.log10(value)) - 1, 0) if value >= 10 else 0
+    return f"{round(value / size) * size:,}" if size else f"{value:.2g}"
 
 
 def format_time(ns: int | float) -> str:

@@ -6,7 +6,7 @@ import base64
 import functools
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 from typing import Any, NamedTuple
 
@@ -80,6 +80,15 @@ def embed(data: Any) -> Markup:
     """JSON that cannot end its script element, open a comment or break a line, for any strings in it."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def drawn(draw: Callable[[bool], str]) -> Markup:
+    """A static drawing for screens of any width, and one for those as narrow as a phone's; the style shows one of them.
+
+    `draw` gets whether it is the narrow one, and escapes what came from elsewhere; '' stays ''.
+    """
+    roomy = draw(False)
+    return Markup(f'<div class="roomy">{roomy}</div><div class="narrow">{draw(True)}</div>' if roomy else "")
 
 
 def plot_data(given: dict[str, Any]) -> Markup:

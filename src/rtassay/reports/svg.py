@@ -27,9 +27,9 @@ def even_ticks(low: float, high: float) -> list[float]:
     return [i * size for i in range(math.ceil(low / size), int(high / size) + 1)]
 
 
-def ratio_ticks(ticks: Iterable[float], low: float, high: float) -> list[float]:
-    """Of these ticks, 1 and the ones inside [low, high] that keep a readable distance on a logarithmic axis."""
-    room = math.log(high / low) / 14
+def ratio_ticks(ticks: Iterable[float], low: float, high: float, *, most: int = 14) -> list[float]:
+    """Of these ticks, 1 and the ones inside [low, high] that keep a readable distance on a logarithmic axis on which about `most` have room."""
+    room = math.log(high / low) / most
     kept = [1.0]
     for tick in sorted((t for t in ticks if low <= t <= high), key=lambda t: abs(math.log(t))):
         if all(abs(math.log(tick / other)) >= room for other in kept):

@@ -24,7 +24,7 @@ from rtassay.model.comparison import (
 )
 from rtassay.model.findings import Quantile
 from rtassay.model.foreign import one_line
-from rtassay.model.units import NS_PER_US, format_time
+from rtassay.model.units import NS_PER_US, format_factor, format_time
 from rtassay.reports import severities, wording
 
 TONES = {A_BETTER: "none", B_BETTER: "none", CROSSES: "open", NO_DIFFERENCE: "none", REFUSED: "void"}
@@ -42,6 +42,11 @@ def called(group: Group) -> str:
     """`stock (A)`, or `A` if the group has no name."""
     title = one_line(group.title, 40)
     return group.name if title == group.name else f"{title} ({group.name})"
+
+
+def title(comparison: Comparison) -> str:
+    """`stock (A) against rt (B)`."""
+    return f"{called(comparison.a)} against {called(comparison.b)}"
 
 
 def run_called(group: Group, run: RunRow) -> str:
@@ -90,6 +95,7 @@ def better(row: QuantileRatio) -> str:
     return {A_BETTER: "A better", B_BETTER: "B better"}.get(row.shown or "", "not shown" if row.method else "-")
 
 
+VISIBLE = "Visible above"
 LADDER_COLUMNS = (
     "Quantile",
     "A (us)",
@@ -100,7 +106,7 @@ LADDER_COLUMNS = (
     "p",
     "p (Holm)",
     "A12",
-    "Would be seen",
+    VISIBLE,
 )
 
 
@@ -131,8 +137,8 @@ def ladder_columns(comparison: Comparison) -> list[int]:
 
 
 def change(factor: float) -> str:
-    """A factor above 1 as `+3.2 %` or `x 2.4`."""
-    return f"± {(factor - 1) * 100:.2g} %" if factor < 1.995 else f"x {factor:.3g}"
+    """A factor above 1 as `3.2 %` or `factor 120`."""
+    return f"{(factor - 1) * 100:.2g} %" if factor < 1.995 else f"factor {format_factor(factor)}"
 
 
 def run_columns() -> tuple[str, ...]:
@@ -306,6 +312,31 @@ def tests(comparison: Comparison) -> str:
     else:
         how = "exact" if many.exact else "20,000 random exchanges"
         parts.append(f"p: permutation of whole runs ({how}; the smallest possible is {many.smallest_p:.2g}).")
+    return " ".join(parts)
+
+
+def explained(comparison: Comparison) -> str:
+    """What the words of the ladder mean, as far as its columns use them; empty where nothing was compared."""
+    if not comparison.quantiles or comparison.conclusion == REFUSED:
+        return ""
+    shown = {LADDER_COLUMNS[i] for i in ladder_columns(comparison)}
+    parts = [
+        "The ladder compares both groups step by step, from the median (p50) into the tail: p99.9 is the latency that one wake-up in 1,000 "
+        "reaches or exceeds. An activation is one due wake-up, a lane one measuring thread on one CPU."
+    ]
+    if "p" in shown:
+        parts.append(
+            "p: how often an exchange of whole runs, which is chance alone, gives a difference at least as large."
+        )
+    if "p (Holm)" in shown:
+        parts.append(
+            "Holm: several steps are tested, and each test can err; Holm's correction raises each p so far that all of them together "
+            "err no more often than one."
+        )
+    if "A12" in shown:
+        parts.append("A12: the chance that a run of B has the larger value than a run of A; 0.50 is no difference.")
+    if VISIBLE in shown:
+        parts.append(f"{VISIBLE}: only a difference larger than this would have shown.")
     return " ".join(parts)
 
 

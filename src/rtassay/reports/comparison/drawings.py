@@ -14,47 +14,58 @@ from rtassay.reports.comparison import comparison_text
 
 _WIDTH, _LEFT, _RIGHT, _TOP = 960, 92, 150, 30
 _ROW, _FOOT = 34, 44
+_NARROW, _NARROW_LEFT, _NARROW_ROW = 380, 82, 46
 _HEIGHT, _BOTTOM = 400, 46
 _POINTS = 600
+# Room for "B earlier" and "B later" on either side.
+_WORDS = 90
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100)
 
 
-def ladder(comparison: Comparison) -> str:
-    """One row a quantile: the ratio as a dot, its 95 % interval as a bar, on a logarithmic axis around 1."""
+def ladder(comparison: Comparison, *, narrow: bool = False) -> str:
+    """One row a quantile: the ratio as a dot, its 95 % interval as a bar, on a logarithmic axis around 1.
+
+    `narrow`: for a screen of 390 px, with the numbers below the bars.
+    """
     rows = [row for row in comparison.quantiles if row.ratio is not None or row.lo is not None or row.hi is not None]
     if not rows:
         return ""
     low, high = comparison_text.log_range(comparison)
-    height = _TOP + _ROW * len(rows) + _FOOT
-    end = _WIDTH - _RIGHT
-    x_of = svg.scale(low, high, _LEFT, end)
+    width, left, step = (_NARROW, _NARROW_LEFT, _NARROW_ROW) if narrow else (_WIDTH, _LEFT, _ROW)
+    end = width - (8 if narrow else _RIGHT)
+    x_of = svg.scale(low, high, left, end)
 
-    foot = _TOP + _ROW * len(rows)
+    foot = _TOP + step * len(rows)
     parts = [
-        f'<svg class="plot ladder" viewBox="0 0 {_WIDTH} {height}" role="img" '
+        f'<svg class="plot ladder" viewBox="0 0 {width} {foot + _FOOT}" role="img" '
         'aria-label="Ratio of B to A at each quantile with its 95 percent interval; the numbers are in the table">'
     ]
-    for tick in svg.ratio_ticks(_TICKS, low, high):
+    for tick in svg.ratio_ticks(_TICKS, low, high, most=6 if narrow else 14):
         x = x_of(tick)
         kind = "one" if tick == 1 else "grid"
         parts.append(
             f'<path class="{kind}" d="M{x:.1f} {_TOP - 8}V{foot}"/><text class="mid" x="{x:.1f}" y="{foot + 16}">{tick:g}</text>'
         )
-    one = x_of(1)
+    # The words stand beside the line, as far as the drawing has room for them there.
+    one = min(max(x_of(1), _WORDS), width - _WORDS)
     parts.append(f'<text class="end" x="{one - 8:.1f}" y="{_TOP - 14}">← B earlier</text>')
     parts.append(f'<text x="{one + 8:.1f}" y="{_TOP - 14}">B later →</text>')
-    parts.append(f'<text class="mid" x="{(_LEFT + end) / 2:.0f}" y="{foot + 36}">latency of B / latency of A</text>')
+    parts.append(f'<text class="mid" x="{(left + end) / 2:.0f}" y="{foot + 36}">latency of B / latency of A</text>')
     for index, row in enumerate(rows):
         name = wording.quantile_name(row.q) + (" *" if row.q == comparison.primary_q else "")
-        parts += _row(row, name, _TOP + _ROW * index + _ROW // 2, x_of, end)
+        y = _TOP + step * index + (14 if narrow else step // 2)
+        parts += _row(row, name, y, x_of, left, end)
+        text = escape(f"{wording.ratio(row.ratio)} {comparison_text.interval(row)}".strip())
+        at = f'class="end" x="{end}" y="{y + 22}"' if narrow else f'x="{end + 10}" y="{y + 4}"'
+        parts.append(f"<text {at}>{text}</text>")
     return "".join(parts) + "</svg>"
 
 
-def _row(row: QuantileRatio, name: str, y: int, x_of: Any, end: int) -> list[str]:
+def _row(row: QuantileRatio, name: str, y: int, x_of: Any, left: int, end: int) -> list[str]:
     kind = row.shown or "open"
-    begin = _LEFT if row.lo is None else x_of(row.lo)
+    begin = left if row.lo is None else x_of(row.lo)
     stop = end if row.hi is None else x_of(row.hi)
-    parts = [f'<text class="end name" x="{_LEFT - 12}" y="{y + 4}">{name}</text>']
+    parts = [f'<text class="end name" x="{left - 12}" y="{y + 4}">{name}</text>']
     if row.lo is not None or row.hi is not None:
         caps = ("" if row.lo is None else f"M{begin:.1f} {y - 6}v12") + (
             "" if row.hi is None else f"M{stop:.1f} {y - 6}v12"
@@ -62,8 +73,6 @@ def _row(row: QuantileRatio, name: str, y: int, x_of: Any, end: int) -> list[str
         parts.append(f'<path class="bar {kind}" d="M{begin:.1f} {y}H{max(stop, begin + 1):.1f}{caps}"/>')
     if row.ratio is not None:
         parts.append(f'<circle class="dot {kind}" cx="{x_of(row.ratio):.1f}" cy="{y}" r="5"/>')
-    text = f"{wording.ratio(row.ratio)} {comparison_text.interval(row)}".strip()
-    parts.append(f'<text x="{end + 10}" y="{y + 4}">{escape(text)}</text>')
     return parts
 
 

@@ -49,6 +49,7 @@ def _words(comparison: Comparison) -> dict[str, Any]:
         "ladder_rows": [([row[i] for i in keep], shown) for row, shown in _ladder_rows(comparison)],
         "crossover": comparison_text.crossover(comparison),
         "tests": comparison_text.tests(comparison),
+        "explained": comparison_text.explained(comparison),
         "maxima": comparison_text.maxima_rows(comparison),
         "run_columns": comparison_text.run_columns(),
         "run_rows": comparison_text.run_rows(comparison),
@@ -154,7 +155,7 @@ def _plots(comparison: Comparison) -> dict[str, Any]:
         "data": page.plot_data(data),
         "has_plots": bool(groups),
         "bin_words": curves.unit_words(unit),
-        "ladder_svg": Markup(drawings.ladder(comparison)),  # drawings.py escapes what came from elsewhere
+        "ladder_svg": page.drawn(lambda narrow: drawings.ladder(comparison, narrow=narrow)),
         "exceedance_svg": Markup(drawings.exceedance(comparison)),
     }
 

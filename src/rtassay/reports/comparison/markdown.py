@@ -19,6 +19,7 @@ class MarkdownComparison:
     def render(self, subject: Comparison) -> bytes:
         comparison = subject
         parts = [
+            f"# {markdown(comparison_text.title(comparison))}",
             f"## {markdown(comparison_text.headline(comparison))}",
             markdown(comparison.sentence),
             f"Next: {markdown(comparison_text.next_step(comparison))}",
@@ -44,6 +45,7 @@ def _ladder(comparison: Comparison) -> list[str]:
         pipe_table(columns, rows, numbers=True),
         markdown(comparison_text.crossover(comparison)),
         markdown(comparison_text.tests(comparison)),
+        markdown(comparison_text.explained(comparison)),
         pipe_table(
             ("Pooled", f"A: {markdown(comparison.a.title)}", f"B: {markdown(comparison.b.title)}"),
             [tuple(map(markdown, row)) for row in comparison_text.maxima_rows(comparison)],

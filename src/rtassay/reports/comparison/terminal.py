@@ -52,7 +52,7 @@ class TerminalComparison:
             return []
         keep = comparison_text.ladder_columns(comparison)
         rows = [comparison_text.LADDER_COLUMNS, *comparison_text.ladder_rows(comparison)]
-        table = [[row[i].replace("≥ ", ">=").replace("± ", "+-").replace("∞", "inf") for i in keep] for row in rows]
+        table = [[row[i].replace("≥ ", ">=").replace("∞", "inf") for i in keep] for row in rows]
         widths = [max(len(row[i]) for row in table) for i in range(len(keep))]
         hidden: list[str] = []
         while self.width is not None and sum(widths) + 2 * (len(widths) - 1) > self.width and len(widths) > 6:

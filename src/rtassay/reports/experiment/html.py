@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from markupsafe import Markup
-
 from rtassay.model.comparison import REFUSED
 from rtassay.model.experiment import Compared, ExperimentReport
 from rtassay.model.foreign import clean, one_line
@@ -105,12 +103,11 @@ def _tables(report: ExperimentReport) -> dict[str, Any]:
         "check_summary": experiment_text.check_summary(report),
         "cell_columns": experiment_text.CELL_COLUMNS,
         "cell_rows": experiment_text.cell_rows(report),
+        "explained": next((text for one in report.compared if (text := comparison_text.explained(one.comparison))), ""),
         "comparisons": [_comparison(one, index) for index, one in enumerate(report.compared)],
-        "sensitivity_svg": Markup(
-            drawings.sensitivity(card.sensitivity)
-        ),  # drawings.py escapes what came from elsewhere
+        "sensitivity_svg": page.drawn(lambda narrow: drawings.sensitivity(card.sensitivity, narrow=narrow)),
         "sensitivity_runs": min((min(row.runs, row.baseline_runs) for row in card.sensitivity), default=0),
-        "tail_svg": Markup(drawings.tail(card.combinations)),
+        "tail_svg": page.drawn(lambda narrow: drawings.tail(card.combinations, narrow=narrow)),
         "tail_left_out": max(0, len(card.combinations) - drawings.MOST_BARS),
         "several_runs": any(len(one.runs) > 1 for one in card.combinations),
     }
@@ -170,7 +167,7 @@ def _comparison(one: Compared, index: int) -> dict[str, Any]:
         "crossover": comparison_text.crossover(comparison),
         "tests": comparison_text.tests(comparison),
         "refused": comparison.conclusion == REFUSED,
-        "ladder": Markup(ladders.ladder(comparison)),
+        "ladder": page.drawn(lambda narrow: ladders.ladder(comparison, narrow=narrow)),
         "columns": [comparison_text.LADDER_COLUMNS[i] for i in keep],
         "rows": [([row[i] for i in keep], step.shown or "") for row, step in rows],
         "checks": [

@@ -68,13 +68,13 @@ def once_in(p: float) -> str:
 def level_cells(level: Level, places: int) -> tuple[str, ...]:
     """A row of LEVEL_COLUMNS."""
     if level.level_ns is None:
-        return (once_in(level.p), "refused", "-", f"{level.beyond:.3g}", "-", "-")
+        return (once_in(level.p), "refused", "-", wording.ratio(level.beyond), "-", "-")
     interval = f"[{wording.us(level.lo_ns, places)}, {wording.us(level.hi_ns, places)}]"
     return (
         once_in(level.p),
         wording.us(level.level_ns, places),
         interval,
-        f"{level.beyond:.3g}",
+        wording.ratio(level.beyond),
         wording.rate(level.events_per_h),
         wording.us(level.second_ns, places),
     )
@@ -97,11 +97,15 @@ def sentences(lane: LaneExtrapolation) -> list[str]:
     """What qualifies the answer of a lane, one sentence each."""
     found = []
     if lane.p_mode is not None:
-        found.append(f"No mode rarer than {wording.probability(lane.p_mode)} (3/n) is excluded.")
+        found.append(
+            f"A cause of latency that is rarer than {wording.probability(lane.p_mode)} (3/n) may exist: these data would not show it."
+        )
     chosen = next((row for row in lane.thresholds if row.chosen), None)
     if chosen is not None and lane.answered:
-        shape = f"{chosen.xi:.2f}" + ("" if lane.xi_lo is None else f" [{lane.xi_lo:.2f}, {lane.xi_hi:.2f}]")
-        found.append(f"Shape {shape} from {chosen.clusters:,} bursts above {format_time(chosen.threshold_ns)}.")
+        shape = f"{chosen.xi:z.2f}" + ("" if lane.xi_lo is None else f" [{lane.xi_lo:z.2f}, {lane.xi_hi:z.2f}]")
+        found.append(
+            f"Shape of the tail (0: exponential, above 0: heavier, below 0: it ends) {shape}, from {chosen.clusters:,} bursts above {format_time(chosen.threshold_ns)}."
+        )
     if lane.answered and lane.assumes:
         found.append(f"Assumes: {'; '.join(ASSUMES[code] for code in lane.assumes)}.")
     found += [f"Note: {NOTES[code].format(**_spread(lane))}." for code in lane.notes]

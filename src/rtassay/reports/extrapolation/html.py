@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from markupsafe import Markup
-
 from rtassay.model.extrapolation import Extrapolation, LaneExtrapolation, Refusal
 from rtassay.model.foreign import one_line
 from rtassay.reports import page
@@ -44,7 +42,7 @@ def _lane(lane: LaneExtrapolation) -> dict[str, Any]:
         "levels": [text.level_cells(level, places) for level in lane.levels],
         "refusals": [(row.code, one_line(row.reason), one_line(row.remedy)) for row in refusals],
         "sentences": text.sentences(lane),
-        "figure": Markup(drawings.return_levels(lane)),  # numbers only
+        "figure": page.drawn(lambda narrow: drawings.return_levels(lane, narrow=narrow)),
         "thresholds": [text.threshold_cells(row, places) for row in lane.thresholds],
         "tests": [
             (test.code, "not run" if test.p is None else f"{test.p:.2g}", f"{test.alpha:g}") for test in lane.tests

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 
 import pytest
 
 from rtassay import reports
 from rtassay.model.comparison import Comparison
 from rtassay.model.errors import UsageError
+from rtassay.reports.comparison import comparison_text
 
 from ..test_html import Page
 from .comparisons import EXAMPLES, crossing
@@ -75,9 +77,9 @@ def test_the_terminal_keeps_its_width_and_colours_only_when_asked():
         plain = TerminalComparison(width).render(crossing()).decode()
         assert max(map(len, plain.splitlines())) <= width
         assert "\x1b" not in plain
-        assert "p (Holm)" in plain and "Would be seen" in plain, "what a narrow terminal has no room for is named"
+        assert "p (Holm)" in plain and "Visible above" in plain, "what a narrow terminal has no room for is named"
     piped = TerminalComparison(None).render(crossing()).decode()
-    assert "no room" not in piped and " ..." not in piped and piped.count("Would be seen") == 1
+    assert "no room" not in piped and " ..." not in piped and piped.count("Visible above") == 1
     assert "\x1b[" in TerminalComparison(100, color=True).render(crossing()).decode()
 
 
@@ -133,6 +135,41 @@ def test_the_drawn_ladder_keeps_every_interval_and_stays_inside():
     assert all(0 <= float(x) <= 960 for x in re.findall(r'cx="([\d.]+)"', svg))
     dots = re.findall(r'class="dot (\w+)"', svg)
     assert dots == ["a_better"] * 5 + ["open", "b_better"]
+
+
+def test_a_phone_gets_a_drawing_of_its_own_width_with_all_numbers():
+    """390 px: the wide drawing had to be scrolled there, and showed no ratio."""
+    text = render("html", "crossing")
+    narrow = text[text.index('<div class="narrow"><svg class="plot ladder" viewBox="0 0 380') :]
+    narrow = narrow[: narrow.index("</svg>")]
+    assert narrow.count('class="dot') == 7 and narrow.count("1.400 [1.330, 1.470]") == 5
+    assert all(0 <= float(x) <= 380 for x in re.findall(r'c?x="([\d.]+)"', narrow))
+    for one in re.findall(r'<text class="end" x="([\d.]+)"[^>]*>← B earlier', narrow):
+        assert float(one) >= 80
+    assert text.index('class="roomy"') < text.index('class="narrow"')
+
+
+@pytest.mark.parametrize("kind", ["html", "markdown"])
+def test_words_are_explained_where_the_ladder_stands(kind):
+    text = unescape(render(kind, "crossing").replace("\\", ""))
+    for word in (
+        "The ladder compares",
+        "An activation is one",
+        "a lane one measuring",
+        "Holm: ",
+        "A12: ",
+        "Visible above: ",
+    ):
+        assert text.count(word) == 1, word
+    assert "stock (A) against rt (B)" in text, "the groups are named in the title"
+    assert "The ladder compares" not in render(kind, "refused")
+
+
+def test_a_factor_has_no_exponent():
+    assert [comparison_text.change(x) for x in (1.036, 1.97, 2.4, 33.4, 123.4, 12345)] == [
+        "3.6 %", "97 %", "factor 2.4", "factor 33", "factor 120", "factor 12,000",
+    ]  # fmt: skip
+    assert comparison_text.change(3e9) == "factor more than 1,000,000"
 
 
 def test_a_refusal_draws_no_ladder_and_says_why():

@@ -83,6 +83,16 @@ def test_the_page_shows_what_the_experiment_holds() -> None:
     assert 'run = ["builtin:cpu"]' in said  # the file as it was
 
 
+def test_the_worst_wake_ups_stand_above_the_charts_and_words_are_explained() -> None:
+    text = page()
+    order = [text.index(f'id="{part}"') for part in ("combinations", "worst", "loads", "tail", "plots", "comparisons")]
+    assert order == sorted(order)
+    plain = text_of(text)
+    for words in ("An activation is one due wake-up", "The ladder compares", "A12: ", "Holm: ", "Dashed outline: "):
+        assert words in plain, words
+    assert text.count('class="narrow"') == text.count('class="roomy"') >= 3
+
+
 def test_foreign_text_stays_text() -> None:
     html = page()
     assert "everything <b>" not in html and "everything &lt;b&gt;" in html

@@ -13,7 +13,7 @@ from rtassay.model.comparison import (
     QuantileRatio,
     primary,
 )
-from rtassay.model.units import format_time
+from rtassay.model.units import format_factor, format_time
 
 
 def percentile(q: float) -> str:
@@ -126,11 +126,11 @@ def _seen(row: QuantileRatio) -> str:
     """The smallest difference that would have been told."""
     if row.detectable is None:
         return ", and the data could not show one"
-    return f"; {_change(row.detectable)} would have been seen"
+    return f"; only differences above {_change(row.detectable)} would have shown"
 
 
 def _change(factor: float) -> str:
-    return f"{(factor - 1) * 100:.2g} %" if factor < 1.995 else f"a factor of {factor:.2g}"
+    return f"{(factor - 1) * 100:.2g} %" if factor < 1.995 else f"a factor of {format_factor(factor)}"
 
 
 def not_covered(result: Comparison) -> tuple[str, ...]:

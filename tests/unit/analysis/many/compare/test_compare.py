@@ -266,7 +266,7 @@ def test_no_difference_names_the_smallest_that_would_have_been_seen():
     row = result.quantiles[0]
     assert row.detectable == pytest.approx(max(row.hi / row.ratio, row.ratio / row.lo))
     assert row.detectable > 1.05
-    assert "would have been seen" in result.sentence
+    assert "; only differences above 12 % would have shown" in result.sentence
 
 
 def test_a_million_samples_do_not_make_up_for_scatter_between_runs():
