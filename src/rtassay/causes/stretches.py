@@ -164,9 +164,8 @@ class Cutter:
 def without_ordinary(cut: list[Stretch], usual: Ordinary, rules: Rules, own: Owner) -> list[Stretch]:
     """The share of the ordinary path becomes `wake-up`: see `ordinary`."""
     result: list[Stretch] = []
-    last = {stretch.phase: at for at, stretch in enumerate(cut)}
     for at, stretch in enumerate(cut):
-        is_last = last[stretch.phase] == at
+        is_last = _ends_on_the_path(stretch, cut[at + 1] if at + 1 < len(cut) else None)
         if stretch.phase == "A" and _at_thread_level(stretch):
             result += _keep_excess(stretch, usual.entry_ns, is_last)
         elif stretch.phase in "BC" and _at_thread_level(stretch):
@@ -176,6 +175,13 @@ def without_ordinary(cut: list[Stretch], usual: Ordinary, rules: Rules, own: Own
         else:
             result.append(stretch)
     return _own_excess(result, usual.own_ns, own)
+
+
+def _ends_on_the_path(stretch: Stretch, after: Stretch | None) -> bool:
+    """Whether the ordinary path follows: the interrupt of the timer, or a switch."""
+    if after is None or after.phase != stretch.phase:
+        return True
+    return stretch.piece is not None and after.piece is not None and stretch.piece.stay is not after.piece.stay
 
 
 def _at_thread_level(stretch: Stretch) -> bool:
