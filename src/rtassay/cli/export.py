@@ -21,6 +21,7 @@ from rtassay.reports.base import JudgedRecording
     metavar="FORMAT",
     required=True,
     help="csv: the exact histogram per lane; json: show --json and the histograms; cyclictest: the text of cyclictest -h -q; "
+    "perfetto: late wake-ups of a traced run with their owners, for ui.perfetto.dev; "
     "or any other format of rtassay report.",
 )
 @click.option("-o", "--output", default="-", show_default=True, metavar="FILE", help="File to write, '-' is stdout.")
@@ -38,6 +39,12 @@ def command(recording: str, format_name: str, output: str, as_json: bool) -> int
         raise UsageError("--json and -o - both want stdout", hint="add -o FILE")
     report = reports.load(JudgedRecording, format_name)
     path, opened = open_by_name(recording)
+    if format_name == "perfetto" and not opened.causes:
+        raise UsageError(
+            f"{opened.manifest.id} has no wake-up with a known owner",
+            "there is nothing to draw over time",
+            f"rtassay causes {opened.manifest.id} tells why",
+        )
     findings = judge(opened, own_requirement(opened.manifest))
     write_bytes(output, report.render(JudgedRecording(findings, opened, causes=rankings.of_report(opened))))
     if as_json:

@@ -49,7 +49,7 @@ VERBS: Final = {
     "report": ("rtassay.cli.report", "A recording as an HTML, Markdown or JSON page."),
     "figure": ("rtassay.cli.figure", "Figures for papers: PNG, SVG, PDF."),
     "table": ("rtassay.cli.table", "Tables for papers: Markdown, CSV."),
-    "export": ("rtassay.cli.export", "A recording's data as csv, json or cyclictest text."),
+    "export": ("rtassay.cli.export", "A recording's data as csv, json, cyclictest text or a Perfetto trace."),
     "published": ("rtassay.cli.published", "Published results of others, to compare with your own."),
     "label": ("rtassay.cli.label", "Labels and notes of finished recordings."),
     "rm": ("rtassay.cli.rm", "Put recordings into the trash, or take them back."),

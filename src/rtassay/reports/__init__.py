@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 MEMBERS: dict[str, str] = {
     "recording.html": "rtassay.reports.recording.html:HtmlRecording",
     "recording.markdown": "rtassay.reports.recording.markdown:MarkdownRecording",
+    "recording.perfetto": "rtassay.reports.recording.perfetto:PerfettoRecording",
     "recording.json": "rtassay.reports.recording.json:JsonRecording",
     "recording.csv": "rtassay.reports.recording.csv:CsvRecording",
     "recording.cyclictest": "rtassay.reports.recording.cyclictest:CyclictestRecording",

@@ -95,6 +95,35 @@ def test_why_a_board_could_not_be_traced(tmp_path: Path, rights: dict[str, objec
     assert "\x1b" not in why and do
 
 
+def test_perfetto_gets_a_slice_for_each_owner(tmp_path: Path) -> None:
+    path, file = recorded(tmp_path), tmp_path / "late.json"
+    done = in_process("export", path, "--to", "perfetto", "-o", file, home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    events = json.loads(file.read_text())["traceEvents"]
+    slices = [event for event in events if event["ph"] == "X" and event["ts"] < 1_600_000]
+    whole, phase, irq, _, thread = slices
+    assert whole["name"] == "late by 900us" and whole["args"]["k"] == 1_500 and whole["ts"] == 1_500_000
+    assert (phase["dur"], irq["name"], irq["dur"]) == (600, "interrupt 40 (eth0)", 600)
+    assert thread["ts"] + thread["dur"] == whole["ts"] + whole["dur"]
+    assert {event["args"]["name"] for event in events if event["ph"] == "M"} == {"CPU 3", "lane 0"}
+
+
+def test_without_owners_there_is_no_perfetto_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracing, "_attribute", lambda *given: [])
+    done = in_process("export", recorded(tmp_path), "--to", "perfetto", home=tmp_path)
+    assert done.returncode == 2 and "rtassay causes" in done.stderr
+
+
+def test_reports_of_a_traced_run_have_its_causes(tmp_path: Path) -> None:
+    path = recorded(tmp_path)
+    for suffix, wanted in ((".md", "interrupt 40 (eth0)"), (".html", 'id="hit-0-1700"'), (".json", '"causes"')):
+        file = tmp_path / f"report{suffix}"
+        assert in_process("report", path, "-o", file, home=tmp_path).returncode == 0
+        assert wanted in file.read_text()
+    for _ in range(2):  # judged, then from the cache
+        assert "Causes: interrupt 40 (eth0) owned 67 %" in in_process("show", path, home=tmp_path).stdout
+
+
 def test_every_code_has_its_words() -> None:
     for kind in kinds.KINDS:
         assert text.name(kinds.Cause(kind, "x")) and text.step(rankings_steps()[kind])
