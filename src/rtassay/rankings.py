@@ -116,7 +116,7 @@ def _refused(manifest: Manifest) -> str:
         return codes.NOT_ROOT
     if rights.lockdown not in (None, "none"):
         return codes.LOCKED_DOWN
-    return codes.IN_CONTAINER if rights.container else codes.NO_TRACEFS
+    return codes.IN_CONTAINER if rights.container else codes.BOARD_SAYS
 
 
 def _quantiles(lanes: Sequence[Lane]) -> tuple[int | None, int | None]:

@@ -107,7 +107,7 @@ def ranking_of_two_runs(name="eth0", id="a"):
 
 def hostile_ranking():
     made = ranking_of_two_runs(HOSTILE, HOSTILE)
-    failed = Traced(HOSTILE, "not-possible", refused="no-tracefs", error=HOSTILE, missing=(HOSTILE,))
+    failed = Traced(HOSTILE, "not-possible", refused="board-says", error=HOSTILE, missing=(HOSTILE,))
     return replace(made, runs=(*made.runs, failed))
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 import pytest
+import traced_run
 from command_line import as_process, in_process
 
 from rtassay import runs, store
@@ -92,6 +93,16 @@ def recording(home: Path, file: Path, identity: str | None, **labels: str) -> No
         path.rename(path.with_name(f"{identity}.rta"))
 
 
+def traced(home: Path, identity: str) -> None:
+    """A traced run with known causes, with an id of our choice."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rtassay.store.tracing._attribute", traced_run.known)
+        path = traced_run.record(home / "recordings", traced_run.traced_run())
+        store.seal(path)
+    store.save_manifest(path, replace(store.load_manifest(path), id=identity))
+    path.rename(path.with_name(f"{identity}.rta"))
+
+
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of a reader who has measured what the pages speak of."""
@@ -109,6 +120,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
         recording(home, text, identity)
     for identity in ("20230907T120000-dddddd", "20230907T130000-eeeeee"):
         recording(home, timed, identity)
+    traced(home, "20261122T180000-ffffff")
     for scenario in ("1:1", "N:N", "M:N"):
         for kernel in ("stock", "rt"):
             recording(home, text, None, scenario=scenario, kernel=kernel)
@@ -157,7 +169,7 @@ def codes(words: list[str]) -> tuple[int, ...]:
     """Exit codes that are an answer: a verdict, a refusal to extrapolate, a probe of another machine that was not built here."""
     if words[1] == "show" and "--deadline" in words:
         return (0, 1, 4, 5)
-    if words[1] == "extrapolate":
+    if words[1] in ("extrapolate", "causes"):
         return (0, 4)
     return (0, 3) if words[1:3] == ["probe", "path"] else (0,)
 

@@ -38,7 +38,7 @@ CUT: Final = "cut"
 NOT_ROOT: Final = "not-root"
 LOCKED_DOWN: Final = "locked-down"
 IN_CONTAINER: Final = "in-container"
-NO_TRACEFS: Final = "no-tracefs"
+BOARD_SAYS: Final = "board-says"
 
 
 @dataclass(frozen=True, slots=True)

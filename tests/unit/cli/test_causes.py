@@ -81,8 +81,8 @@ def test_a_run_that_was_not_traced_says_what_to_do(tmp_path: Path) -> None:
         ({"uid": 1000, "lockdown": "integrity", "container": True}, codes.NOT_ROOT),
         ({"uid": 0, "lockdown": "integrity", "container": True}, codes.LOCKED_DOWN),
         ({"uid": 0, "lockdown": "none", "container": True}, codes.IN_CONTAINER),
-        ({"uid": 0, "lockdown": None, "container": False}, codes.NO_TRACEFS),
-        ({}, codes.NO_TRACEFS),
+        ({"uid": 0, "lockdown": None, "container": False}, codes.BOARD_SAYS),
+        ({}, codes.BOARD_SAYS),
     ],
 )
 def test_why_a_board_could_not_be_traced(tmp_path: Path, rights: dict[str, object], refused: str) -> None:

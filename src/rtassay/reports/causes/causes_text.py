@@ -114,9 +114,9 @@ _NOT_POSSIBLE: Final[Mapping[str | None, tuple[str, str]]] = {
         "boot with lockdown=none, or with Secure Boot off",
     ),
     codes.IN_CONTAINER: ("a container has no tracefs", "measure on the host of the container"),
-    codes.NO_TRACEFS: (
-        "the board has no tracefs that can be written",
-        "mount it: mount -t tracefs nodev /sys/kernel/tracing; the kernel needs CONFIG_FTRACE and CONFIG_EVENT_TRACING",
+    codes.BOARD_SAYS: (
+        "the board could not be traced",
+        "measure longer if time was short; without tracefs: mount -t tracefs nodev /sys/kernel/tracing (the kernel needs CONFIG_FTRACE and CONFIG_EVENT_TRACING)",
     ),
 }
 LEFT = (

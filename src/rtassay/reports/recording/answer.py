@@ -92,8 +92,22 @@ def _violated(findings: Findings, verdict: Verdict, recording: Recording) -> Ans
         f"{_late(findings, verdict)} later than {wording.spaced(verdict.deadline_ns)} ({shown}).{end}",
         "",
         (_at_least(verdict),),
-        "find the cause: repeat it and stop at the first late wake-up, with the kernel's trace of that moment",
-        _repeat(recording, ["--break-above", limit]) or f"rtassay run --deadline {limit} --break-above {limit}",
+        *_find_cause(findings, recording, limit),
+    )
+
+
+def _find_cause(findings: Findings, recording: Recording, limit: str) -> tuple[str, str]:
+    """Advice and command after VIOLATED: the causes of a traced run, else a run that is traced."""
+    if recording.manifest.trace is not None:
+        return "look at the causes of the late wake-ups", f"rtassay causes {one_line(findings.id, 80)}"
+    if recording.manifest.plan.probe == "cyclictest":
+        return (
+            "find the cause: stop at the first late wake-up, with the kernel's trace of that moment",
+            _repeat(recording, ["--break-above", limit]) or f"rtassay run --deadline {limit} --break-above {limit}",
+        )
+    return (
+        "find the cause: repeat it with the kernel's trace of the late wake-ups, then: rtassay causes",
+        _repeat(recording, ["--trace-above", limit]) or f"rtassay run --deadline {limit} --trace-above {limit}",
     )
 
 
