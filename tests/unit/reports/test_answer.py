@@ -10,6 +10,7 @@ import pytest
 
 from rtassay.analysis.judge import judge
 from rtassay.model.findings import AS_ABOVE, AS_FEW, AS_SEEN, SINGLE_LATE, SINGLY, Assumption, CheckResult, Findings
+from rtassay.model.manifest import TraceEntry
 from rtassay.model.recording import Recording
 from rtassay.reports.recording.answer import Answer, answer
 
@@ -29,7 +30,10 @@ def test_a_violated_deadline_tells_how_many_how_bad_and_how_to_find_the_cause() 
     late, due = findings.verdict.exceedances, findings.verdict.due
     assert said.line.startswith(f"VIOLATED: {late:,} of {due:,} activations on CPU3 later than 100 us (about 1 in ")
     assert said.line.endswith("1e-7 allowed). Worst 11.3 ms.")
-    assert said.command is not None and shlex.split(said.command)[-2:] == ["--break-above", "100us"]
+    assert said.command is not None and shlex.split(said.command)[-2:] == ["--trace-above", "100us"]
+    traced = replace(examples.violated()[1].manifest, trace=TraceEntry())
+    _, said = judged(replace(examples.violated()[1], manifest=traced), deadline_ns=100_000, p_target=1e-7)
+    assert said.command == f"rtassay causes {findings.id}"
 
 
 def test_too_few_activations_tell_what_they_show_and_the_run_that_would_do() -> None:
