@@ -157,9 +157,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Scorecard:
-    """`p`: what is asked for; `p_each`: the smallest power of ten that every single run is long enough to demonstrate."""
+    """`p`: what is asked for; `per_hour`: events asked for in its place; `p_each`: the smallest power of ten that every run demonstrates."""
 
     p: float
+    per_hour: float | None
     confidence: float
     p_each: float | None
     grade: Grade

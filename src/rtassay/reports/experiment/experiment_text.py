@@ -21,6 +21,7 @@ from rtassay.model.experiment import (
     ExperimentReport,
     Kpi,
     KpiRow,
+    Scorecard,
 )
 from rtassay.model.findings import Quantile
 from rtassay.model.foreign import one_line
@@ -101,6 +102,15 @@ def answer_rows(report: ExperimentReport) -> list[tuple[str, ...]]:
 
 def _key(levels: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(levels.get(name) for name in ("board", "kernel", "load", "probe", "scenario"))
+
+
+def asked(card: Scorecard) -> str:
+    """`p ≤ 1e-6` or `at most 0.1 events per hour`: what D* of a combination is for."""
+    return (
+        f"p ≤ {wording.probability(card.p)}"
+        if card.per_hour is None
+        else f"at most {wording.rate(card.per_hour)} events per hour"
+    )
 
 
 def star(report: ExperimentReport, one: Combination) -> str:

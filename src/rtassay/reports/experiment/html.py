@@ -55,7 +55,7 @@ def _words(report: ExperimentReport) -> dict[str, Any]:
         "order": experiment_text.order(report),
         "p_each": wording.probability(card.p_each),
         "confidence": wording.percent(card.confidence),
-        "p": wording.probability(card.p),
+        "asked": experiment_text.asked(card),
         "levels": [tuple(one_line(text, 400) for text in row) for row in report.levels],
         "repeat": result["repeat"],
         "figures": experiment_text.figure_commands(report),
@@ -120,11 +120,13 @@ def _tiles(report: ExperimentReport) -> list[Tile]:
     each = [one for one in card.combinations if one.star_each_ns is not None]
     if known and len(known) == len(card.combinations):
         worst = max(known, key=lambda one: one.star_ns or 0)
-        why = f"smallest deadline every combination demonstrates for p ≤ {wording.probability(card.p)}; worst: {worst.title}"
+        why = (
+            f"smallest deadline every combination demonstrates for {experiment_text.asked(card)}; worst: {worst.title}"
+        )
         tiles.append(Tile("D*, demonstrated deadline", wording.spaced(worst.star_ns or 0), why))
     elif each and len(each) == len(card.combinations):
         worst = max(each, key=lambda one: one.star_each_ns or 0)
-        why = f"for p ≤ {wording.probability(card.p_each)} only, too short for {wording.probability(card.p)}; worst: {worst.title}"
+        why = f"for p ≤ {wording.probability(card.p_each)} only, too short for {experiment_text.asked(card)}; worst: {worst.title}"
         tiles.append(Tile("D*, demonstrated deadline", wording.spaced(worst.star_each_ns or 0), why))
     else:
         tiles.append(Tile("D*, demonstrated deadline", "none", "a combination demonstrates no deadline at all"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rtassay.analysis.many.compare import words
-from rtassay.analysis.many.experiment.kpis import Facts, power
+from rtassay.analysis.many.experiment.cells import power
+from rtassay.analysis.many.experiment.kpis import Facts
 from rtassay.model.comparison import REFUSED
 from rtassay.model.experiment import Answer, Combination
 from rtassay.model.units import format_time
@@ -41,13 +42,13 @@ def _holds(facts: Facts) -> str:
     if stars and len(stars) == len(facts.combinations):
         worst = max(stars, key=lambda one: one.star_ns or 0)
         demonstrated = (
-            f" Demonstrated everywhere at {100 * design.confidence:g} % confidence: {format_time(worst.star_ns or 0)} for p = {power(design.p)}"
+            f" Demonstrated everywhere at {100 * design.confidence:g} % confidence: {format_time(worst.star_ns or 0)} for {design.asked}"
             f" (worst: {worst.title})."
         )
     elif (weak := [one for one in facts.combinations if one.star_each_ns]) and len(weak) == len(facts.combinations):
         worst = max(weak, key=lambda one: one.star_each_ns or 0)
         demonstrated = (
-            f" The runs are too short for p = {power(design.p)}; for p = {power(facts.p_each)} they demonstrate "
+            f" The runs are too short for {design.asked}; for p = {power(facts.p_each)} they demonstrate "
             f"{format_time(worst.star_each_ns or 0)} (worst: {worst.title})."
         )
     if facts.grade.letter == "X":

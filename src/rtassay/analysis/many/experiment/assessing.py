@@ -30,6 +30,7 @@ def assess(
     uncovered = not_covered(cells, combinations, design, result)
     return Scorecard(
         p=design.p,
+        per_hour=design.per_hour,
         confidence=design.confidence,
         p_each=p_each,
         grade=letter,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -61,6 +62,11 @@ class Design:
     per_hour: float | None = None
 
     @property
+    def asked(self) -> str:
+        """`p = 1e-6` or `0.1 events an hour`: what D* of a combination is for."""
+        return f"p = {power(self.p)}" if self.per_hour is None else f"{self.per_hour:.3g} events an hour"
+
+    @property
     def varying(self) -> tuple[str, ...]:
         """Factors with more than one level, in the order of FACTORS."""
         return tuple(factor for factor in FACTORS if len(self.levels.get(factor, ())) > 1)
@@ -68,6 +74,11 @@ class Design:
     def title(self, levels: dict[str, str | None]) -> str:
         """`all, isolated`: the levels that vary; the load where none does."""
         return ", ".join(str(levels.get(factor)) for factor in self.varying or ("load",))
+
+
+def power(p: float | None) -> str:
+    """`1e-6`, as people write it."""
+    return "-" if p is None else re.sub(r"e-0*", "e-", f"{p:.2g}")
 
 
 def smallest_common_p(cells: Sequence[Measured], confidence: float, asked: float) -> float | None:
@@ -79,11 +90,13 @@ def smallest_common_p(cells: Sequence[Measured], confidence: float, asked: float
     return max(fitting[-1], asked) if fitting else None
 
 
-def star(lanes: dict[str, list[Account]], p: float | None, confidence: float) -> int | None:
-    """D* of the worst lane; None if a lane has none."""
+def star(
+    lanes: dict[str, list[Account]], p: float | None, confidence: float, per_hour: float | None = None
+) -> int | None:
+    """D* of the worst lane, for `p` or, if stated, so many events `per_hour`; None if a lane has none."""
     if p is None or not lanes:
         return None
-    stars = [demonstrated(parts, p, confidence).deadline_ns for parts in lanes.values()]
+    stars = [demonstrated(parts, p, confidence, per_hour=per_hour).deadline_ns for parts in lanes.values()]
     known = [value for value in stars if value is not None]
     return max(known) if len(known) == len(stars) else None
 
@@ -124,7 +137,7 @@ def _combination(mine: Sequence[Measured], planned: int, design: Design, p_each:
         sd_ns=sd,
         max_ns=None if None in maxima else max(top for top in maxima if top is not None),
         quantiles=ladder(view),
-        star_ns=star(lanes, design.p, design.confidence),
+        star_ns=star(lanes, design.p, design.confidence, design.per_hour),
         star_each_ns=star(lanes, p_each, design.confidence),
         lanes=tuple((name, star({name: parts}, p_each, design.confidence)) for name, parts in lanes.items()),
         hours=sum(run.duration_s or 0.0 for run in runs) / 3600,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rtassay.analysis.many.experiment import effects, sweeps, watched
-from rtassay.analysis.many.experiment.cells import Design, Measured, quantile_of
+from rtassay.analysis.many.experiment.cells import Design, Measured, power, quantile_of
 from rtassay.model.comparison import REFUSED
 from rtassay.model.experiment import (
     NS,
@@ -99,7 +98,7 @@ def _miss_bound(facts: Facts) -> tuple[list[KpiRow], str]:
 
 
 def _star(facts: Facts) -> tuple[list[KpiRow], str]:
-    """Interval: from the lower limit of the quantile x_(1-p) to D*, which is its upper limit."""
+    """Interval: from the lower limit of the quantile x_(1-p) to D*, which is its upper limit. Of a requirement in events the upper end alone."""
     q = 1 - facts.design.p
     rows = []
     for one in facts.combinations:
@@ -110,18 +109,18 @@ def _star(facts: Facts) -> tuple[list[KpiRow], str]:
                     KpiRow(
                         one.title,
                         each,
-                        note=f"for p = {power(facts.p_each)} only: too few activations for {power(facts.design.p)}",
+                        note=f"for p = {power(facts.p_each)} only: too few activations for {facts.design.asked}",
                     )
                 )
             continue
-        step = quantile_of(one.quantiles, round(q, 12))
+        step = quantile_of(one.quantiles, round(q, 12)) if facts.design.per_hour is None else None
         rows.append(
             KpiRow(
                 one.title,
                 one.star_ns,
                 None if step is None else step.lo_ns,
                 one.star_ns,
-                note=f"for p = {power(facts.design.p)}",
+                note=f"for {facts.design.asked}",
             )
         )
     return rows, "too few activations, or samples of unknown length, in every combination"
@@ -155,11 +154,6 @@ def _new_record(facts: Facts) -> tuple[list[KpiRow], str]:
 def _percent(chance: float) -> str:
     """Never rounded up to a certainty."""
     return "> 99 %" if chance > 0.99 else f"{100 * chance:.2g} %"
-
-
-def power(p: float | None) -> str:
-    """`1e-6`, as people write it."""
-    return "-" if p is None else re.sub(r"e-0*", "e-", f"{p:.2g}")
 
 
 def _grade(facts: Facts) -> tuple[list[KpiRow], str]:

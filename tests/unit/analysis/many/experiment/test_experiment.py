@@ -11,12 +11,13 @@ import pytest
 
 from rtassay.analysis.lane.bounds import p_upper, samples_needed
 from rtassay.analysis.lane.dispersion import widening
-from rtassay.analysis.many.experiment import scorecard_dict
+from rtassay.analysis.many.experiment import assess, scorecard_dict
 from rtassay.analysis.many.experiment.answers import BETTER, HOLDS, REPEAT, UNCOVERED, WORST
 from rtassay.analysis.many.experiment.effects import ratio_of
 from rtassay.analysis.many.experiment.grade import capped, grade
 from rtassay.model.experiment import Grade, Kpi, Scorecard
 from rtassay.model.findings import CheckResult
+from rtassay.reports.experiment import experiment_text
 
 from ..compare.groups import scaled
 from .synthetic import COST, COUNTS, GAIN, N, factor_of, make
@@ -54,6 +55,18 @@ def test_d_star_of_every_combination_is_the_order_statistic_of_its_worst_cpu() -
         assert one.star_ns == by_hand, one.title
         assert len(one.runs) == one.planned == 5 and one.boots == 5
         assert one.n == 2 * 5 * N and one.hours == pytest.approx(5 * N / 1000 / 3600, rel=1e-3)
+
+
+def test_d_star_follows_a_requirement_in_events() -> None:
+    """360 events an hour at 1 kHz are a share of 1e-4; no order is known, so each late activation may be an event."""
+    known = made()
+    card = assess(known.cells, replace(known.design, per_hour=360.0), known.result, known.compared)
+    for one in card.combinations:
+        assert one.star_ns == star_by_hand(str(one.levels["load"]), str(one.levels["kernel"]), 5, 1e-4), one.title
+    assert {row.note for row in kpi(card, "A3").rows} == {"for 360 events an hour"}
+    assert "for 360 events an hour" in answer(card, HOLDS)
+    page = experiment_text.asked(card)
+    assert page == "at most 360 events per hour"
 
 
 def test_the_load_costs_what_it_was_made_to_cost() -> None:
