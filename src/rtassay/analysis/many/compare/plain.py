@@ -6,9 +6,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from rtassay.analysis.judge.plain import plain
+from rtassay.analysis.many.compare.ratios import LEAST_RUNS
 from rtassay.model.comparison import A_BETTER, Comparison
-
-LEAST_RUNS = 3
 
 
 def comparison_dict(comparison: Comparison) -> dict[str, Any]:

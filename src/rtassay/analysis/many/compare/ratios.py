@@ -33,6 +33,9 @@ from rtassay.model.findings import LADDER
 
 ALPHA = 0.05
 BOOTSTRAP_FROM = 8
+LEAST_RUNS = 3
+"""Two runs of each tell nothing of their kinds: where runs fall into two modes, one comparison in eight of equal groups would show a
+difference."""
 _REDRAWS = 200
 _EVEN = 1 / math.sqrt(12)
 
@@ -81,7 +84,8 @@ def corrected(families: Sequence[tuple[Side, Side, list[Step]]]) -> list[tuple[Q
     rows = []
     for (a, b, step), p, p_permuted in zip(flat, decided, permuted, strict=True):
         if step.alone:
-            rows.append(replace(step.row, shown=_excludes_one(step.row.lo, step.row.hi), p_holm=step.row.p_value))
+            shown = None if _too_few(a, b, step.row) else _excludes_one(step.row.lo, step.row.hi)
+            rows.append(replace(step.row, shown=shown, p_holm=step.row.p_value))
         else:
             rows.append(replace(step.row, shown=_shown(a, b, step, p, tests), p_holm=p_permuted))
     out, at = [], 0
@@ -108,9 +112,14 @@ def _shown(a: Side, b: Side, step: Step, p: float | None, tests: int) -> str | N
     lo, hi = row.lo, row.hi
     if row.method == WITHIN_RUN:
         lo, hi = _within(a, b, row.q, ALPHA / max(tests, 1))
-    elif p is None or p > ALPHA:
+    elif p is None or p > ALPHA or _too_few(a, b, row):
         return None
     return _excludes_one(lo, hi)
+
+
+def _too_few(a: Side, b: Side, row: QuantileRatio) -> bool:
+    """Whether the runs say nothing of their kinds. One run of a group is told apart from others as a run only, which is said."""
+    return row.method != WITHIN_RUN and min(len(a.samples), len(b.samples)) < LEAST_RUNS
 
 
 def _excludes_one(lo: float | None, hi: float | None) -> str | None:

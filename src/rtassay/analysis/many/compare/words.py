@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rtassay.analysis.many.compare.ratios import LEAST_RUNS
 from rtassay.model.comparison import (
     A_BETTER,
     B_BETTER,
@@ -68,6 +69,9 @@ def _conclusion(result: Comparison, a: str, b: str) -> str:
             far = max(others, key=_log)
             text += f"; also at {_span(others)}, up to {_times(far)} ({percentile(far.q)})"
         return text
+    few = min(len(result.a.runs), len(result.b.runs)) < LEAST_RUNS
+    if first is not None and few and first.method not in (None, WITHIN_RUN):
+        return f"no difference shown: two runs do not tell how runs of their kind differ; it takes {LEAST_RUNS} of each or more"
     if first is None or first.method is None:
         text = f"no difference shown: the samples do not reach {at}, the step named beforehand (--at)"
     else:
@@ -119,7 +123,7 @@ def _ratio(row: QuantileRatio) -> float:
 
 
 def _times(row: QuantileRatio) -> str:
-    return f"{_log(row):.3g} times"
+    return f"{format_factor(_log(row))} times"
 
 
 def _seen(row: QuantileRatio) -> str:

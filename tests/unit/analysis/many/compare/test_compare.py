@@ -269,6 +269,13 @@ def test_no_difference_names_the_smallest_that_would_have_been_seen():
     assert "; only differences above 12 % would have shown" in result.sentence
 
 
+def test_two_runs_of_a_group_conclude_nothing_of_their_kind():
+    found = compare(group("a", [1.0, 1.001]), group("b", [5.0, 5.001]))
+    assert found.conclusion == "no_difference_shown" and {row.shown for row in found.quantiles} == {None}
+    assert "two runs do not tell how runs of their kind differ; it takes 3 of each or more" in found.sentence
+    assert compare(group("a", [1.0, 1.001, 1.002]), group("b", [5.0, 5.001, 5.002])).conclusion == "a_better"
+
+
 def test_a_million_samples_do_not_make_up_for_scatter_between_runs():
     """Runs of 2e6 samples each differ by 20 %: a 5 % shift of one group is nothing, whatever a pooled test would say."""
     result = compare(group("a", [0.8, 1.0, 1.25]), group("b", [0.84, 1.05, 1.31]))
