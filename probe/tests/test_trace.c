@@ -241,7 +241,7 @@ static void test_addresses(void)
 	memset(page, 0, sizeof page);
 	memcpy(page + 12, &narrow, 4);
 	addresses_scan(&a, page, sizeof page);
-	found = resolve(&a, "80008000 T _text\nbf000000 t rtfault_timer\t[rtfault]\n");
+	found = resolve(&a, "80008000 T _text\nbf000000 t rtfault_timer\t[rtfault]\nbf000004 t $a\t[rtfault]\n");
 	OK(a.used == 1 && found && !strcmp(found, "bf000000 t rtfault_timer\t[rtfault]\n"), "addresses of 32 bits");
 	free(found);
 

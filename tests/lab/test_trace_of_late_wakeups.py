@@ -14,7 +14,6 @@ from rtassay.wire.stream import StreamParser
 
 STOCK = Setup("stock", "stock")
 RT = Setup("rt", "rt")
-on_both = pytest.mark.parametrize("setup", [RT, STOCK], ids=lambda setup: setup.name)
 # Each wake-up is later than a microsecond, so each one of the traced part is a hit.
 TRACE = "cyclic --interval 5ms --trace-above 1us"
 BASIC = {"sched/sched_switch", "sched/sched_waking", "irq/irq_handler_entry", "timer/hrtimer_expire_entry"}
@@ -75,8 +74,11 @@ def assert_hits_are_in_pages(events: list[Event], cpus: list[int]) -> int:
     return captured
 
 
-@on_both
-@pytest.mark.parametrize("probe", ["rtprobe", "rtprobe32"])
+@pytest.mark.parametrize(
+    ("setup", "probe"),
+    [(RT, "rtprobe"), (STOCK, "rtprobe"), pytest.param(RT, "rtprobe32", marks=pytest.mark.full)],
+    ids=lambda value: getattr(value, "name", value),
+)
 def test_hits_come_with_their_pages_and_what_they_are_decoded_with(board: Board, probe: str) -> None:
     events = traced(board, probe)
     end = events[-1]
@@ -126,8 +128,11 @@ cat /sys/kernel/tracing/events/enable
 """
 
 
-@on_both
-@pytest.mark.parametrize("times", [3, pytest.param(20, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    ("setup", "times"),
+    [(RT, 3), *(pytest.param(setup, 20, marks=pytest.mark.full) for setup in (RT, STOCK))],
+    ids=lambda value: getattr(value, "name", value),
+)
 def test_killed_at_any_moment_it_leaves_no_instance(board: Board, times: int) -> None:
     assert board.text(KILL.format(times=times)) == "0"
 

@@ -86,7 +86,8 @@ static void offer(const struct addresses *a, struct nearest *best, const char *l
 	const uint64_t symbol = strtoull(line, &end, 16);
 	size_t low = 0, high = a->used;
 
-	if (!symbol || end[0] != ' ' || !strchr("tTwW", end[1]))
+	/* ARM marks kinds of code with symbols such as $a. */
+	if (!symbol || end[0] != ' ' || !end[1] || !strchr("tTwW", end[1]) || end[2] != ' ' || end[3] == '$')
 		return;
 	while (low < high) {
 		const size_t middle = (low + high) / 2;

@@ -19,6 +19,8 @@ NAMES = {
     7: "file",
     8: "output",
     9: "end",
+    10: "trace_text",
+    11: "trace_page",
 }
 
 
@@ -31,6 +33,7 @@ class Stream:
     grid: dict[int, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))  # lane -> k -> latency_ns
     marks: dict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     histogram: dict[int, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
+    parts: Counter[tuple[int, int]] = field(default_factory=Counter)  # samples by lane and part of a traced run
     seconds: dict[int, list[tuple[int, ...]]] = field(default_factory=lambda: defaultdict(list))
     spill: dict[int, list[tuple[int, int, int]]] = field(default_factory=lambda: defaultdict(list))
     suppressed: Counter[int] = field(default_factory=Counter)
@@ -104,14 +107,15 @@ def read(data: bytes) -> Stream:
             stream.suppressed[lane] += suppressed
             stream.spill[lane] += [struct.unpack_from("<QqQ", payload, 16 + 24 * i) for i in range(count)]
         elif kind == 5:
-            n, zero = struct.unpack_from("<II", payload)
-            assert zero == 0 and len(payload) == 8 + 24 * n
+            n, part = struct.unpack_from("<II", payload)
+            assert part in (0, 1) and len(payload) == 8 + 24 * n
             last = -(2**63)
             for i in range(n):
                 lower, width, zero, times = struct.unpack_from("<qIIQ", payload, 8 + 24 * i)
                 assert lower >= last and width >= 1 and zero == 0 and times > 0
                 last = lower
                 stream.histogram[lane][lower] += times
+                stream.parts[lane, part] += times
         elif kind == 6:
             stream.events.append(json.loads(payload))
         elif kind == 9:
@@ -132,6 +136,11 @@ def account(stream: Stream, *, all_samples: bool = True) -> None:
         by_clock = (lane["closed_ns"] - first) // interval + 1 if lane["closed_ns"] >= first else 0
         assert lane["due"] == by_clock, (lane, by_clock)
         assert sum(stream.histogram[i].values()) == n
+        untraced = lane.get("untraced")
+        assert (untraced is None) == (stream.end.get("trace") is None)
+        if untraced is not None:
+            kept = untraced["n"] + untraced["missed"] + untraced["dropped"] + untraced["truncated"]
+            assert untraced["due"] == kept and untraced["n"] == stream.parts[i, 0], lane
         seconds = stream.seconds[i]
         assert sum(s[1] for s in seconds) == n
         assert sum(s[2] for s in seconds) == missed

@@ -152,6 +152,17 @@ def test_every_due_activation_is_accounted_for(options: tuple[str, ...]) -> None
     assert all_came_to_their_end(stream) == []
 
 
+def test_a_run_that_cannot_be_traced_is_measured_and_says_why() -> None:
+    """With tracefs here and the right to use it, the same run is traced: then there is no reason to tell."""
+    stream = cyclic("--duration", "600ms", "--trace-above", "auto", "--no-samples")
+    account(stream, all_samples=False)
+    assert stream.end is not None and stream.facts["requested"]["trace_above_ns"] == "auto"
+    begun = [event for event in stream.events if event["event"] == "trace_begin"]
+    assert len(begun) + bool(stream.end["trace"]["error"]) == 1
+    assert begun or stream.end["trace"]["hits"] == stream.parts[0, 1] == 0 or "ended" in stream.end["trace"]["error"]
+    assert cyclic("--duration", "100ms").end["trace"] is None  # type: ignore[index]
+
+
 def test_due_times_lie_on_the_grid() -> None:
     stream = cyclic("--interval", "1ms", "--duration", "300ms")
     first = [lane["first_due_ns"] for lane in stream.facts["lanes"]]
@@ -474,6 +485,8 @@ def test_break_above_stops_at_the_hit(tmp_path: Path) -> None:
         (("--count", "1000000000000", "--interval", "1s"), "more than ten years"),
         (("--deadline", "0us"), "--deadline 0us is out of range"),
         (("--break-above", "0s"), "--break-above 0s is out of range"),
+        (("--trace-above", "5s"), "--trace-above 5s is out of range: 1ns to 4s"),
+        (("--trace-above", "soon"), "--trace-above: 'soon'"),
         (("--dma-latency", "-1"), "--dma-latency -1 is out of range"),
         (("--spill", "-1"), "--spill -1 is out of range"),
         (("--writer-priority", "99"), "--writer-priority 99 is out of range"),

@@ -18,8 +18,8 @@ import pytest
 from rtassay import store
 from rtassay.boards.binaries import probe_path
 from rtassay.model import warnings
-from rtassay.model.events import Facts, FileContent, Note, Samples
-from rtassay.wire.encode import frame
+from rtassay.model.events import End, Facts, FileContent, Note, Samples, TracePage, TraceText
+from rtassay.wire.encode import StreamEncoder, frame
 from rtassay.wire.stream import StreamParser
 
 RTPROBE = str(probe_path())
@@ -326,6 +326,21 @@ def test_a_file_that_did_not_go_is_not_referred_to(spool: Path, tmp_path: Path) 
     assert [e.content for e in events if isinstance(e, FileContent)] == [b"small", b"again", None]
     (away,) = [e.data for e in events if isinstance(e, Note)]
     assert (away["event"], away["what"], away["frames"]) == ("spool_dropped", "file", 2)
+
+
+def test_pages_of_the_trace_without_room_are_counted_and_their_texts_stay(spool: Path, tmp_path: Path) -> None:
+    pages = [TracePage(0, bytes(4096)) for _ in range(40)]
+    texts = [TraceText("header_page", b"x" * 500), TraceText("kallsyms", b"y" * 500)]
+    source = tmp_path / "stream"
+    source.write_bytes(StreamEncoder().encode_all([Facts({"stream": 1}), texts[0], *pages, texts[1], End({})]))
+    start(spool, "cat", str(source), options=("--budget", "65536"))
+    wait_for_end(spool)
+    events, parser = parsed(fetch(spool))
+    assert parser.damage.lost_frames == 0 and parser.ended
+    assert [event for event in events if isinstance(event, TraceText)] == texts
+    (away,) = [event.data for event in events if isinstance(event, Note)]
+    assert away["what"] == "trace"
+    assert 0 < sum(isinstance(event, TracePage) for event in events) == 40 - away["frames"]
 
 
 def test_a_text_without_room_is_cut_not_holed(spool: Path) -> None:
