@@ -8,9 +8,12 @@ from dataclasses import asdict
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
+from rtassay.cli.lab_script import Asked, record
 from rtassay.cli.options import json_option, print_json
 from rtassay.cli.terminal import echo
+from rtassay.lab.script import LIMIT_S
 from rtassay.model.findings import VIRTUAL_BOARD
 
 _KINDS = click.Choice(["quick", "disk"])
@@ -55,10 +58,25 @@ def build(kind: str, arch: str, as_json: bool) -> int:
 
 
 @command.command("start")
-@click.argument("kind", type=_KINDS, default="quick")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[quick|disk] [-- WORDS...]")
 @_arch_option
 @click.option("--name", help="Its name; use it as the board lab:NAME.  [default: the kind]")
 @click.option("--kernel", type=click.Choice(["stock", "rt"]), help="Kernel that a quick board boots.  [default: stock]")
+@click.option(
+    "--deterministic",
+    is_flag=True,
+    help="One boot in virtual time instead: rtprobe runs with WORDS, and the recording is made. The same inputs give the same bytes.",
+)
+@click.option("--seed", type=click.IntRange(1), metavar="N", help="With --deterministic: other phases.  [default: 1]")
+@click.option(
+    "--load",
+    type=click.Choice(["none", "builtin", "hackbench", "stress-ng", "dd"]),
+    help="With --deterministic.  [default: none]",
+)
+@click.option("-o", "--output", metavar="DIR", help="With --deterministic: directory for the recording.")
+@click.option(
+    "--limit", metavar="TIME", help="With --deterministic: wall time after which the boot is ended.  [default: 10m]"
+)
 @click.option("--cpus", type=click.IntRange(1, 8), default=2, show_default=True)
 @click.option("--memory", type=click.IntRange(512, 8192), default=768, show_default=True, help="MiB.")
 @click.option("--append", default="", help="More words for the kernel command line of a quick board.")
@@ -67,21 +85,40 @@ def build(kind: str, arch: str, as_json: bool) -> int:
 )
 @json_option
 def start(
-    kind: str,
+    words: tuple[str, ...],
     arch: str,
     name: str | None,
     kernel: str | None,
+    deterministic: bool,
+    seed: int | None,
+    load: str | None,
+    output: str | None,
+    limit: str | None,
     cpus: int,
     memory: int,
     append: str,
     lifetime: str,
     as_json: bool,
 ) -> int:
-    """Boot a board and wait until it answers an SSH command."""
+    """Boot a board and wait until it answers an SSH command.
+
+    With --deterministic: measure once in virtual time, as in `rtassay lab start --deterministic --kernel rt -- cyclic --interval 1ms --duration 5s`.
+    """
     from rtassay.lab import machine
     from rtassay.model.errors import UsageError
     from rtassay.model.units import parse_duration_ns
 
+    if deterministic:
+        _refuse_for_script_board(words, arch)
+        limit_s = parse_duration_ns(limit) / 1e9 if limit else LIMIT_S
+        asked = Asked(kernel or "stock", seed or 1, load or "none", words, output, limit_s)
+        return record(asked, _say, as_json)
+    for option, value in {"--seed": seed, "--load": load, "--output": output, "--limit": limit}.items():
+        if value is not None:
+            raise UsageError(f"{option} goes with --deterministic")
+    kind = words[0] if words else "quick"
+    if kind not in _KINDS.choices or len(words) > 1:
+        raise UsageError(f"no board '{' '.join(words)}'", hint="quick or disk; or --deterministic -- WORDS for rtprobe")
     if kind == "disk" and (kernel or append):
         raise UsageError(
             "GRUB chooses the kernel of a disk board",
@@ -185,6 +222,21 @@ def list_(as_json: bool) -> int:
     if not boards:
         echo("no board of the lab runs; rtassay lab start", err=True)
     return 0
+
+
+def _refuse_for_script_board(words: tuple[str, ...], arch: str) -> None:
+    """What the script board does not have, where the user named it."""
+    from rtassay.lab.arches import arch_named
+    from rtassay.model.errors import UsageError
+
+    context = click.get_current_context()
+    options = {"name": "--name", "cpus": "--cpus", "memory": "--memory", "append": "--append", "lifetime": "--for"}
+    given = [o for name, o in options.items() if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
+    given += [word for word in words[:1] if word in _KINDS.choices]
+    if given:
+        raise UsageError(f"{given[0]} does not go with --deterministic", "it is one boot with one CPU")
+    if arch_named(arch).name != "amd64":
+        raise UsageError("--deterministic is for amd64", hint="leave --arch out")
 
 
 def _found(name: str | None) -> Any:

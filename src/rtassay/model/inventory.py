@@ -158,6 +158,16 @@ class Rights:
 
 
 @dataclass(frozen=True, slots=True)
+class VirtualTime:
+    """A board whose clock counts instructions. `qemu`: its version. `inputs`: SHA-256 of all that decides the result, by name."""
+
+    ns_per_instruction: int | None
+    seed: int | None
+    qemu: str | None
+    inputs: dict[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Inventory:
     """A board at one moment. `told` has the names that were in the JSON. `governors`: `cpu0` -> governor; empty: nothing is scaled.
 
@@ -183,6 +193,7 @@ class Inventory:
     printk: tuple[int, ...] | None
     overcommit: int | None
     virtualisation: str | None
+    virtual_time: VirtualTime | None
     model: str | None
     cpu_model: str | None
     os: str | None

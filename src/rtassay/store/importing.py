@@ -38,12 +38,13 @@ def import_events(
     board: str = "imported",
     plan: Plan | None = None,
     damage: Callable[[], Damage] = Damage,
+    inventory: dict[str, Any] | None = None,
 ) -> Path:
     """A sealed recording in `home` from the events of one file; returns its path.
 
     The file itself is kept in `original/`, byte for byte; of our own streams, whose samples would then be stored twice, only
     its SHA-256 in `logs/original.sha256`. `plan` None: what FACTS says was requested. `damage` is asked at the end
-    of the events what the file had lost.
+    of the events what the file had lost. `inventory`: what is known of the board beside the file, as JSON.
     Raises InputFileError if the events hold no measurement, BoardError when the disk does not take it; nothing is left then.
     """
     make_directory(home)
@@ -61,14 +62,18 @@ def import_events(
             labels=dict(labels or {}),
             note=note,
             name=name,
+            inventory=dict(inventory or {}),
         )
         with _kept_original(aside, source_path, source) as kept:
-            manifest, _ = with_causes(aside, *write_tables(aside, manifest, events, damage))
+            manifest, made = write_tables(aside, manifest, events, damage)
+            if plan is None:
+                manifest = replace(
+                    manifest, plan=_plan_of(manifest), inventory=manifest.inventory | _inventory_of(manifest)
+                )
+            manifest, _ = with_causes(aside, manifest, made)
             if not any(lane.n for lane in manifest.lanes):
                 raise InputFileError(f"{source_path} holds no measurement", "there is not one sample in it")
             known = kept.result()
-        if plan is None:
-            manifest = replace(manifest, plan=_plan_of(manifest), inventory=_inventory_of(manifest))
         save_manifest(aside, replace(manifest, sealed=True, seals=seals_of(aside, known=known)))
         aside.rename(final)
         sync_directory(home)

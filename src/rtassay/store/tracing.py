@@ -140,7 +140,8 @@ def _attribute(trace: Trace, manifest: Manifest, moved: Sequence[Moved]) -> Sequ
     board = manifest.board_start
     return attribute(
         trace,
-        virtual=board.virtualisation not in (None, "none"),
+        # A clock that counts instructions stands still with the host.
+        virtual=board.virtualisation not in (None, "none") and board.virtual_time is None,
         realtime=board.kernel.realtime,
         preemptible=_preemptible(manifest),
         moved=moved,

@@ -140,6 +140,10 @@ def vm_steal(context: Context) -> Outcome:
     facts: dict[str, Any] = {"virtualisation": kind, "steal": steal}
     if is_lab(context):
         what = f"emulated CPUs ({kind})" if kind and _emulated(kind) else "a board of the lab"
+        counted = manifest.board_start.virtual_time
+        if counted is not None:
+            facts["virtual_time"] = {"ns_per_instruction": counted.ns_per_instruction, "seed": counted.seed}
+            what = f"virtual time, {counted.ns_per_instruction} ns an instruction"
         return Outcome(
             INVALID,
             f"{VIRTUAL_BOARD}; {what}: its times are not those of hardware, so it can never show that a deadline holds",

@@ -1,0 +1,182 @@
+"""The script board: one boot of a kernel in virtual time, with everything it needs in its initramfs.
+
+QEMU counts instructions (8 ns each) instead of time, and nothing outside can reach the guest: no disk, no network, no input.
+The same inputs therefore give the same bytes, on a busy host too. What it shows are path lengths and sections that cannot be
+preempted, on one CPU; no caches, no DMA, no firmware, no second CPU. It is never a latency of hardware.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import subprocess
+import tarfile
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rtassay.lab import places
+from rtassay.lab.initramfs import Initramfs
+from rtassay.model.errors import BoardError
+
+QEMU = "qemu-system-x86_64"
+SHIFT = 3
+"""One instruction takes 2**SHIFT ns of virtual time: 125 million a second."""
+STREAM = "stream.rtw"
+LIMIT_S = 600.0
+_EXIT = "exit"
+_UPTIME = "uptime"
+_MACHINE = ("-nodefaults", "-M", "q35", "-cpu", "max", "-smp", "1", "-display", "none", "-no-reboot")
+_TIME = ("-accel", "tcg,thread=single", "-icount", f"shift={SHIFT},sleep=off,align=off")
+_CLOCK = ("-rtc", "base=2024-01-01T00:00:00,clock=vm")
+# noirqdebug: PREEMPT_RT takes the interrupts of the results' serial line, served late by its thread, for a fault and switches them off.
+_CMDLINE = "console=ttyS0 quiet panic=-1 noirqdebug"
+# The results leave over a serial line of their own, after the script: they cost no virtual time while it measures.
+_INIT = f"""\
+#!/bin/busybox sh
+/bin/busybox --install -s /bin
+mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs devtmpfs /dev; mount -t tracefs nodev /sys/kernel/tracing
+mkdir -p /dev/shm /tmp /out /run; mount -t tmpfs shm /dev/shm; mount -t tmpfs tmp /tmp; mount -t tmpfs out /out; mount -t tmpfs run /run
+cd /tmp
+sh /script
+echo $? > /out/{_EXIT}
+kill -9 -1
+cut -d' ' -f1 /proc/uptime > /out/{_UPTIME}
+stty -F /dev/ttyS1 raw -echo
+tar -c -C /out . > /dev/ttyS1
+sleep 1
+poweroff -f
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptResult:
+    """What one boot left. `files`: everything the script wrote to /out, by name. `exit_code`: of the script.
+
+    `inputs`: SHA-256 of everything that decides the result, by name; `qemu` the version, `seed` and `command` beside them.
+    """
+
+    files: dict[str, bytes]
+    exit_code: int
+    console: str
+    virtual_ns: int
+    wall_ns: int
+    qemu: str
+    seed: int
+    inputs: dict[str, str]
+
+    @property
+    def stream(self) -> bytes:
+        """The stream of the probe. Raises BoardError where the script wrote none."""
+        if STREAM not in self.files:
+            raise BoardError("the script board brought no stream", _last_words(self.console))
+        return self.files[STREAM]
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptBoard:
+    """`kernel`: an image that QEMU boots (x86_64). `userland`: an initramfs with BusyBox at /bin/busybox.
+
+    `files`: more files by their path on the board (mode 755). `script`: a shell script; what it writes to /out comes back.
+    `seed` (QEMU's) varies what the kernel draws at random, and with it the phases of everything.
+    """
+
+    kernel: Path
+    userland: bytes
+    files: Mapping[str, bytes]
+    script: str
+    seed: int = 1
+    memory_mib: int = 512
+
+    def run(self, limit_s: float = LIMIT_S) -> ScriptResult:
+        """One boot, to its end. Raises BoardError: no QEMU, no kernel, a guest that did not end within `limit_s` of wall time
+        or whose results are not whole."""
+        places.need(QEMU, "setpriv")
+        if not self.kernel.is_file():
+            raise BoardError(f"no kernel at {self.kernel}")
+        version = places.run([QEMU, "--version"], what="ask QEMU for its version").splitlines()[0]
+        initrd = self.userland + self._own()
+        with tempfile.TemporaryDirectory(prefix="rtassay-script-") as scratch:
+            home = Path(scratch)
+            (home / "initrd").write_bytes(initrd)
+            begun = time.monotonic_ns()
+            _boot(self._argv(home), home, limit_s)
+            wall_ns = time.monotonic_ns() - begun
+            console = (home / "console").read_bytes().decode(errors="replace").replace("\r", "")
+            files = _unpacked((home / "results").read_bytes(), console)
+        return ScriptResult(
+            files={name: content for name, content in files.items() if name not in (_EXIT, _UPTIME)},
+            exit_code=int(files[_EXIT]),
+            console=console,
+            virtual_ns=int(files[_UPTIME].replace(b".", b"")) * 10_000_000,
+            wall_ns=wall_ns,
+            qemu=version,
+            seed=self.seed,
+            inputs={"kernel": _sha256(self.kernel.read_bytes()), "initrd": _sha256(initrd)},
+        )
+
+    def _argv(self, home: Path) -> list[str]:
+        argv = [QEMU, *_MACHINE, *_TIME, *_CLOCK, "-m", f"{self.memory_mib}M", "-seed", str(self.seed)]
+        argv += ["-monitor", "none", "-serial", f"file:{home / 'console'}", "-serial", f"file:{home / 'results'}"]
+        return [*argv, "-kernel", str(self.kernel), "-initrd", str(home / "initrd"), "-append", _CMDLINE]
+
+    def _own(self) -> bytes:
+        """A second archive behind the userland: the kernel unpacks both, and the later file of a name wins."""
+        archive = Initramfs()
+        archive.file("init", _INIT.encode(), 0o755)
+        archive.file("script", self.script.encode())
+        for path, content in sorted(self.files.items()):
+            name = path.lstrip("/")
+            if "/" in name:
+                archive.directory(name.rpartition("/")[0])
+            archive.file(name, content, 0o755)
+        return archive.finish()
+
+
+def _boot(argv: list[str], home: Path, limit_s: float) -> None:
+    with (home / "qemu.log").open("wb") as log:
+        # It dies with this process, however that ends.
+        bound = ["setpriv", "--pdeathsig", "KILL", *argv]
+        qemu = subprocess.Popen(bound, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        try:
+            code = qemu.wait(limit_s)
+        except subprocess.TimeoutExpired as error:
+            console = (home / "console").read_text(errors="replace") if (home / "console").exists() else ""
+            raise BoardError(
+                f"the script board did not end within {limit_s:.0f} s of wall time", _last_words(console)
+            ) from error
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                qemu.kill()
+            qemu.wait()
+    if code:
+        words = (home / "qemu.log").read_text(errors="replace").strip().splitlines()
+        raise BoardError("QEMU cannot run the script board", words[-1] if words else f"exit code {code}")
+
+
+def _unpacked(archive: bytes, console: str) -> dict[str, bytes]:
+    """The files of /out. Raises BoardError where the boot or the script ended before they were sent whole."""
+    files = {}
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+            for member in tar:
+                content = tar.extractfile(member)
+                if content is not None:
+                    files[member.name.removeprefix("./")] = content.read()
+    except (tarfile.TarError, EOFError) as error:
+        raise BoardError("the kernel did not boot to its end", _last_words(console)) from error
+    if _EXIT not in files or _UPTIME not in files:
+        raise BoardError("the results of the script board are not whole", _last_words(console))
+    return files
+
+
+def _last_words(console: str) -> str:
+    lines = [line for line in console.splitlines() if line.strip()]
+    return "its console ends with: " + " / ".join(lines[-6:])[-600:] if lines else "its console is empty"
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

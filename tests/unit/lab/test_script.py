@@ -1,0 +1,129 @@
+"""The script board without QEMU: what is booted, what comes back, and what is said when something fails."""
+
+from __future__ import annotations
+
+import io
+import stat
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from rtassay.lab import measured, places, script
+from rtassay.lab.script import ScriptBoard, ScriptResult
+from rtassay.model.errors import BoardError, UsageError
+
+
+def results(**files: bytes) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for name, content in files.items():
+            info = tarfile.TarInfo(f"./{name}")
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return out.getvalue()
+
+
+def fake_qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
+    """A QEMU that answers --version, and otherwise runs `body` with the files of both serial lines as $console and $results."""
+    program = tmp_path / script.QEMU
+    program.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && { echo "QEMU emulator version 7.2"; exit; }\n'
+        'for word in "$@"; do case $word in file:*/console) console=${word#file:};; file:*/results) results=${word#file:};; esac; done\n'
+        f'echo "$@" > {tmp_path}/argv\n{body}\n'
+    )
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+
+def board(tmp_path: Path, seed: int = 1) -> ScriptBoard:
+    kernel = tmp_path / "vmlinuz"
+    kernel.write_bytes(b"kernel")
+    return ScriptBoard(kernel, b"userland", {"x/module.ko": b"module"}, "echo hello\n", seed)
+
+
+def test_a_boot_brings_the_files_its_exit_code_and_the_hashes_of_what_went_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tar").write_bytes(results(**{"stream.rtw": b"stream", "exit": b"5\n", "uptime": b"12.34\n"}))
+    fake_qemu(tmp_path, monkeypatch, f'echo booted > $console; cp {tmp_path}/tar "$results"')
+    result = board(tmp_path, seed=7).run()
+    assert (result.stream, result.exit_code, result.virtual_ns) == (b"stream", 5, 12_340_000_000)
+    assert (result.files, result.seed, result.console) == ({"stream.rtw": b"stream"}, 7, "booted\n")
+    assert result.qemu == "QEMU emulator version 7.2"
+    assert set(result.inputs) == {"kernel", "initrd"}
+    argv = (tmp_path / "argv").read_text()
+    assert "-icount shift=3,sleep=off,align=off" in argv
+    assert "-seed 7" in argv
+    assert "-nodefaults" in argv
+    assert "-drive" not in argv
+    assert "-netdev" not in argv
+
+
+def test_the_initrd_is_the_same_for_the_same_files_and_another_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tar").write_bytes(results(exit=b"0\n", uptime=b"1.00\n"))
+    fake_qemu(tmp_path, monkeypatch, f'cp {tmp_path}/tar "$results"; touch $console')
+    one, again = board(tmp_path), board(tmp_path)
+    other = ScriptBoard(one.kernel, one.userland, {"x/module.ko": b"MODULE"}, one.script)
+    assert one.run().inputs == again.run().inputs != other.run().inputs
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ('echo "Kernel panic" > $console; : > "$results"', "did not boot"),
+        ('touch $console; printf "x%.0s" $(seq 2000) > "$results"', "did not boot"),
+        ("echo no such machine >&2; touch $console; exit 1", "no such machine"),
+        ("echo tick > $console; exec sleep 60", "did not end within"),
+    ],
+)
+def test_a_boot_that_fails_says_what(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, said: str) -> None:
+    fake_qemu(tmp_path, monkeypatch, body)
+    with pytest.raises(BoardError) as caught:
+        board(tmp_path).run(limit_s=2)
+    assert said in f"{caught.value} {caught.value.args}"
+
+
+def test_results_that_lack_the_end_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tar").write_bytes(results(**{"stream.rtw": b"stream"}))
+    fake_qemu(tmp_path, monkeypatch, f'echo last words > $console; cp {tmp_path}/tar "$results"')
+    with pytest.raises(BoardError, match="not whole"):
+        board(tmp_path).run()
+
+
+def test_a_kernel_that_is_not_there_and_a_host_without_qemu_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = board(tmp_path)
+    fake_qemu(tmp_path, monkeypatch, "exit 1")
+    made.kernel.unlink()
+    with pytest.raises(BoardError, match="no kernel at"):
+        made.run()
+    monkeypatch.setattr(places.shutil, "which", lambda program, path=None: None)
+    with pytest.raises(BoardError, match="needs qemu-system-x86_64"):
+        made.run()
+
+
+def result(code: int, **files: bytes) -> ScriptResult:
+    return ScriptResult(files, code, "", 0, 0, "", 1, {})
+
+
+def test_what_rtprobe_refuses_is_the_users_and_what_fails_is_the_boards() -> None:
+    stream = {script.STREAM: b"stream"}
+    assert measured.checked(result(5, **stream)).stream == b"stream"
+    with pytest.raises(UsageError, match="no option --nonsense") as refused:
+        measured.checked(result(2, errors=b"rtprobe: cyclic has no option --nonsense\n"))
+    assert refused.value.exit_code == 2
+    with pytest.raises(BoardError, match="Operation not permitted") as failed:
+        measured.checked(result(3, **stream, errors=b"rtprobe: sched_setscheduler: Operation not permitted\n"))
+    assert failed.value.exit_code == 3
+    with pytest.raises(BoardError, match="exit code 137"):
+        measured.checked(result(137))
+
+
+def test_words_go_to_the_board_quoted_and_its_output_is_ours() -> None:
+    assert "rtprobe cyclic 'a b; reboot' -o /out/stream.rtw" in measured.script_of(["cyclic", "a b; reboot"], "none")
+    with pytest.raises(UsageError, match="-o is taken"):
+        measured.measure(Path("rtprobe"), ["cyclic", "-o", "x"], print, kernel="rt", seed=1, load="none")
