@@ -32,6 +32,7 @@ from rtassay.model.causes import (
     IDLE_EXIT,
     INSIDE,
     INTERRUPTS_OFF,
+    IRQ,
     NO_EVENT,
     NO_PREEMPTION_POINT,
     OWN_THREAD,
@@ -92,7 +93,7 @@ def frame_cause(rules: Rules, frame: Frame) -> Cause:
         return Cause(HRTIMER, "" if frame.number is None else rules.symbols.name(frame.number))
     if not frame.name:
         return NOBODY
-    return Cause(frame.kind, frame.name, None if frame.kind == SOFTIRQ else frame.number)
+    return Cause(frame.kind, frame.name, frame.number if frame.kind == IRQ else None)
 
 
 def of_frames(rules: Rules, piece: Slice, path: frozenset[Frame]) -> Owner | None:

@@ -86,10 +86,8 @@ class Cutter:
     def _phases(self) -> Iterator[tuple[str, Timeline, int, int]]:
         due, woke = self.hit.due_ns, self.hit.woke_ns
         switch = woke if self.switch_ns is None else self.switch_ns
-        if self.found.awake:
-            yield "C", self.own, due, switch
-        elif self.woken_ns is None or self.timer_ns is None:
-            yield "A", self.own, due, switch
+        if self.woken_ns is None or self.timer_ns is None:
+            yield "C" if self.found.awake else "A", self.own, due, switch
         else:
             yield "A", self.waker, due, self.timer_ns
             yield "B", self.waker, self.timer_ns, self.woken_ns
@@ -105,7 +103,9 @@ class Cutter:
         if interrupted is not None:
             return interrupted
         if piece.stay.pid == self.hit.tid and line is self.own:
-            return Owner(ORDINARY)
+            return itself(piece.stay, self.hit.tid) if phase == "A" else Owner(ORDINARY)
+        if phase == "A" and self.found.awake:
+            return self._late_to_sleep(piece, start_ns)
         if phase == "A":
             timed = self.found.waking is not None and self.found.timer_ns is not None
             return while_asleep(piece) if timed else UNKNOWN
@@ -114,6 +114,14 @@ class Cutter:
         if phase == "C":
             return while_waiting(self.rules, piece, self._waiter())
         return self._after_the_switch(piece, start_ns)
+
+    def _late_to_sleep(self, piece: Slice, start_ns: int) -> Owner:
+        """The thread was awake at the due time, and slept for a moment or was kept from it."""
+        switches = self.own.switches.get(self.hit.tid, [])
+        at = bisect_right(switches, start_ns, key=_NS)
+        if at and switches[at - 1].out == self.hit.tid and switches[at - 1].runnable:
+            return while_waiting(self.rules, piece, Waiter(self.priority, switches[at - 1].ns))
+        return while_asleep(piece)
 
     def _before_a_waking_outside_interrupts(self, piece: Slice) -> Owner:
         """Another thread does the waking, and may itself have to wait for the CPU."""

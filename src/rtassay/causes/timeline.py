@@ -241,9 +241,11 @@ class _Walk:
         kind, name, number = _what(event)
         for at in range(len(self.frames) - 1, -1, -1):
             frame = self.frames[at]
-            if frame.kind == kind and (
-                kind == HRTIMER or (frame.number == number if kind == IRQ and number else frame.name == name)
-            ):
+            if event.name == pages.IRQ_EXIT:
+                found = frame.kind in (IRQ, IPI) and frame.number == number
+            else:
+                found = frame.kind == kind and (kind == HRTIMER or frame.name == name)
+            if found:
                 self.frames = self.frames[:at]
                 return
 
@@ -271,11 +273,12 @@ def _what(event: Event) -> tuple[str, str, int | None]:
     """Kind, name and number of what an entry or exit event is about."""
     values = event.values
     if event.name in (pages.IRQ_ENTRY, pages.IRQ_EXIT):
-        return IRQ, str(values[1]) if len(values) > 1 else "", int(values[0])
+        name = str(values[1]) if len(values) > 1 else ""
+        return IPI if name == "IPI" else IRQ, name, int(values[0])
     if event.name in (pages.SOFTIRQ_ENTRY, pages.SOFTIRQ_EXIT):
         vector = int(values[0])
         return SOFTIRQ, _SOFTIRQS[vector] if 0 <= vector < len(_SOFTIRQS) else str(vector), vector
     if event.name in (pages.HRTIMER_ENTRY, pages.HRTIMER_EXIT):
         return HRTIMER, "", int(values[0]) if values else None
     name = event.name.split("/")[1].rpartition("_")[0]
-    return IPI if name in _IPIS else IRQ, name, None
+    return (IPI, "IPI" if name == "ipi" else name, None) if name in _IPIS else (IRQ, name, None)

@@ -44,17 +44,22 @@ def wakeup(lines: Mapping[int, Timeline], hit: Hit) -> Wakeup:
     switches = own.switches.get(hit.tid, [])
     at = bisect_right(switches, hit.due_ns, key=_NS)
     before = switches[at - 1] if at and switches[at - 1].ns >= own.sure_since(hit.due_ns) else None
-    if before is not None and before.into == hit.tid:
-        return Wakeup(None, None, None, frozenset(), before, True)
-    if before is not None and before.runnable:
-        return Wakeup(None, None, None, frozenset(), _switch_to(switches, hit.tid, hit.due_ns, hit.woke_ns), True)
-    since = max(hit.due_ns - _EARLY_NS, before.ns if before else 0)
-    cpu, waking = _waking(lines, hit, since)
+    awake = before is not None and (before.into == hit.tid or before.runnable)
+    cpu, waking = _waking(lines, hit, hit.due_ns if awake else max(hit.due_ns - _EARLY_NS, before.ns if before else 0))
     if waking is None or cpu is None:
-        return Wakeup(None, None, None, frozenset(), _switch_to(switches, hit.tid, hit.due_ns, hit.woke_ns), False)
-    switch = _switch_to(switches, hit.tid, waking.ns, hit.woke_ns)
+        in_time = before is not None and before.into == hit.tid
+        switch = before if in_time else _switch_to(switches, hit.tid, hit.due_ns, hit.woke_ns)
+        return Wakeup(None, None, None, frozenset(), switch, awake)
     timer_ns, path = path_of(lines[cpu], waking, hit.due_ns)
-    return Wakeup(waking, cpu, timer_ns, path, switch, False)
+    return Wakeup(waking, cpu, timer_ns, path, _after(switches, waking, hit), awake)
+
+
+def _after(switches: list[Switch], waking: Waking, hit: Hit) -> Switch | None:
+    """The switch after the waking. A thread that had not left the CPU yet, on its way to sleep, has it at the waking."""
+    at = bisect_right(switches, waking.ns, key=_NS)
+    if at and switches[at - 1].into == hit.tid and switches[at - 1].ns <= waking.ns:
+        return switches[at - 1]._replace(ns=waking.ns, at=waking.at)
+    return _switch_to(switches, hit.tid, waking.ns, hit.woke_ns)
 
 
 def path_of(line: Timeline, waking: Waking, due_ns: int) -> tuple[int | None, frozenset[Frame]]:
