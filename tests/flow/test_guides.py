@@ -132,7 +132,11 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def runs_something(words: list[str]) -> bool:
-    return words[1] == "run" or words[1:3] in (["experiment", "run"], ["probe", "selftest"], ["board", "inventory"])
+    return words[1] in ("run", "watch") or words[1:3] in (
+        ["experiment", "run"],
+        ["probe", "selftest"],
+        ["board", "inventory"],
+    )
 
 
 def of_an_experiment(words: list[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 import time
@@ -33,7 +34,8 @@ def command(run: str | None, as_json: bool) -> int:
     """Watch a run that another terminal started, until it ends. Ctrl-C ends only the watching.
 
     RUN: a recording (path, id, unique beginning of an id, or name), also of a run whose directory another host writes. BOARD: the run on
-    that board. Without a name: the only run that goes on. The exit code is 0, or 4 if the run was left without being sealed.
+    that board; of a run that another host started, the board tells which host, and it is watched there. Without a name: the only run that
+    goes on. The exit code is 0, or 4 if the run was left without being sealed.
 
     \b
       rtassay watch
@@ -130,12 +132,9 @@ def _running(word: str | None) -> Path:
     running = [path for place in places() for path in recordings(place) if store.is_running(path)]
     boards = {path: store.load_manifest(path).board for path in running}
     if word is not None and word not in boards.values():
-        if word in known_boards() or word == "local":
-            raise UsageError(
-                f"this host records no run of {word}",
-                "a run that another host started is watched there",
-                f"rtassay board inventory {word} tells who uses the board",
-            )
+        if word in known_boards() or word == "local" or "@" in word:
+            asyncio.run(_tell_who_uses(word))
+            raise UsageError(f"nothing runs on {word}", hint="rtassay list shows what was recorded")
         begun = [path for path in running if word and path.name.startswith(word)]
         return begun[0] if len(begun) == 1 else store.find(word)
     found = [path for path in running if word is None or boards[path] == word]
@@ -145,6 +144,16 @@ def _running(word: str | None) -> Path:
         raise UsageError(f"nothing is being recorded in {store.home()}", hint="rtassay list shows what was")
     which = ", ".join(f"{path.name.removesuffix('.rta')} ({boards[path]})" for path in found)
     raise UsageError(f"{len(found)} runs go on", hint=f"which one: {which}")
+
+
+async def _tell_who_uses(name: str) -> None:
+    """Ask a board that this host records no run of. Raises BoardError that names who measures on it from elsewhere: the run is watched
+    there."""
+    from rtassay.boards.known import resolve
+
+    board = resolve(name)
+    await board.open()
+    await board.close()
 
 
 def places() -> list[Path]:
