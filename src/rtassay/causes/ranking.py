@@ -231,6 +231,12 @@ def _spread(values: Sequence[float]) -> Spread | None:
     return Spread(min(values), max(values), len(values), 1 - 2.0 ** (1 - len(values)))
 
 
+def _better(predicted: int | None, now: int | None) -> int | None:
+    """A deadline that holds as it is holds with less lateness, too: with fewer events the bound alone can be wider."""
+    known = [value for value in (predicted, now) if value is not None]
+    return min(known, default=None)
+
+
 def _masked(shares: Sequence[CauseShare], predictor: _Predictor, exceedances: int) -> tuple[Masked, ...]:
     """Pairs of which removing both takes away more exceedances than the two alone."""
     candidates = [share for share in shares if share.without is not None][:PAIRED]
@@ -258,15 +264,19 @@ class _Predictor:
         self._parts = [replace(run.recording, lanes=run.recording.traced) for run in runs]
         self._measured = [part for part in self._parts if part.lanes]
         self.now = star(self._measured) if self._measured else None
+        # Of each run alone: only several runs have a spread.
+        self._each = [star([part]) for part in self._measured] if len(self._measured) > 1 else []
 
     def exceedances(self, keys: set[Key]) -> int:
         """Hits that are still at or above the deadline, had these causes taken no time."""
         return sum(left >= self._limit_ns for left in self._left(keys))
 
     def without(self, keys: set[Key]) -> Without:
-        stars = [self._star([part]) for part in self._changed(keys)] if len(self._measured) > 1 else []
+        changed = self._changed(keys)
+        each = zip(changed, self._each, strict=True) if self._each else ()
+        stars = [_better(self._star([part]), now) for part, now in each]
         known = [value for value in stars if value is not None]
-        star = self._star(self._changed(keys)) if self._measured else None
+        star = _better(self._star(changed), self.now) if changed else None
         low = star is not None and star <= self._level_ns
         return Without(
             exceedances=self.exceedances(keys),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
+from rtassay.causes.ranking import rank
 from rtassay.causes.removing import without
 from rtassay.model import causes as kinds
 from rtassay.model import ranking as steps
 from rtassay.model.causes import Cause
+from rtassay.model.recording import Recording
 
 from ...support.attributions import IRQ, MS, TIMER, UNKNOWN, US, WAKE_UP, attribution, ranked, run
 
@@ -114,3 +117,17 @@ def test_quantiles_below_the_traced_level_are_left_out() -> None:
     assert [level.q for level in found.quantiles] == [0.99, 0.999, 0.9999]
     assert found.quantiles[0].hits == 200 == found.quantiles[0].late
     assert found.causes[0].share_of_quantiles == (1.0, 1.0, 1.0)
+
+
+def test_a_prediction_is_never_worse_than_what_is() -> None:
+    """With fewer events the bound can be wider; a deadline that holds as it is holds with less lateness, too."""
+    measured = run(attribution(10, (IRQ, 300 * US)), attribution(90, (TIMER, 250 * US)))
+
+    def wider(recordings: Sequence[Recording]) -> int:
+        return 400 * US if recordings[0].lanes == measured.recording.traced else 500 * US
+
+    found = rank([measured, measured], wider, deadline_ns=200 * US, above_ns=None, p=1e-3, confidence=0.95)
+    predictions = [share.without for share in found.causes if share.without is not None]
+    assert found.demonstrated_ns == 400 * US and len(predictions) == 2
+    assert all(one.demonstrated_ns == 400 * US and one.spread is not None for one in predictions)
+    assert all(one.spread is not None and one.spread.high == 400 * US for one in predictions)
