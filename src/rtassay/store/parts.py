@@ -15,12 +15,21 @@ _ACCOUNT = tuple(field.name for field in fields(Untraced))
 
 def separable(manifest: Manifest) -> bool:
     """Whether the untraced and the traced part of a run can be told apart: its stream told where the first ends, and its accounts."""
-    return (
-        manifest.trace is not None
-        and manifest.trace.untraced_until_ns is not None
-        and bool(manifest.lanes)
-        and all(entry.untraced is not None for entry in manifest.lanes)
-    )
+    return until(manifest) is not None
+
+
+def until(manifest: Manifest) -> int | None:
+    """Where the untraced part ends, on the probe's clock. A run that ended while its events were being switched on tells it by its accounts alone."""
+    if manifest.trace is None or not manifest.lanes or any(entry.untraced is None for entry in manifest.lanes):
+        return None
+    if manifest.trace.untraced_until_ns is not None:
+        return manifest.trace.untraced_until_ns
+    ends = [
+        entry.first_due_ns + entry.untraced.due * entry.interval_ns
+        for entry in manifest.lanes
+        if entry.untraced is not None and entry.first_due_ns is not None and entry.interval_ns
+    ]
+    return min(ends) if len(ends) == len(manifest.lanes) else None
 
 
 def split(recording: Recording, traced_bins: dict[int, Histogram]) -> Recording:
@@ -30,10 +39,9 @@ def split(recording: Recording, traced_bins: dict[int, Histogram]) -> Recording:
     stays whole where it was not traced, or where the parts cannot be told apart (a stream that was cut): the check TRACED says so.
     """
     manifest = recording.manifest
-    if not separable(manifest):
+    until_ns = until(manifest)
+    if until_ns is None:
         return recording
-    assert manifest.trace is not None and manifest.trace.untraced_until_ns is not None
-    until_ns = manifest.trace.untraced_until_ns
     begin_ns = manifest.probe_facts.origin_ns
     boundary = None if begin_ns is None else (until_ns - begin_ns) // NS_PER_S
     traced = tuple(

@@ -120,7 +120,7 @@ def write_causes(directory: Path, manifest: Manifest, moved: Sequence[Moved]) ->
 
     trace, schema = trace_of(directory / TRACE, manifest.lanes), SCHEMAS[CAUSES]
     try:
-        attributions = _attribute(trace, manifest, moved)
+        attributions = _attribute(trace, manifest, moved) if trace.hits else ()
     except RtassayError as error:
         return str(error)
     with pq.ParquetWriter(directory / CAUSES, schema, compression="zstd", write_page_checksum=True) as writer:

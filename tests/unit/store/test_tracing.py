@@ -13,7 +13,7 @@ from rtassay import store
 from rtassay.analysis.judge import judge
 from rtassay.model import warnings
 from rtassay.model.causes import Attribution, Hit, Moved, NotATrace, Trace
-from rtassay.model.events import Note, TracePage, TraceText
+from rtassay.model.events import Event, Note, TracePage, TraceText
 from rtassay.model.manifest import Manifest
 from rtassay.store import tracing
 from rtassay.wire.stream import StreamParser, read_events
@@ -147,6 +147,23 @@ def test_pages_that_cannot_be_decoded_are_kept_with_a_warning(tmp_path: Path, mo
     (warning,) = [one for one in manifest.warnings if one.code == warnings.TRACE_NOT_DECODED]
     assert "header_page tells no size" in warnings.words(warning)
     assert not (path / "causes.parquet").exists() and store.open_recording(path).causes == ()
+
+
+def test_a_run_that_ended_before_its_events_were_on_is_judged_by_its_untraced_part(tmp_path: Path) -> None:
+    """No `trace_begin`, no pages, but lanes that tell where their untraced part ended."""
+    events = [event for event in traced_run() if not isinstance(event, Note | TracePage)]
+    recording = store.open_recording(store_and_seal(tmp_path, events))
+    (lane,) = recording.lanes
+    assert (lane.entry.n, lane.histogram.total, recording.manifest.ended_ns) == (N // 2, N // 2, UNTIL)
+    assert recording.manifest.trace is not None and recording.manifest.trace.undecoded is None
+    told = {check.id: check.severity for check in judge(recording).checks}
+    assert told["TRACED"] == told["COUNT-MISMATCH"] == told["ENDED-EARLY"] == "pass"
+
+
+def store_and_seal(home: Path, events: Sequence[Event]) -> Path:
+    path = record(home, events)
+    store.seal(path)
+    return path
 
 
 def test_texts_that_are_no_formats_are_no_bug(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,12 +21,14 @@ from rtassay.model.units import NS_PER_S
 def traced(context: Context) -> Outcome:
     """A verdict over samples that were traced."""
     trace = context.manifest.trace
-    if trace is None or trace.from_ns is None:
+    if trace is None:
         return passed("nothing was traced")
     untraced = [lane.entry.untraced for lane in context.accounts]
     if all(part is not None and part.n > 0 for part in untraced):
         n = min(part.n for part in untraced if part is not None)
-        start_ns, until_ns = context.manifest.started_ns, trace.untraced_until_ns
+        start_ns, until_ns = context.manifest.started_ns, context.manifest.ended_ns
         length = "" if start_ns is None or until_ns is None else f" of {(until_ns - start_ns) / NS_PER_S:.1f} s"
         return passed(f"it is judged by its untraced part{length}; the rest tells the causes", untraced_n=n)
+    if trace.from_ns is None:
+        return passed("nothing was traced")
     return Outcome(WARNING, "the kernel was traced while this was measured, and no untraced part can be told apart")
