@@ -230,12 +230,13 @@ static void check_tracefs(struct check *c)
 	for (int i = 0; i < 2; i++) {
 		snprintf(path, sizeof path, "%s/tracing_on", roots[i]);
 		if (!access(path, W_OK)) {
-			found(c, OK, "%s is writable: --break-above can keep the trace", roots[i]);
+			found(c, OK, "%s is writable: --trace-above and --break-above can keep the trace", roots[i]);
 			return;
 		}
 	}
 	found(c, SKIP, "tracefs");
-	hint(c, "not mounted or not writable (%s): --break-above stops, but keeps no trace; mount -t tracefs nodev /sys/kernel/tracing",
+	hint(c,
+	     "not mounted or not writable (%s): --break-above stops, but keeps no trace, and --trace-above measures untraced; mount -t tracefs nodev /sys/kernel/tracing",
 	     strerror(errno));
 }
 

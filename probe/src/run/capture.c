@@ -332,9 +332,7 @@ static void switch_on(struct capture *c)
 	tell_begin(c);
 	c->begun = true;
 	for (int i = 0; c->run->trace_above_ns && i < c->run->n_lanes; i++)
-		atomic_store_explicit(&c->run->lanes[i].hits.level_ns,
-				      (uint32_t)(c->run->trace_above_ns < HITS_OFF ? c->run->trace_above_ns : HITS_OFF - 1),
-				      memory_order_relaxed);
+		atomic_store_explicit(&c->run->lanes[i].hits.level_ns, (uint32_t)c->run->trace_above_ns, memory_order_relaxed);
 	atomic_store_explicit(&c->run->tracing, 1, memory_order_release); /* else the writer sets the levels of the lanes */
 }
 

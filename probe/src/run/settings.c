@@ -21,6 +21,7 @@ static const char *const automatic[] = { "auto", NULL };
 #define MS (1000 * US)
 #define S (1000 * MS)
 #define H (3600 * S)
+#define TRACE_ABOVE_MOST (4 * S) /* it must fit hits.level_ns */
 
 const struct option_spec shared_settings[] = {
 	{ "cpus", 0, OPT_CPUS, NULL, isolated, 0, 0, NULL, false, "CPUs to measure, one lane each (default: all this process may use)" },
@@ -35,7 +36,7 @@ const struct option_spec shared_settings[] = {
 	{ "dma-latency", 0, OPT_INTEGER, "us", off, 0, 2000000000, "0", false, "hold /dev/cpu_dma_latency at this" },
 	{ "break-above", 0, OPT_DURATION, "ns", NULL, 1, H, NULL, false,
 	  "stop the run and the kernel's trace at the first sample this late" },
-	{ "trace-above", 0, OPT_DURATION, "ns", automatic, 1, 4 * S, NULL, false,
+	{ "trace-above", 0, OPT_DURATION, "ns", automatic, 1, TRACE_ABOVE_MOST, NULL, false,
 	  "keep the kernel's trace of samples this late, in the second half of the run; auto: the deadline, else 4 x the running p99.9" },
 	{ "no-samples", 0, OPT_FLAG, NULL, NULL, 0, 0, NULL, false, "histogram, seconds and spill only, not every sample" },
 	{ "spill", 0, OPT_INTEGER, "samples", NULL, 0, 1000000, "100", false,
@@ -64,6 +65,8 @@ int settings_take(struct session *s)
 	run->trace = plan_set(plan, "trace-above");
 	if (run->trace)
 		run->trace_above_ns = plan_number(plan, "trace-above") > 0 ? plan_number(plan, "trace-above") : run->deadline_ns;
+	if (run->trace_above_ns > TRACE_ABOVE_MOST)
+		run->trace_above_ns = TRACE_ABOVE_MOST; /* of a long deadline */
 	run->aligned = plan_flag(plan, "aligned");
 	run->fallback = plan_flag(plan, "fallback");
 	run->wake_signal = SIGUSR1;
