@@ -22,7 +22,7 @@ from rtassay.analysis.lane.bounds import (
     poisson_upper,
     samples_needed,
 )
-from rtassay.analysis.lane.dispersion import differ, widening
+from rtassay.analysis.lane.dispersion import differ, spread, widening
 from rtassay.analysis.lane.distribution import Ints, ints
 from rtassay.analysis.lane.events import Bursts, Kept, Runs, join, merging_gaps, together
 from rtassay.analysis.lane.exceedance import Exceedances, exceedances, most_reaching, total
@@ -32,7 +32,8 @@ from rtassay.model.units import NS_PER_H
 
 FEW_EVENTS = 3
 """Fewer events do not tell how large events are."""
-_MANY = 1000
+MANY = 1000
+"""So many of the largest latencies tell whether runs differ."""
 _EACH = 64
 _STEP = 1.5
 
@@ -219,16 +220,26 @@ class Evidence:
     def _widening(self) -> float:
         """By how much the bounds are widened since the runs differ among the largest latencies: of events, where their order is known; else
         of samples."""
-        if len(self.accounts) < 2:
-            return 1.0
-        counts = self._largest_events()
-        if counts is None:
-            counts = most_reaching(self.accounts, _MANY, MOST)
-        due = ints([account.exposure for account in self.accounts])
+        counts, due = self._largest
         return 1.0 if counts is None else widening(counts, due, self.confidence)
 
+    @property
+    def spread(self) -> float | None:
+        """Standard deviation of ln of the runs' rates among the largest latencies; None where they tell none."""
+        counts, due = self._largest
+        return None if counts is None else spread(counts, due)
+
+    @cached_property
+    def _largest(self) -> tuple[Ints | None, Ints]:
+        """(events among the largest latencies of each run, its activations); no events of a single run."""
+        due = ints([account.exposure for account in self.accounts])
+        if len(self.accounts) < 2:
+            return None, due
+        counts = self._largest_events()
+        return (most_reaching(self.accounts, MANY, MOST) if counts is None else counts), due
+
     def _largest_events(self) -> Ints | None:
-        """Events of each run among the _MANY largest latencies; None where their order is not known."""
+        """Events of each run among the MANY largest latencies; None where their order is not known."""
         edge = ordered_from(self.accounts)
         if edge is None:
             return None
@@ -236,7 +247,7 @@ class Evidence:
         latest = latest[latest >= edge]
         if not latest.size:
             return None
-        level = int(latest[min(_MANY, latest.size) - 1])
+        level = int(latest[min(MANY, latest.size) - 1])
         runs = [kept.late(level + kept.account.bin_width_ns - 1) for kept in self._kept]
         return ints([one.sizes.size for one in self._joined_alone(runs)])
 

@@ -50,11 +50,20 @@ def widening(counts: Ints, due: Ints, confidence: float) -> float:
         return float((seen / exposed).max()) / mean
     from scipy.special import stdtrit
 
-    rate = (seen + 0.5) / exposed
-    logs, runs = [math.log(one) for one in rate], seen.size
-    centre = sum(logs) / runs
-    scatter = sum((one - centre) ** 2 for one in logs) / (runs - 1)
-    own = max(0.0, scatter - float((1 / (seen + 0.5)).mean()))
+    runs, (centre, scatter, own) = seen.size, _logs(seen, exposed)
     error = math.sqrt(scatter / runs + own**2 / (2 * (runs - 1)))
     limit = math.exp(centre + own / 2 + float(stdtrit(runs - 1, confidence)) * error)
-    return max(1.0, limit / float(rate.mean()))
+    return max(1.0, limit / float(((seen + 0.5) / exposed).mean()))
+
+
+def spread(counts: Ints, due: Ints) -> float:
+    """Standard deviation of ln of the rate between runs, without what chance adds to a count; 0 if the runs do not differ."""
+    return math.sqrt(_logs(counts[due > 0], due[due > 0])[2]) if differ(counts, due) else 0.0
+
+
+def _logs(counts: Ints, due: Ints) -> tuple[float, float, float]:
+    """Of ln of the rates: mean, variance, and the variance that is not chance."""
+    logs = [math.log(one) for one in (counts + 0.5) / due]
+    centre = sum(logs) / len(logs)
+    scatter = sum((one - centre) ** 2 for one in logs) / (len(logs) - 1)
+    return centre, scatter, max(0.0, scatter - float((1 / (counts + 0.5)).mean()))
