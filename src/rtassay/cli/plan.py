@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rtassay.cli import plan_pilot
 from rtassay.cli.options import json_option, print_json, requirement_options, setting_option
 from rtassay.cli.terminal import echo
 from rtassay.model.errors import UsageError
@@ -16,8 +17,7 @@ from rtassay.model.settings import default, exact_time
 from rtassay.model.units import NS_PER_H, NS_PER_S, format_rate, format_time
 
 if TYPE_CHECKING:
-    from rtassay.analysis.judge.planning import Assumed, Goal, Row
-    from rtassay.model.recording import Recording
+    from rtassay.analysis.judge.planning import Assumed, Goal, LookRow, Row
 
 BOOTS = 8
 _TENTH = 10
@@ -43,7 +43,7 @@ class Number(click.ParamType[float]):
 
 
 @click.command("plan")
-@click.argument("pilot", required=False)
+@click.argument("pilots", nargs=-1, metavar="[PILOT]...")
 @requirement_options
 @setting_option(
     "interval", stated_only=True, help="Time between activations of a lane.  [default: of the pilot, else 997us]"
@@ -66,15 +66,14 @@ class Number(click.ParamType[float]):
     "--theta",
     type=Number(0, 1, above=True),
     metavar="X",
-    help="1 / mean number of late activations in one event: 0.2 for bursts of five.  [default: 1, late ones come singly]",
+    help="1 / mean number of late activations in one event: 0.2 for bursts of five.  [default: of the largest latencies of the pilot, "
+    "where their order is known; else 1, late ones come singly]",
 )
 @click.option(
     "--spread",
     type=Number(0, 3),
-    default=0.0,
-    show_default=True,
     metavar="SD",
-    help="How much boots differ: standard deviation of ln p between them. 0.7 is a factor of two.",
+    help="How much boots differ: standard deviation of ln p between them. 0.7 is a factor of two.  [default: of several pilots, else 0]",
 )
 @click.option(
     "--runs",
@@ -92,9 +91,13 @@ class Number(click.ParamType[float]):
     help="Chance of HOLDS to plan for.",
 )
 @setting_option("duration", stated_only=True, help="Time there is, all runs together: what can it show?")
+@setting_option(
+    "looks",
+    help="Looks planned at one run (rtassay run --looks): what each may find, and the length that the last one needs.",
+)
 @json_option
 def command(
-    pilot: str | None,
+    pilots: tuple[str, ...],
     deadline_ns: int | None,
     p_target: float,
     per_hour: float | None,
@@ -103,15 +106,17 @@ def command(
     lanes: int | None,
     true_p: float | None,
     theta: float | None,
-    spread: float,
+    spread: float | None,
     runs: int | None,
     wanted: float,
     duration_ns: int | None,
+    looks: int,
     as_json: bool,
 ) -> int:
     """How long to measure so that --p or --at-most is shown, in how many runs, and with what chance; or what a given --duration can show.
 
-    PILOT (a recording: path, id, unique beginning of an id, or name) gives interval, lanes and, with --deadline, the share of late activations.
+    PILOT (a recording: path, id, unique beginning of an id, or name) gives interval, lanes, how late activations cluster and, with
+    --deadline, how many there are; several of them, each of its own boot, also how much boots differ.
     The length is fixed beforehand: a run that is extended because it almost holds shows less than it says.
 
     \b
@@ -119,61 +124,46 @@ def command(
       rtassay plan 20261122T2015 --deadline 100us --duration 8h   what can this night show?
     """
     from rtassay.analysis.judge import planning
+    from rtassay.analysis.judge.looks import spending
 
-    goal = planning.Goal(p_target, confidence, per_hour)
-    seen = _seen(pilot, deadline_ns)
-    every_ns = interval_ns or seen.get("interval_ns") or default("interval")
-    asked = p_target if per_hour is None else per_hour * every_ns / NS_PER_H / (theta or 1.0)
+    alphas = spending(confidence, looks)
+    goal = planning.Goal(p_target, 1 - alphas[-1] if looks > 1 else confidence, per_hour)
+    seen = plan_pilot.read(pilots, deadline_ns, confidence)
+    every_ns = interval_ns or seen.interval_ns or default("interval")
+    theta, spread = _first(theta, seen.theta, 1.0), _first(spread, seen.spread, 0.0)
+    asked = p_target if per_hour is None else per_hour * every_ns / NS_PER_H / theta
     assumed = planning.Assumed(
         interval_ns=every_ns,
-        lanes=lanes or seen.get("lanes") or 1,
-        true_p=_first(true_p, seen.get("true_p"), asked / _TENTH),
-        theta=theta or 1.0,
+        lanes=lanes or seen.lanes or 1,
+        true_p=_first(true_p, seen.true_p, asked / _TENTH),
+        theta=theta,
         spread=spread,
-        runs=runs or (BOOTS if spread else 1),
+        runs=runs or (BOOTS if spread and looks == 1 else 1),
     )
+    if looks > 1 and assumed.runs > 1:
+        raise UsageError(
+            "--looks with several runs", "each look judges one run alone", "plan without --looks or --runs"
+        )
     rows = [planning.least(goal, assumed, allowed) for allowed in planning.ALLOWED]
     chosen = planning.with_chance(goal, assumed, wanted) if duration_ns is None else None
     night = None if duration_ns is None else _night(goal, assumed, duration_ns)
+    n = duration_ns // assumed.interval_ns if duration_ns is not None else chosen.n if chosen is not None else None
+    table = planning.at_looks(goal, assumed, n, alphas) if looks > 1 and n else []
     if as_json:
-        print_json(_object(goal, assumed, deadline_ns, pilot, rows, chosen, night))
+        print_json(_object(goal, assumed, deadline_ns, pilots, rows, chosen, night, table))
         return 0
-    echo(_assumptions(goal, assumed, deadline_ns))
+    echo(_assumptions(goal, assumed, deadline_ns, confidence))
     if night is not None:
         _tell_night(goal, assumed, night, duration_ns or 0)
     else:
-        _tell_length(goal, assumed, rows, chosen, wanted, deadline_ns)
+        _tell_length(goal, assumed, rows, chosen, wanted, deadline_ns, looks, confidence)
+    if table:
+        _tell_looks(goal, assumed, table, confidence)
     return 0
 
 
 def _first(*values: float | None) -> float:
     return next(value for value in values if value is not None)
-
-
-def _seen(pilot: str | None, deadline_ns: int | None) -> dict[str, Any]:
-    """`interval_ns`, `lanes` and, where activations were late, `true_p` of the worst lane of a pilot recording."""
-    if pilot is None:
-        return {}
-    from rtassay.cli.judging import open_by_name
-
-    _, recording = open_by_name(pilot)
-    intervals = {lane.entry.interval_ns for lane in recording.lanes}
-    if len(intervals) != 1 or None in intervals:
-        raise UsageError(
-            f"the lanes of {pilot} have no interval in common, or none is known",
-            hint="--interval and --lanes without a pilot",
-        )
-    return {"interval_ns": intervals.pop(), "lanes": len(recording.lanes), "true_p": _late(recording, deadline_ns)}
-
-
-def _late(recording: Recording, deadline_ns: int | None) -> float | None:
-    from rtassay.analysis.lane.account import accounts
-    from rtassay.analysis.lane.exceedance import exceedances
-
-    if deadline_ns is None:
-        return None
-    found = [exceedances(lane, deadline_ns) for lane in accounts(recording)]
-    return max((one.certain / one.due for one in found if one.due), default=0.0) or None
 
 
 def _night(goal: Goal, assumed: Assumed, duration_ns: int) -> dict[str, Any]:
@@ -196,29 +186,31 @@ def _object(
     goal: Goal,
     assumed: Assumed,
     deadline_ns: int | None,
-    pilot: str | None,
+    pilots: Sequence[str],
     rows: list[Row],
     chosen: Row | None,
     night: dict[str, Any] | None,
+    looks: list[LookRow],
 ) -> dict[str, Any]:
     return {
         "schema": "rtassay/plan/1",
         "deadline_ns": deadline_ns,
         **asdict(goal),
-        "assumed": {"pilot": pilot, **asdict(assumed)},
+        "assumed": {"pilots": list(pilots), **asdict(assumed)},
         "lengths": [asdict(row) for row in rows],
         "chosen": None if chosen is None else asdict(chosen),
         "duration": None if night is None else {**night, "rows": [asdict(row) for row in night["rows"]]},
+        "looks": [asdict(row) for row in looks],
     }
 
 
-def _assumptions(goal: Goal, assumed: Assumed, deadline_ns: int | None) -> str:
+def _assumptions(goal: Goal, assumed: Assumed, deadline_ns: int | None, confidence: float) -> str:
     what = f" later than {format_time(deadline_ns)}" if deadline_ns else " late"
     every = "one lane" if assumed.lanes == 1 else f"each of {assumed.lanes} lanes"
     come = "singly" if assumed.theta == 1 else f"in bursts of {1 / assumed.theta:.3g} on average"
     boots = f", boots differ by sd {assumed.spread:g} of ln p" if assumed.spread else ""
     return (
-        f"To show at {100 * goal.confidence:g} %: at most {_goal(goal)}{what}, in {every}, an activation every "
+        f"To show at {100 * confidence:g} %: at most {_goal(goal)}{what}, in {every}, an activation every "
         f"{format_time(assumed.interval_ns)}.\nAssumed: in truth {assumed.true_p:.2g} are late, they come {come}{boots}."
     )
 
@@ -235,7 +227,14 @@ def _goal(goal: Goal) -> str:
 
 
 def _tell_length(
-    goal: Goal, assumed: Assumed, rows: list[Row], chosen: Row | None, wanted: float, deadline_ns: int | None
+    goal: Goal,
+    assumed: Assumed,
+    rows: list[Row],
+    chosen: Row | None,
+    wanted: float,
+    deadline_ns: int | None,
+    looks: int,
+    confidence: float,
 ) -> None:
     events = "Late allowed" if _singly(goal, assumed) else "Events allowed"
     cells = [(f"{row.allowed}", f"{row.n:,}", _long(row.duration_s), _share(row.chance)) for row in rows]
@@ -255,7 +254,8 @@ def _tell_length(
     if assumed.runs == 1:
         deadline = exact_time(deadline_ns) if deadline_ns else "TIME"
         asked = f"--p {goal.p:g}" if goal.per_hour is None else f"--at-most {format_rate(goal.per_hour)}"
-        echo(f"  rtassay run --deadline {deadline} {asked} --confidence {goal.confidence:g} --duration {run}")
+        looked = f" --looks {looks}" if looks > 1 else ""
+        echo(f"  rtassay run --deadline {deadline} {asked} --confidence {confidence:g} --duration {run}{looked}")
     else:
         echo(
             f'  in an experiment file: repeats = {assumed.runs}, settings.duration = "{run}", acceptance.per = "combination"'
@@ -274,6 +274,22 @@ def _tell_night(goal: Goal, assumed: Assumed, night: dict[str, Any], duration_ns
     echo(
         f"\nAt most {_goal(goal)} is shown with up to {most} {'late' if _singly(goal, assumed) else 'events'} in a lane: a chance of {_share(night['chance'])}."
     )
+
+
+def _tell_looks(goal: Goal, assumed: Assumed, looks: list[LookRow], confidence: float) -> None:
+    echo(f"\nThe run ends at the first look that decides. All looks together keep {100 * confidence:g} %:")
+    late = "Late at most" if _singly(goal, assumed) else "Events at most"
+    cells = [
+        (
+            f"{row.look}",
+            _long(row.duration_s),
+            f"{100 * row.confidence:.4g} %",
+            "-" if row.tolerated is None else f"{row.tolerated}",
+            _share(row.chance),
+        )
+        for row in looks
+    ]
+    _table(("Look", "After", "Confidence", f"{late}, each lane", "Chance of HOLDS there"), cells)
 
 
 def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:

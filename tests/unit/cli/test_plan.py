@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rtassay.cli.main import run
@@ -34,7 +36,7 @@ def test_the_plan_for_people_ends_with_the_command_to_run(capsys: pytest.Capture
 def test_the_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     data = planned(capsys, "--p", "1e-4", "--theta", "0.2", "--spread", "0.7", "--chance", "0.5")
     assert (data["schema"], data["assumed"]["runs"], data["duration"]) == ("rtassay/plan/1", 8, None)
-    assert data["chosen"]["allowed"] == 0 and data["chosen"]["chance"] >= 0.5
+    assert data["chosen"]["allowed"] == 1 and data["chosen"]["chance"] >= 0.5
     assert data["chosen"]["run_s"] == pytest.approx(data["chosen"]["duration_s"] / 8)
     assert [row["allowed"] for row in data["lengths"]] == [0, 1, 2, 3, 5, 10, 20]
 
@@ -59,9 +61,50 @@ def test_a_pilot_gives_lanes_interval_and_the_share_of_late_ones(
     assert run(["import", str(file), "--json", "--interval", "200us"]) == 0
     name = json.loads(capsys.readouterr().out)["recordings"][0]["id"]
     assumed = planned(capsys, name, "--deadline", "100us", "--p", "1e-3")["assumed"]
-    assert (assumed["pilot"], assumed["interval_ns"], assumed["lanes"], assumed["true_p"]) == (name, 200_000, 1, 2e-4)
+    assert (assumed["pilots"], assumed["interval_ns"], assumed["lanes"], assumed["true_p"]) == (
+        [name],
+        200_000,
+        1,
+        2e-4,
+    )
     assert planned(capsys, name, "--deadline", "1ms")["assumed"]["true_p"] == 1e-7
     assert planned(capsys, name, "--lanes", "3", "--true-p", "0")["assumed"]["lanes"] == 3
+
+
+def test_pilots_tell_how_late_ones_cluster_and_how_boots_differ(
+    capsys: pytest.CaptureFixture[str], home: Path, tmp_path: Path
+) -> None:
+    names = []
+    for number, bursts in enumerate((20, 60)):
+        rows = np.full(60_000, 10_000)
+        for start in np.linspace(100, 59_900, bursts).astype(int):
+            rows[start : start + 5] = 50_000
+        file = tmp_path / f"{number}.csv"
+        file.write_text("latency_ns\n" + "\n".join(map(str, rows)) + "\n")
+        assert run(["import", str(file), "--json", "--interval", "1ms"]) == 0
+        names.append(json.loads(capsys.readouterr().out)["recordings"][0]["id"])
+    assert planned(capsys, names[0])["assumed"]["theta"] == pytest.approx(0.2)
+    both = planned(capsys, *names, "--deadline", "100us")["assumed"]
+    assert both["theta"] == pytest.approx(0.2) and both["runs"] == 8
+    # ln 3 / sqrt(2), less what chance adds to 20 and 60 events
+    assert both["spread"] == pytest.approx(math.sqrt(math.log(60.5 / 20.5) ** 2 / 2 - (1 / 60.5 + 1 / 20.5) / 2))
+    stated = planned(capsys, *names, "--theta", "1", "--spread", "0")["assumed"]
+    assert (stated["theta"], stated["spread"], stated["runs"]) == (1.0, 0.0, 1)
+
+
+def test_looks_are_planned_with_what_each_may_find(capsys: pytest.CaptureFixture[str]) -> None:
+    data = planned(capsys, "--looks", "3", "--interval", "1ms")
+    spent = [1 - row["confidence"] for row in data["looks"]]
+    assert sum(spent) == pytest.approx(0.05) and data["confidence"] == data["looks"][-1]["confidence"]
+    assert [row["n"] for row in data["looks"]] == [data["chosen"]["n"] * look // 3 for look in (1, 2, 3)]
+    assert data["looks"][-1]["tolerated"] == data["chosen"]["allowed"]
+    assert data["looks"][-1]["chance"] == data["chosen"]["chance"] >= 0.9
+    assert data["chosen"]["n"] > planned(capsys, "--interval", "1ms")["chosen"]["n"]
+    assert run(["plan", "--looks", "2", "--deadline", "100us"]) == 0
+    out = capsys.readouterr().out
+    assert "--confidence 0.95" in out and "--looks 2" in out and "All looks together keep 95 %" in out
+    assert run(["plan", "--looks", "2", "--runs", "4"]) == 2
+    assert "each look judges one run alone" in capsys.readouterr().err
 
 
 def test_events_an_hour_are_planned_and_not_beside_p(capsys: pytest.CaptureFixture[str]) -> None:

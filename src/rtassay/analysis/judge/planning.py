@@ -5,8 +5,8 @@ from __future__ import annotations
 import bisect
 import functools
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from rtassay.analysis.lane.bounds import burst_upper, most_exceedances, p_upper, poisson_upper, samples_needed
 from rtassay.analysis.lane.claim import MANY, next_largest
@@ -215,6 +215,38 @@ def _fewer(allowed: int, confidence: float, wider: tuple[float, ...]) -> list[in
     limits = gammaincinv(np.arange(allowed + 1) + 1.0, confidence)
     room = float(limits[-1]) * (1 + _ROUNDING) / np.array(wider)
     return [int(k) - 1 for k in np.searchsorted(limits, room, side="right")]
+
+
+@dataclass(frozen=True, slots=True)
+class LookRow:
+    """A planned look at a run after `n` activations a lane, judged at `confidence`: so many late events it `tolerated` (None: it shows
+    nothing yet). `chance`: that it HOLDS by itself; that of any look is at least the largest."""
+
+    look: int
+    n: int
+    duration_s: float
+    confidence: float
+    tolerated: int | None
+    chance: float
+
+
+def at_looks(goal: Goal, assumed: Assumed, n: int, alphas: Sequence[float]) -> list[LookRow]:
+    """Each of equally spaced looks at a run of `n` activations a lane; `alphas`: what each spends (`analysis.judge.looks`)."""
+    rows = []
+    for look, alpha in enumerate(alphas, 1):
+        own, seen = replace(goal, confidence=1 - alpha), n * look // len(alphas)
+        most = tolerated(own, assumed, seen)
+        rows.append(
+            LookRow(
+                look=look,
+                n=seen,
+                duration_s=seen * assumed.interval_ns / NS_PER_S,
+                confidence=own.confidence,
+                tolerated=most,
+                chance=0.0 if most is None else chance(own, assumed, seen, most),
+            )
+        )
+    return rows
 
 
 def with_chance(goal: Goal, assumed: Assumed, wanted: float) -> Row | None:
