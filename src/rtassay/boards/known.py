@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import json
 import os
@@ -15,7 +14,7 @@ from typing import Any
 from rtassay.boards.base import LinuxBoard
 from rtassay.model import rooms
 from rtassay.model.errors import BoardError, InputFileError, UsageError
-from rtassay.model.files import read_regular
+from rtassay.model.files import read_regular, replace_file
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 # A host of ssh_config; ssh must not take it for an option.
@@ -68,14 +67,10 @@ def save_boards(boards: dict[str, KnownBoard]) -> None:
     """Write a new file, then rename it. Raises BoardError if it cannot be written."""
     path = boards_file()
     text = "# Boards of rtassay; `rtassay board add` writes this file.\n" + "".join(map(_section, boards.values()))
-    aside = path.with_name(f".{FILE}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_text(text, "utf-8")
-        aside.replace(path)
+        replace_file(path, text.encode())
     except OSError as error:
-        with contextlib.suppress(OSError):
-            aside.unlink()
         raise BoardError(f"cannot write {path}", error.strerror, "make it writable, or set RTASSAY_HOME") from error
 
 

@@ -24,7 +24,7 @@ import click
 from click.core import ParameterSource
 
 from rtassay.model.errors import BoardError, InputFileError, RtassayError, UsageError
-from rtassay.model.files import read_regular
+from rtassay.model.files import read_regular, replace_file
 
 FILE: Final = "config.toml"
 # They name one thing or ask for one answer: as a default they would only surprise.
@@ -343,14 +343,10 @@ def _write(lines: list[str], verb: str, option: str, value: Any) -> Path:
         raise InputFileError(
             f"{path} is written in a way that cannot be changed here", hint=f"edit {verb}.{option} by hand"
         )
-    aside = path.with_name(f".{FILE}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_text(text, "utf-8")
-        aside.replace(path)
+        replace_file(path, text.encode())
     except OSError as error:
-        with contextlib.suppress(OSError):
-            aside.unlink()
         raise BoardError(f"cannot write {path}", error.strerror, "make it writable, or set RTASSAY_HOME") from error
     return path
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from pathlib import Path
 
 import click
@@ -15,6 +13,7 @@ from rtassay.cli.names import RECORDING
 from rtassay.cli.options import EXIT_BY_STATE, json_option, print_json, requirement_options, trust_options, waivers_of
 from rtassay.cli.terminal import echo
 from rtassay.model.errors import BoardError, UsageError
+from rtassay.model.files import replace_file
 from rtassay.model.findings import Findings
 from rtassay.model.foreign import file_name
 from rtassay.model.published import Against
@@ -128,23 +127,16 @@ def _published(text: str | None, name: str, findings: Findings) -> Against | Non
 
 
 def write_bytes(target: str, data: bytes) -> None:
-    """Write a temporary file and rename it, so the file is whole or absent. Raises BoardError if it cannot be written."""
+    """Write a file that is whole, or as it was. Raises BoardError if it cannot be written."""
     if target == "-":
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
     path = Path(target)
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as aside:
-            try:
-                aside.write(data)
-                aside.flush()
-                umask = os.umask(0)
-                os.umask(umask)
-                os.fchmod(aside.fileno(), 0o666 & ~umask)
-                Path(aside.name).replace(path)
-            except BaseException:
-                Path(aside.name).unlink(missing_ok=True)
-                raise
+        if path.exists() and not path.is_file():  # a device or a FIFO is written to, never replaced
+            path.write_bytes(data)
+        else:
+            replace_file(path, data)
     except OSError as error:
         raise BoardError(f"cannot write {target}", error.strerror, "name another file with -o") from error

@@ -1,7 +1,8 @@
-"""Opening files that a person or another program named: only regular files, since a FIFO would be waited for without end."""
+"""Files that a person or another program named: only regular ones are opened, since a FIFO would be waited for without end; whole ones are written."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -24,6 +25,21 @@ def open_regular(path: Path) -> BinaryIO:
 def require_regular(path: Path) -> None:
     """For readers that open a path by themselves. Raises as `open_regular` does."""
     open_regular(path).close()
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """The whole new file, or the one that was there: aside, synced, renamed. Raises OSError."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with aside.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            aside.unlink()
+        raise
 
 
 def read_regular(path: Path) -> bytes:

@@ -17,7 +17,7 @@ from rtassay.boards.base import PROBE, Allowance, AtClose, LinuxBoard
 from rtassay.model import warnings
 from rtassay.model.errors import BoardError, CorruptRecording, RunLost, UsageError
 from rtassay.model.events import End, Facts, Second
-from rtassay.model.files import open_regular, read_regular
+from rtassay.model.files import open_regular, read_regular, replace_file
 from rtassay.model.manifest import RunWarning
 from rtassay.session import host_clock, inventory
 from rtassay.session.board_files import read_files
@@ -44,10 +44,8 @@ def remember(path: Path, board: LinuxBoard) -> None:
     if board.resume_data is None:
         return
     text = json.dumps({"schema": _SCHEMA, "board": board.name, "resume": dict(board.resume_data)}, indent=1) + "\n"
-    aside = path / f".{FILE}"
     try:
-        aside.write_text(text, "utf-8")
-        aside.replace(path / FILE)
+        replace_file(path / FILE, text.encode())
     except OSError as error:
         raise BoardError(f"cannot write {path / FILE}", error.strerror) from error
 

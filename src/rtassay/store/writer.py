@@ -62,9 +62,12 @@ class Lock:
     def release(self, *, remove: bool = False) -> None:
         if self._fd < 0:
             return
-        if remove:
-            self.file.unlink(missing_ok=True)
-        os.close(self._fd)
+        # The kernel lets go of the lock even where it reports an error of the disk.
+        with contextlib.suppress(OSError):
+            if remove:
+                self.file.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            os.close(self._fd)
         self._fd = -1
 
 

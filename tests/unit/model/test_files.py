@@ -1,7 +1,8 @@
-"""Only regular files are opened: a FIFO that nobody writes to must not stop a reader."""
+"""Only regular files are opened: a FIFO that nobody writes to must not stop a reader. Files are replaced whole."""
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,9 +11,10 @@ import pytest
 
 from rtassay import store
 from rtassay.boards import known
+from rtassay.cli.report import write_bytes
 from rtassay.experiments.files import read
 from rtassay.model.errors import RtassayError
-from rtassay.model.files import open_regular, read_regular
+from rtassay.model.files import open_regular, read_regular, replace_file
 from rtassay.store.manifests import load_findings, load_manifest
 from rtassay.store.paths import MANIFEST
 
@@ -44,3 +46,32 @@ def test_a_cache_and_the_file_of_boards(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("RTASSAY_HOME", str(tmp_path))
     with pytest.raises(RtassayError, match="cannot be read"):
         known.known_boards()
+
+
+def test_a_file_is_replaced_whole_or_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "config.toml"
+    replace_file(path, b"old")
+    order: list[str] = []
+    sync, rename = os.fsync, Path.replace
+    monkeypatch.setattr(os, "fsync", lambda fd: (order.append("sync"), sync(fd))[1])
+    monkeypatch.setattr(Path, "replace", lambda self, to: (order.append("rename"), rename(self, to))[1])
+    replace_file(path, b"new")
+    assert path.read_bytes() == b"new" and order == ["sync", "rename"]
+
+    def full(fd: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        replace_file(path, b"newer")
+    assert path.read_bytes() == b"new" and list(tmp_path.iterdir()) == [path]
+
+
+def test_what_is_no_regular_file_is_written_to_and_stays(tmp_path: Path) -> None:
+    """`-o /dev/null` as root put a regular file in its place."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    write_bytes(str(path), b"a page")
+    assert os.read(reader, 100) == b"a page" and path.is_fifo()
+    os.close(reader)

@@ -1,0 +1,200 @@
+"""Faults by plan, as SQLite does: the Nth write, fsync, rename or close below a directory fails, for N = 1, 2 ... until the verb succeeds.
+
+Each time: exit code 3 with the file and the error in words, no traceback, nothing half-written, every recording readable, sealing still
+possible. What may be lost without harm (a cache) may fail in silence: then the verb has done all that it does without the fault.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rtassay import store
+from rtassay.model.errors import EXIT_BOARD
+from rtassay.model.manifest import Manifest, Plan, Source
+
+SUPPORT = Path(__file__).parents[1] / "support"
+DATA = (Path(__file__).parents[2] / "wire" / "golden" / "v1" / "cyclic.rtw").read_bytes()
+ERRNO = {"write": errno.ENOSPC, "fsync": errno.EIO, "rename": errno.EIO, "close": errno.EIO}
+WORDS = ("disk is full", "No space left", "Input/output error", "error closing file")
+IDS = ("20261101T000001-aaaaaa", "20261101T000002-bbbbbb", "20261101T000003-cccccc")
+EXPERIMENT = """name = "x"
+[[loads]]
+name = "idle"
+[settings]
+duration = "100ms"
+"""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """`argv` with {home}; `done` tells whether it did its work; `clean`: its exit code when nothing fails."""
+
+    argv: str
+    done: Callable[[Path], bool]
+    clean: tuple[int, ...] = (0,)
+
+
+def labelled(home: Path) -> bool:
+    return store.load_manifest(recording(home, 0)).labels == {"a": "b"}
+
+
+def recording(home: Path, at: int) -> Path:
+    return home / "recordings" / f"{IDS[at]}.rta"
+
+
+def whole(name: str, least: int = 100) -> Callable[[Path], bool]:
+    return lambda home: (home / name).is_file() and (home / name).stat().st_size > least
+
+
+def new_ones(home: Path) -> list[Path]:
+    return [path for path in (home / "recordings").glob("*.rta") if path.name.removesuffix(".rta") not in IDS]
+
+
+def sealed_anew(home: Path) -> bool:
+    return any(store.load_manifest(path).sealed for path in new_ones(home))
+
+
+A, B, UNSEALED = IDS
+VERBS = {
+    "label": Verb(f"label {A} a=b", labelled),
+    "rm": Verb(f"rm {A}", lambda home: not recording(home, 0).exists()),
+    "rm for ever": Verb(f"rm --forever {A}", lambda home: not recording(home, 0).exists()),
+    "prune": Verb("prune --keep 1", lambda home: not recording(home, 0).exists()),
+    "prune samples": Verb(
+        "prune --keep 0 --samples-only", lambda home: not (recording(home, 0) / "samples.parquet").exists()
+    ),
+    "seal": Verb(f"seal {UNSEALED}", lambda home: store.load_manifest(recording(home, 2)).sealed),
+    "import": Verb("import {home}/f.rtw", sealed_anew),
+    "import csv": Verb("import --unit us {home}/f.csv", sealed_anew),
+    "report": Verb(f"report {A} -o {{home}}/out.html", whole("out.html", 10_000)),
+    "export": Verb(f"export {A} --to csv -o {{home}}/out.csv", whole("out.csv")),
+    "table": Verb(f"table cores {A} -o {{home}}/out.md", whole("out.md", 50)),
+    "figure": Verb(f"figure ccdf {A} -o {{home}}/out.svg", whole("out.svg", 1000)),
+    "compare": Verb(f"compare {A} --with {B} -o {{home}}/out.html", whole("out.html", 10_000), (0, 2, 4, 5)),
+    "show": Verb(f"show {A} --junit {{home}}/out.xml", whole("out.xml", 50), (0, 5)),
+    "config": Verb("config set run.deadline 100us", whole("config.toml", 5)),
+    "board": Verb("board add pi5 root@nowhere", whole("boards.toml", 5)),
+    "run": Verb("run --duration 100ms --load none", sealed_anew, (0, 5)),
+    "experiment": Verb(
+        "experiment run {home}/x.toml -o {home}/x --quiet",
+        lambda home: bool(list((home / "x").glob("**/*.rta"))),
+        (0, 4, 5),
+    ),
+}
+SHORT = ("seal", "import")
+"""In `make test`, at N = 1, 8, 64 ...; the others, and every N of these, are `full`."""
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[dict[str, Any]], dict[str, Any]]]:
+    shim = tmp_path_factory.mktemp("shim") / "failing.so"
+    subprocess.run(
+        ["cc", "-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o", shim, SUPPORT / "failing.c", "-ldl"], check=True
+    )
+    with subprocess.Popen(
+        [sys.executable, SUPPORT / "failing_verbs.py"],
+        env={**os.environ, "LD_PRELOAD": str(shim)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        ask, told = process.stdin, process.stdout
+
+        def answer(request: dict[str, Any]) -> dict[str, Any]:
+            ask.write(json.dumps(request) + "\n")
+            ask.flush()
+            found: dict[str, Any] = json.loads(told.readline())
+            return found
+
+        yield answer
+        ask.close()
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("template")
+    for identity in IDS:
+        source = Source("rtprobe", None, "rtw", "counted")
+        blank = Manifest(identity, f"2026-11-01T00:00:0{IDS.index(identity)}Z", source, Plan())
+        with store.RecordingWriter.create(home / "recordings", blank, "stream.rtw") as writer:
+            writer.append(DATA)
+        if identity != UNSEALED:
+            store.seal(writer.path)
+    (home / "f.rtw").write_bytes(DATA)
+    (home / "f.csv").write_text("latency_us\n" + "".join(f"{5 + n % 7}\n" for n in range(2000)))
+    (home / "x.toml").write_text(EXPERIMENT)
+    (home / "out.html").write_text("the old page")
+    return home
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    return {file.relative_to(path).as_posix(): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+
+
+def assert_nothing_is_broken(home: Path, template: Path, verb: Verb, answer: dict[str, Any]) -> None:
+    said = answer["err"]
+    assert "Traceback" not in said and "a bug in rtassay" not in said, said
+    if verb.done(home):
+        assert answer["code"] in (*verb.clean, EXIT_BOARD), answer
+    else:
+        assert answer["code"] == EXIT_BOARD, answer
+    if answer["code"] == EXIT_BOARD:
+        assert any(words in said for words in WORDS) and str(home) in said, answer
+    for path in home.glob("out.*"):
+        assert verb.done(home) or path.read_text() == "the old page", path
+    assert [path for path in home.iterdir() if path.name.startswith(".") and path.is_file()] == []
+    assert list(home.glob("**/.importing-*")) == [] and list(home.glob("**/.sealing")) == []
+    for path in home.glob("**/*.rta"):
+        if contents(path) == contents(template / "recordings" / path.name):
+            continue
+        opened = store.open_recording(path, verify=True)
+        if not opened.manifest.sealed and not store.is_running(path):
+            store.seal(path)
+
+
+def steps(short: bool) -> Iterator[int]:
+    nth = 1
+    while True:
+        yield nth
+        nth = nth * 8 if short else nth + 1
+
+
+@pytest.mark.parametrize("kind", ERRNO)
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [*((name, True) for name in SHORT), *(pytest.param(name, False, marks=pytest.mark.full) for name in VERBS)],
+)
+def test_a_verb_whose_files_fail_says_so_and_breaks_nothing(
+    name: str,
+    short: bool,
+    kind: str,
+    driver: Callable[[dict[str, Any]], dict[str, Any]],
+    template: Path,
+    tmp_path: Path,
+) -> None:
+    verb = VERBS[name]
+    for nth in steps(short):
+        home = tmp_path / str(nth)
+        shutil.copytree(template, home)
+        request = {"argv": verb.argv.format(home=home).split(), "home": str(home), "below": str(home)}
+        answer = driver({**request, "kind": kind, "nth": nth, "errno": ERRNO[kind]})
+        if not answer["failed"]:
+            assert verb.done(home) and answer["code"] in verb.clean, answer
+            return
+        try:
+            assert_nothing_is_broken(home, template, verb, answer)
+        except Exception as error:
+            raise AssertionError(f"{kind} {nth} of {answer['failed']}: {error}") from error
+        shutil.rmtree(home)
