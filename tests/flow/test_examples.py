@@ -25,7 +25,13 @@ BY_PARSING = re.compile(
     r"rtassay (run |watch|lab (?!list)|board (inventory|kernel)|experiment (?!plan)|probe selftest|seal 2026|compare before/)"
 )
 # Verdicts and refusals are answers, too.
-ANSWERS = {"show": (0, 1, 4, 5), "report": (0, 1, 4, 5), "extrapolate": (0, 4), "compare": (0, 1, 4, 5)}
+ANSWERS = {
+    "causes": (0, 4),
+    "show": (0, 1, 4, 5),
+    "report": (0, 1, 4, 5),
+    "extrapolate": (0, 4),
+    "compare": (0, 1, 4, 5),
+}
 
 
 def examples(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
@@ -79,6 +85,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(TEXT, place / name)
     named = [
         ("before", "stock"),
+        ("RUN", "rt"),
         ("after", "rt"),
         *((f"{kind}{n}", kind) for kind in ("stock", "rt") for n in (1, 2, 3)),
     ]
