@@ -86,6 +86,40 @@ def test_a_reading_that_is_often_as_high_coincides_with_nothing() -> None:
     assert outlier.coincidences == ()
 
 
+@pytest.mark.parametrize(("as_high", "named"), [(3, True), (4, False)])
+def test_what_one_reading_in_twenty_reaches_is_still_rare(as_high: int, named: bool) -> None:
+    """60 other readings: three of them are exactly 5 %."""
+    rate = [100.0] * (LENGTH + 1)
+    for second in (21, *range(40, 40 + as_high)):
+        rate[second] = 9000.0
+    (outlier,) = found(recording(a_minute({2120: 600 * US}), telemetry=(every_second("cpu0.LOC", rate),)))
+    assert [(hit.as_far, hit.of) for hit in outlier.coincidences] == ([(as_high, LENGTH)] if named else [])
+
+
+def test_the_nearest_come_first_then_the_rarest_then_the_farthest() -> None:
+    """A thread, two readings of the lane's CPU (one rarer), two of the board (one farther), one of another CPU."""
+
+    def burst(name: str, monitor: str, high: float, also: int = 0) -> Series:
+        rate = [100.0] * LENGTH
+        for second in (21, *range(40, 40 + also)):
+            rate[second] = high
+        return every_second(name, rate, monitor)
+
+    series = (
+        burst("cpu1.LOC", "interrupts", 9e9),
+        burst("near", "memory", 5e3),
+        burst("far", "temperature", 9e5),
+        burst("cpu0.often", "softirqs", 9e8, also=2),
+        burst("cpu0.once", "interrupts", 5e3),
+        thread("hog[7]", {21: 0.3}),
+        ALWAYS,
+    )
+    (outlier,) = found(recording(a_minute({2120: 6 * MS}), telemetry=series))
+    assert [hit.name for hit in outlier.coincidences] == [
+        *("hog[7].busy", "cpu0.once", "cpu0.often", "far", "near", "cpu1.LOC"),
+    ]
+
+
 def test_stalls_at_once_on_two_lanes_are_one_outlier_and_other_stalls_are_not_the_usual() -> None:
     rate = noisy(1000)
     for second in (10, 30, 50):
