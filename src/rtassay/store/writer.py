@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shutil
 import time
 from pathlib import Path, PurePosixPath
 from types import TracebackType
@@ -113,6 +114,7 @@ class RecordingWriter:
         except FileExistsError as error:
             raise UsageError(f"there is already a recording {path}") from error
         except OSError as error:
+            shutil.rmtree(path, ignore_errors=True)
             raise disk_error(error, path, "nothing was recorded") from error
         try:
             lock = Lock(path)
@@ -120,11 +122,7 @@ class RecordingWriter:
             writer.update(manifest)
             writer._open(stream_file)
         except RtassayError:
-            for left in (path / LOCK, path / "logs"):
-                with contextlib.suppress(OSError):
-                    left.rmdir() if left.is_dir() else left.unlink()
-            with contextlib.suppress(OSError):
-                path.rmdir()
+            shutil.rmtree(path, ignore_errors=True)  # the manifest may be there already, and nothing could seal it
             raise
         return writer
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from dataclasses import replace
@@ -13,6 +14,7 @@ import pytest
 from rtassay import store
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.manifest import Manifest, Source
+from rtassay.store import disk
 from rtassay.store import writer as writing
 from rtassay.store.writer import Lock, RecordingWriter
 
@@ -156,3 +158,17 @@ def test_looking_at_a_recording_that_nobody_writes_disturbs_nothing(tmp_path: Pa
 def test_a_lock_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     with pytest.raises(BoardError, match="cannot write"):
         Lock(tmp_path / "absent")
+
+
+def test_a_manifest_whose_directory_cannot_be_synced_leaves_no_recording_that_nothing_can_seal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The manifest is renamed by then: it stayed behind alone, without a stream."""
+
+    def fails(directory: Path) -> None:
+        raise OSError(errno.EIO, "Input/output error", str(directory))
+
+    monkeypatch.setattr(disk, "sync_directory", fails)
+    with pytest.raises(BoardError, match="Input/output error"):
+        RecordingWriter.create(tmp_path, BLANK, "stream.rtw")
+    assert list(tmp_path.iterdir()) == []
