@@ -174,7 +174,7 @@ def codes(words: list[str]) -> tuple[int, ...]:
     if words[1] == "show" and "--deadline" in words:
         return (0, 1, 4, 5)
     if words[1] in ("extrapolate", "causes"):
-        return (0, 4)
+        return (0, 1, 4) if "--with" in words else (0, 4)
     return (0, 3) if words[1:3] == ["probe", "path"] else (0,)
 
 

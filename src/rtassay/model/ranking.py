@@ -34,6 +34,12 @@ NOT_CAPTURED: Final = "not-captured"
 NOT_DECODED: Final = "not-decoded"
 NOT_OURS: Final = "not-ours"
 
+AGREES: Final = "agrees"
+BETTER: Final = "better"
+WORSE: Final = "worse"
+NOT_REMOVED: Final = "not-removed"
+TOO_LITTLE: Final = "too-little"
+
 CUT: Final = "cut"
 NOT_ROOT: Final = "not-root"
 LOCKED_DOWN: Final = "locked-down"
@@ -170,6 +176,36 @@ class Ranking:
     def answered(self) -> bool:
         """Whether at least one hit has an owner."""
         return any(share.cause.kind != "unattributed" for share in self.causes)
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A prediction beside what runs without the cause measured, both over traced parts (schema rtassay/confirmation/1).
+
+    state: AGREES if the numbers of exceedances differ by no more than chance explains, else BETTER or WORSE than predicted; NOT_REMOVED if the cause still owns late
+    time there; TOO_LITTLE without traced parts. due_*: activations of the traced parts. share_*: of the lateness that the cause owns.
+    """
+
+    cause: Cause
+    state: str
+    due_before: int
+    due_after: int
+    exceedances_before: int
+    exceedances_predicted: int
+    exceedances_after: int
+    demonstrated_before_ns: int | None
+    demonstrated_predicted_ns: int | None
+    demonstrated_after_ns: int | None
+    at_most: bool
+    share_before: float
+    share_after: float
+    schema: str = field(default="rtassay/confirmation/1")
+
+
+def confirmation_dict(confirmation: Confirmation) -> dict[str, Any]:
+    """The JSON object, the schema first."""
+    data = asdict(confirmation)
+    return {"schema": data.pop("schema"), **data}
 
 
 def ranking_dict(ranking: Ranking) -> dict[str, Any]:

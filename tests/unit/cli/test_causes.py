@@ -135,3 +135,35 @@ def rankings_steps() -> dict[str, str]:
     from rtassay.causes.ranking import NEXT_STEP
 
     return NEXT_STEP
+
+
+def test_a_confirmation_is_planned(tmp_path: Path) -> None:
+    path = recorded(tmp_path)
+    done = in_process("causes", path, "--confirm", "irq:eth0", home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1. Remove interrupt 40 (eth0): move it" in done.stdout and "--label cause=out" in done.stdout
+    assert f"rtassay causes {path.name[:-4]} --confirm irq:eth0 --with cause=out" in done.stdout
+    plan = json.loads(in_process("causes", path, "--confirm", "irq", "--json", home=tmp_path).stdout)
+    assert plan["schema"] == "rtassay/confirmation-plan/1" and (plan["exceedances"], plan["exceedances_predicted"]) == (
+        2,
+        0,
+    )
+    wrong = in_process("causes", path, "--confirm", "irq:eth1", home=tmp_path)
+    assert wrong.returncode == 2 and "irq:eth0, thread:kworker/0:1" in wrong.stderr
+    assert in_process("causes", path, "--with", path, home=tmp_path).returncode == 2
+
+
+def test_a_prediction_is_held_against_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = recorded(tmp_path)
+    words = ("causes", before, "--deadline", "650us", "--confirm", "irq:eth0", "--with")
+    same = in_process(*words, before, home=tmp_path)
+    assert same.returncode == 1 and "NOT REMOVED" in same.stdout
+    monkeypatch.setattr(tracing, "_attribute", lambda *given: [])
+    quiet = recorded(tmp_path)
+    done = in_process(*words, quiet, "--json", home=tmp_path)
+    found = json.loads(done.stdout)
+    assert done.returncode == 0 and found["state"] == codes.AGREES
+    assert (found["exceedances_before"], found["exceedances_predicted"], found["exceedances_after"]) == (2, 0, 0)
+    assert (found["share_after"], found["due_before"]) == (0.0, 1_000)
+    shown = in_process(*words, quiet, home=tmp_path)
+    assert "CONFIRMED" in shown.stdout and "measured without" in shown.stdout

@@ -9,7 +9,7 @@ from rtassay.model import causes as kinds
 from rtassay.model import ranking as codes
 from rtassay.model.causes import Cause
 from rtassay.model.foreign import one_line
-from rtassay.model.ranking import CauseShare, Masked, Ranking, Spread, Traced
+from rtassay.model.ranking import CauseShare, Confirmation, Masked, Ranking, Spread, Traced
 from rtassay.model.units import NS_PER_S, format_time
 from rtassay.reports import wording
 
@@ -269,6 +269,45 @@ def masked(pair: Masked) -> str:
         f"{name(pair.first)} and {name(pair.second)} hide each other: without the first alone {wording.count(pair.without_first)} exceedances are left, "
         f"without the second alone {wording.count(pair.without_second)}, without both {wording.count(both.exceedances)}."
     )
+
+
+_CONFIRMED: Final[Mapping[str, str]] = {
+    codes.AGREES: "CONFIRMED: as many wake-ups were late as predicted, within chance",
+    codes.BETTER: "BETTER than predicted: fewer wake-ups were late, beyond chance",
+    codes.WORSE: "WORSE than predicted: more wake-ups were late, beyond chance; another cause took its place, or the board differs in more than this",
+    codes.NOT_REMOVED: "NOT REMOVED: the cause still owns late time in the runs that should be without it",
+    codes.TOO_LITTLE: "NOT COMPARED: one side has no traced part",
+}
+CONFIRMATION_COLUMNS = ("", "with it", "predicted without", "measured without")
+
+
+def confirmed(found: Confirmation) -> str:
+    """Whether the prediction came true."""
+    return f"{name(found.cause)}: {_CONFIRMED[found.state]}."
+
+
+def confirmation_rows(found: Confirmation) -> list[tuple[str, ...]]:
+    """What was, was predicted, and was measured: CONFIRMATION_COLUMNS."""
+
+    def star(ns: int | None) -> str:
+        return "none" if ns is None else wording.us(ns, 1)
+
+    sign = "≤ " if found.at_most and found.demonstrated_predicted_ns is not None else ""
+    return [
+        (
+            "exceedances of activations",
+            f"{wording.count(found.exceedances_before)} of {wording.count(found.due_before)}",
+            f"{wording.count(found.exceedances_predicted)} of {wording.count(found.due_before)}",
+            f"{wording.count(found.exceedances_after)} of {wording.count(found.due_after)}",
+        ),
+        (
+            "D* of the traced part (us)",
+            star(found.demonstrated_before_ns),
+            sign + star(found.demonstrated_predicted_ns),
+            star(found.demonstrated_after_ns),
+        ),
+        ("its share of lateness", share_of(found.share_before), "0 %", share_of(found.share_after)),
+    ]
 
 
 def quantile_table(ranking: Ranking) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
