@@ -120,6 +120,23 @@ def test_the_nearest_come_first_then_the_rarest_then_the_farthest() -> None:
     ]
 
 
+def test_the_distance_from_usual_is_in_spreads() -> None:
+    """The reading that moved less is farther from what is usual for it, because it was steady."""
+    steady, jumpy = [100.0] * LENGTH, [float(v) for v in np.random.default_rng(1).normal(1000, 400, LENGTH)]
+    steady[21], jumpy[21] = 2e4, 9e4
+    series = (every_second("jumpy", jumpy, "memory"), every_second("steady", steady, "temperature"))
+    (outlier,) = found(recording(a_minute({2120: 6 * MS}), telemetry=series))
+    assert [hit.name for hit in outlier.coincidences] == ["steady", "jumpy"]
+
+
+def test_a_thread_is_suspect_if_it_ran_for_half_of_the_stall() -> None:
+    """Half of 6 ms is a share of .003 of a second."""
+    for share, named in ((0.004, True), (0.0025, False)):
+        busy = thread("hog[7]", {second: share if second == 21 else 0.0 for second in range(LENGTH)})
+        (outlier,) = found(recording(a_minute({2120: 6 * MS}), telemetry=(ALWAYS, busy)))
+        assert [hit.name for hit in outlier.coincidences] == (["hog[7].busy"] if named else [])
+
+
 def test_stalls_at_once_on_two_lanes_are_one_outlier_and_other_stalls_are_not_the_usual() -> None:
     rate = noisy(1000)
     for second in (10, 30, 50):

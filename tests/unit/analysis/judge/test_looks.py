@@ -94,3 +94,11 @@ def test_looks_need_a_requirement_and_a_length(tmp_path: Path, capsys: pytest.Ca
     for argv in (["--duration", "10s"], ["--deadline", "1ms", "--count", "1000"]):
         assert run(["run", "--looks", "3", *argv, "--output", str(tmp_path)]) == 2
         assert "--looks needs a requirement and a length" in capsys.readouterr().err
+
+
+def test_without_a_requirement_no_look_decides() -> None:
+    recorded = looked_at({10: 100_000})
+    manifest = recorded.manifest
+    for missing in ({"deadline_ns": None}, {"p_target": None}):
+        plan = replace(manifest.plan, **missing)
+        assert looks.decides(replace(recorded, manifest=replace(manifest, plan=plan)), 1) is False
