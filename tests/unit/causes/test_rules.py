@@ -245,6 +245,45 @@ def test_a_hit_before_the_trace_begins_is_not_attributed() -> None:
         assert (one.top, one.evidence, one.complete) == (NOBODY, ("no-pages",), False)
 
 
+def test_pages_that_were_not_sent_between_two_hits_spoil_neither() -> None:
+    """The first hit's last page ends with the lane on the CPU; that it slept since stood in a page that was not sent."""
+    first = cpu_at_due()
+    woken(first)
+    first.spend(900_000, NOBODY)
+    first.switch(OURS)
+    first.spend(OWN, NOBODY)
+    hit = Hit(0, 0, LANE, 1, DUE, first.ns)
+    later = Cpu(STOCK, WORKER, ns=5 * DUE - 3_000_000)
+    later.emit("sched/sched_waking", comm="x", pid=1, prio=120, target_cpu=0)
+    later.ns = 5 * DUE
+    later.spend(800_000, NOBODY)
+    woken(later)
+    second = replace(finish(later), k=41, due_ns=5 * DUE)
+    trace = replace(first.trace(), pages={0: tuple(first.to_pages() + later.to_pages())}, hits=(hit, second))
+    one, other = attribute(trace, virtual=False)
+    assert one.complete and one.top.kind == "no-preemption-point"
+    assert other.complete and other.top.kind == "interrupts-off" and "never-slept" not in other.evidence
+
+
+def test_an_interrupt_whose_exit_is_not_traced_ends_with_the_next_record_outside_of_interrupts() -> None:
+    cpu = cpu_at_due()
+    woken(cpu)
+    cpu.interrupt("disk", 30)
+    cpu.flags = 0
+    cpu.emit("sched/sched_waking", comm="x", pid=1, prio=120, target_cpu=0)
+    cpu.spend(900_000, NOBODY)
+    assert explained(cpu).top.kind == "no-preemption-point"
+
+
+def test_migration_off_is_not_preemption_off() -> None:
+    """The upper half of the count's byte says how deep migration is off."""
+    cpu = cpu_at_due()
+    cpu.depth = 0x10
+    woken(cpu)
+    cpu.spend(900_000, NOBODY)
+    assert explained(cpu).top.kind == "no-preemption-point"
+
+
 def test_a_symbol_has_its_offset_and_module() -> None:
     names = symbols(
         "ffffffffc0001000 t spin\t[rtfault]\nnonsense\n0000000000000000 T hidden\nffffffff81000000 T _text\n"
