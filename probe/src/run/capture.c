@@ -364,6 +364,8 @@ static void switch_off(struct capture *c)
 		snprintf(name, sizeof name, "stats/cpu%d", c->run->lanes[i].cpu);
 		send_file(c, name, path);
 	}
+	/* The pass over all symbols takes seconds on a slow board: longer than a real-time thread may run. */
+	rt_set_policy(0, SCHED_OTHER, 0);
 	send_symbols(c);
 }
 

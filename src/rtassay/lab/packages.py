@@ -59,7 +59,7 @@ class Packages:
 
     def unpacked(self, wanted: Mapping[str, Sequence[str]], say: Say) -> dict[str, Path]:
         """For every package a directory with those of its files whose paths fit one of the patterns (paths as in the package, no
-        leading slash; `*` stays within one folder). Downloads the candidate version where it is not in the cache."""
+        leading slash; `*` stays within one folder, `/**` at the end is all below). Downloads the candidate version where it is not in the cache."""
         checksums = self._checksums(*wanted)
         homes = {package: _home(package, checksums[package], patterns) for package, patterns in wanted.items()}
         new = [package for package, home in homes.items() if not home.is_dir()]
@@ -206,6 +206,8 @@ def _extract(deb: Path, patterns: Sequence[str], into: Path) -> None:
 
 
 def _fits(path: str, pattern: str) -> bool:
+    if pattern.endswith("/**"):
+        return path.startswith(pattern.removesuffix("**"))
     return path.count("/") == pattern.count("/") and PurePosixPath(path).match(pattern)
 
 

@@ -72,6 +72,11 @@ def test_a_star_stays_within_one_folder(path: str, fits: bool) -> None:
     assert _fits(path, "lib/x/*.so*") is fits
 
 
+def test_two_stars_at_the_end_are_all_below_a_folder() -> None:
+    assert _fits("usr/src/linux/include/a.h", "usr/src/**")
+    assert not _fits("usr/share/a.h", "usr/src/**")
+
+
 def test_what_is_missing_is_named_with_the_line_that_installs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

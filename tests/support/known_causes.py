@@ -1,0 +1,204 @@
+"""Faults of known kind, time and length on the script board, and what rtassay says of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rtassay import causes as _  # noqa: F401 - the room
+from rtassay.causes.attribution import attribute
+from rtassay.lab import quick
+from rtassay.lab.arches import arch_named
+from rtassay.lab.script import STREAM, ScriptBoard
+from rtassay.model.causes import Attribution, Hit, Trace
+from rtassay.model.events import Facts, Note, TracePage, TraceText
+from rtassay.wire.stream import StreamParser
+
+HITS = 20
+ABOVE_NS = 110_000
+"""Above a wake-up that a tick delays, which takes 102 us here."""
+SHARE, SLACK_NS = 0.05, 10_000
+_PERIOD_NS = 40_000_000
+_INTERVAL_NS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """`letter`: as rtfault takes it. `causes`: the kinds that are right. `delays_rt`: whether it keeps a FIFO thread of PREEMPT_RT waiting.
+    `lead_ns`: how long before a due time its thread is woken (or its timer is due); the thread begins some 65 us later.
+    `lead_rt_ns` on PREEMPT_RT, where a thread of its own wakes sleepers that are not real-time. `around_ns`: what the thread runs beside its spin.
+    """
+
+    name: str
+    letter: str
+    causes: tuple[str, ...]
+    owner: str
+    delays_rt: bool
+    lead_ns: int = 80_000
+    lead_rt_ns: int = 140_000
+    around_ns: int = 0
+
+
+# On PREEMPT_RT bottom halves, tasklets and kernel code are preempted, and a thread of its own writes to the console.
+FAULTS = (
+    Fault("interrupts off", "i", ("interrupts-off",), "rtfault_i", delays_rt=True),
+    Fault("preemption off", "p", ("preemption-off",), "rtfault_p", delays_rt=True),
+    Fault("bottom halves off", "b", ("bottom-halves-off",), "rtfault_b", delays_rt=False),
+    Fault("tasklet", "t", ("softirq",), "TASKLET", delays_rt=False),
+    Fault("softirq flood", "l", ("softirq",), "HI", delays_rt=False),
+    Fault("kernel spin", "s", ("no-preemption-point",), "rtfault_s", delays_rt=False),
+    Fault(
+        "hrtimer callback",
+        "h",
+        ("hrtimer",),
+        "rtfault_hrtimer [rtfault]",
+        delays_rt=True,
+        lead_ns=20_000,
+        lead_rt_ns=20_000,
+    ),
+    Fault("FIFO 99 thread", "f", ("thread",), "rtfault_f", delays_rt=True, lead_rt_ns=80_000, around_ns=90_000),
+    # Printing turns preemption off and, while it writes, interrupts; the wake-up may come just before.
+    Fault(
+        "printk, slow console",
+        "k",
+        ("interrupts-off", "preemption-off", "no-preemption-point"),
+        "rtfault_k",
+        delays_rt=False,
+    ),
+)
+GROUPS = (FAULTS[:3], FAULTS[3:6], FAULTS[6:])
+LENGTHS_US = (100, 1000, 3000)
+_WITHIN = ("wake-up", "irq", "hrtimer", "softirq", "ipi")
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """One fault as the module logged it."""
+
+    letter: str
+    length_us: int
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One kind and length on one kernel: faults injected, hits among them, and what was wrong of any hit, in words."""
+
+    fault: Fault
+    length_us: int
+    injected: int
+    hits: int
+    wrong: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One boot: a cell for each kind and length, and hits without a fault that name rtfault all the same."""
+
+    cells: tuple[Cell, ...]
+    invented: tuple[str, ...]
+    others: int
+    stream: bytes
+
+
+def run(kernel: str, module: bytes, probe: Path, faults: Sequence[Fault], seed: int = 1) -> Answer:
+    """All lengths of some kinds in one boot."""
+    arch = arch_named("amd64")
+    image = quick.cached(arch) or quick.build(arch, print)
+    files = {"bin/rtprobe": probe.read_bytes(), "rtfault.ko": module}
+    board = ScriptBoard(image.kernels[kernel], image.initramfs.read_bytes(), files, _script(kernel, faults), seed)
+    result = board.run(900)
+    assert result.exit_code == 0, result.console[-2000:]
+    truths = [Truth(row[0], *map(int, row[1:])) for row in map(str.split, result.files["faults"].decode().splitlines())]
+    return judge(faults, truths, result.stream)
+
+
+def _script(kernel: str, faults: Sequence[Fault]) -> str:
+    """rtprobe, and when its events are on one plan after the other, at the phase of the lane's due times."""
+    traced_ms = len(faults) * len(LENGTHS_US) * (HITS * _PERIOD_NS // 1_000_000 + 300) + 3000
+    lines = [
+        "set -e; insmod /rtfault.ko",
+        f"rtprobe cyclic --cpus 0 --interval 1ms --duration {2 * traced_ms}ms --trace-above {ABOVE_NS}ns --no-samples -o /out/{STREAM} &",
+        "probe=$!",
+        f"until grep -q -a trace_begin /out/{STREAM} 2>/dev/null; do sleep 0.2; done",
+        f"first=$(grep -a -o '\"first_due_ns\": *[0-9]*' /out/{STREAM} | head -n 1 | grep -o '[0-9]*$')",
+    ]
+    for fault in faults:
+        lead_ns = fault.lead_rt_ns if kernel == "rt" else fault.lead_ns
+        for length_us in LENGTHS_US:
+            lines += [
+                "now=$(( $(cut -d' ' -f1 /proc/uptime | tr -d .) * 10000000 ))",
+                f"k=$(( (now - first) / {_INTERVAL_NS} + 150 ))",
+                f'echo "{fault.letter} {length_us} {HITS} $((first + k * {_INTERVAL_NS} - {lead_ns})) {_PERIOD_NS}" > /proc/rtfault',
+                f"sleep {(HITS * _PERIOD_NS / 1e9 + 0.2):.2f}",
+            ]
+    return "\n".join([*lines, "wait $probe", "cat /proc/rtfault > /out/faults", ""])
+
+
+def judge(faults: Sequence[Fault], truths: Sequence[Truth], stream: bytes) -> Answer:
+    """What rtassay says of every hit, beside the truth."""
+    trace, realtime = trace_of(stream)
+    found = attribute(trace, virtual=False, realtime=realtime)
+    by_fault: dict[tuple[str, int], list[tuple[Attribution, Truth]]] = {}
+    invented, others = [], 0
+    for one in found:
+        met = [truth for truth in truths if truth.start_ns < one.hit.woke_ns and truth.end_ns > one.hit.due_ns]
+        if met:
+            by_fault.setdefault((met[0].letter, met[0].length_us), []).append((one, met[0]))
+            continue
+        others += 1
+        invented += [
+            f"k {one.hit.k}: {part.cause}" for part in one.parts if "rtfault" in part.cause.name and part.ns > SLACK_NS
+        ]
+    cells = []
+    for fault in faults:
+        for length_us in LENGTHS_US:
+            pairs = by_fault.get((fault.letter, length_us), [])
+            wrong = [
+                f"k {one.hit.k}: {word}" for one, truth in pairs if (word := _wrong(fault, one, truth)) is not None
+            ]
+            injected = sum((t.letter, t.length_us) == (fault.letter, length_us) for t in truths)
+            cells.append(Cell(fault, length_us, injected, len(pairs), tuple(wrong)))
+    return Answer(tuple(cells), tuple(invented), others, stream)
+
+
+def _wrong(fault: Fault, one: Attribution, truth: Truth) -> str | None:
+    """What is wrong of a hit that a fault caused. The time of the fault may also belong to what interrupted it (the wake-up, a tick)."""
+    start, end = max(truth.start_ns, one.hit.due_ns), min(truth.end_ns, one.hit.woke_ns)
+    inside: Counter[str] = Counter()
+    right_ns = outside_ns = 0
+    for part in one.parts:
+        ns = max(0, min(part.start_ns + part.ns, end) - max(part.start_ns, start))
+        if part.cause.kind in fault.causes and part.cause.name == fault.owner:
+            right_ns, outside_ns = right_ns + ns, outside_ns + part.ns - ns
+        else:
+            inside[part.cause.kind] += ns
+    slack = max(SHARE * (end - start), SLACK_NS)
+    astray = sum(ns for kind, ns in inside.items() if kind not in _WITHIN)
+    if astray > slack or right_ns == 0:
+        return f"{(end - start) / 1e3:.0f} us were the fault's, {right_ns / 1e3:.0f} found, others: {dict(inside)} {one.evidence}"
+    return f"{outside_ns / 1e3:.0f} us too many" if outside_ns > slack + fault.around_ns else None
+
+
+def trace_of(stream: bytes) -> tuple[Trace, bool]:
+    """The trace of a stream of one lane on CPU 0, and whether the kernel is PREEMPT_RT."""
+    texts: dict[str, str] = {}
+    pages: dict[int, list[bytes]] = {}
+    hits = []
+    realtime = False
+    for event in StreamParser().feed(stream):
+        match event:
+            case Facts(data=data):
+                realtime = "PREEMPT_RT" in data["kernel"]["version"]
+            case TraceText(name=name, content=content):
+                texts[name] = content.decode()
+            case TracePage(cpu=cpu, page=page):
+                pages.setdefault(cpu, []).append(page)
+            case Note(name="trace_hit", data=d) if d["captured"]:
+                hits.append(Hit(0, 0, d["tid"], d["k"], d["due_ns"], d["woke_ns"]))
+    formats = {name.removeprefix("format/"): text for name, text in texts.items() if name.startswith("format/")}
+    held = {cpu: tuple(found) for cpu, found in pages.items()}
+    return Trace(texts["header_page"], formats, held, tuple(hits), texts.get("kallsyms", "")), realtime
