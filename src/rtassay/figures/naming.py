@@ -20,7 +20,7 @@ def value(findings: Findings, key: str) -> str | None:
     board = findings.board if findings.board != "imported" else None
     known = {
         "kernel": findings.kernel,
-        "load": findings.load,
+        "load": findings.load if findings.load != UNKNOWN else None,
         "board": board,
         "tool": findings.source["tool"],
         "name": findings.called,
@@ -39,12 +39,14 @@ def keys(findings: Sequence[Findings]) -> list[str]:
 def names(findings: Sequence[Findings]) -> list[str]:
     """A name per recording, all different.
 
-    The names that a person gave, if all have one; else the first key, or pair of keys, that all have and none shares; else the name or the
+    The names that a person gave, if all have one; of a single import its file; else the first key, or pair of keys, that all have and none shares; else the name or the
     kernel, with the id.
     """
     given = [one.name for one in findings]
     if None not in given and len(set(given)) == len(given):
         return [words(str(name)) for name in given]
+    if len(findings) == 1 and findings[0].called is not None:
+        return [words(findings[0].called)]
     known = [key for key in keys(findings) if key not in (*_NUMBERS, "id")]
     for chosen in (*((key,) for key in known), *combinations(known, 2)):
         found = [tuple(value(one, key) for key in chosen) for one in findings]

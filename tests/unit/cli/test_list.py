@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,9 @@ def test_recordings_that_only_their_names_tell_apart_are_called_by_them(tmp_path
         assert in_process("import", DATA / "q-H100-t2.txt", "--name", name, home=tmp_path).returncode == 0
     found = [api.open(path)._findings for path in sorted(tmp_path.glob("recordings/*.rta"))]
     assert names(found) == ["first", "second"]
+    (file,) = (replace(one, name=None) for one in found[:1])
+    assert names([file]) == ["q-H100-t2.txt"], "not by its load, which nobody knows"
+    assert names([file, replace(file, source={**file.source, "file": "other.txt"})]) == ["q-H100-t2.txt", "other.txt"]
     done = in_process("compare", "first", "--with", "second", "--json", home=tmp_path)
     told = json.loads(done.stdout)
     assert (told["a"]["title"], told["b"]["title"]) == ("first", "second"), told["a"]["title"]
