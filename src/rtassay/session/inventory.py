@@ -188,7 +188,7 @@ def _rights(files: Mapping[str, bytes], text: _Texts) -> dict[str, Any]:
     return {
         "uid": foreign.number(ids[1]) if len(ids) > 1 else None,
         "lockdown": None if chosen is None else chosen[1],
-        "container": any(path in files for path in _CONTAINER),
+        "container": True if any(path in files for path in _CONTAINER) else False if ids else None,
     }
 
 

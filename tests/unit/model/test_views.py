@@ -100,7 +100,7 @@ def test_a_real_stream_has_every_part_of_the_view() -> None:
 
 def test_every_name_of_an_inventory_is_in_the_view() -> None:
     described = inventory.describe({"/proc/cpuinfo": b""})
-    assert set(described) | {"host_clock"} == set(names(Inventory))
+    assert set(described) | {"host_clock", "virtual_time"} == set(names(Inventory))
     found = inventory_of(described)
     for name in ("kernel", "cpus", "memory"):
         assert set(described[name]) <= set(names(type(getattr(found, name))))

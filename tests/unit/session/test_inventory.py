@@ -46,7 +46,7 @@ PI = {
 }
 CONFIG = b'# Linux\nCONFIG_PREEMPT_RT=y\nCONFIG_HZ=250\n# CONFIG_PREEMPT_NONE is not set\nCONFIG_LOCALVERSION="-v8"\n'
 KEYS = {
-    "kernel", "cmdline", "clocksource", "clocksources", "cpus", "governors", "rt_runtime_us", "rt_period_us", "rt_tasks", "irq_threads",
+    "rights", "kernel", "cmdline", "clocksource", "clocksources", "cpus", "governors", "rt_runtime_us", "rt_period_us", "rt_tasks", "irq_threads",
     "printk", "overcommit", "desktop", "virtualisation", "memory", "model", "cpu_model", "os", "hostname", "microcode",
     "throttle_messages", "boot_id", "sched_features", "idle", "idle_states", "cpu_dma_latency_us", "irq_affinity", "tracing",
     "fair_servers", "cmdline_ignored",
@@ -97,9 +97,18 @@ def test_keys_are_always_there_and_unknown_is_none() -> None:
     assert set(inventory.describe(PI)) == set(inventory.describe({})) == KEYS
     empty = inventory.describe({})
     known = {key for key, value in empty.items() if value is not None}
-    assert known == {"kernel", "cpus", "memory", "idle"}
+    assert known == {"kernel", "cpus", "memory", "idle", "rights"}
     assert all(value is None for key in known for value in empty[key].values())
     assert inventory.allowed_cpus({}) is None
+
+
+def test_rights_are_told_by_the_files_that_tell_them() -> None:
+    files = {
+        "/proc/self/status": b"Uid:\t1000\t0\t0\t0\n",
+        "/sys/kernel/security/lockdown": b"none [integrity] confidentiality\n",
+    }
+    assert inventory.describe(files)["rights"] == {"uid": 0, "lockdown": "integrity", "container": False}
+    assert inventory.describe({**files, "/.dockerenv": b""})["rights"]["container"] is True
 
 
 def test_what_may_change_is_the_same_reading() -> None:
