@@ -107,7 +107,13 @@ def test_keys_of_the_contract() -> None:
         data
     )
     assert {"duration_s", "sealed", "lanes", "pooled", "checks", "verdict"} <= set(data)
-    assert data["source"] == {"tool": "rtprobe", "version": "0.1.0", "format": "stream", "late_policy": "counted"}
+    assert data["source"] == {
+        "tool": "rtprobe",
+        "version": "0.1.0",
+        "format": "stream",
+        "late_policy": "counted",
+        "file": None,
+    }
     lane = data["lanes"][0]
     assert {"name", "cpu", "due", "n", "missed", "dropped", "truncated", "over", "min_ns", "mean_ns", "max_ns"} <= set(
         lane
