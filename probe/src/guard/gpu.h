@@ -15,7 +15,7 @@ enum { GPU_CLIENTS = 64, GPU_NAMES = 16, GPU_NAME = 64, GPU_IRQS = 64 };
 struct gpu_client {
 	uint64_t id;
 	char device[GPU_NAME]; /* its bus address; empty where the driver does not tell */
-	int64_t ns;            /* of all its engines */
+	int64_t ns; /* of all its engines */
 };
 
 struct gpu {
