@@ -86,6 +86,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     named = [
         ("before", "stock"),
         ("RUN", "rt"),
+        ("RUN2", "rt"),
         ("after", "rt"),
         *((f"{kind}{n}", kind) for kind in ("stock", "rt") for n in (1, 2, 3)),
     ]

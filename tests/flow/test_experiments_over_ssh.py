@@ -95,6 +95,7 @@ def test_resume_takes_what_the_board_measured_while_its_host_was_dead(
     assert on_board(server, "ls -d /run/rtassay-*") == []
 
 
+@pytest.mark.full
 def test_what_was_cleared_from_the_board_is_measured_again(
     rtassay: Callable[..., subprocess.Popen[str]], server: Server, tmp_path: Path
 ) -> None:

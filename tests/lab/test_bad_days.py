@@ -172,6 +172,7 @@ def test_two_minutes_without_a_cable_and_a_second_cut_cost_nothing(host: Host, b
     assert_every_activation_is_there(host.recording(), 200)
 
 
+@pytest.mark.full
 def test_a_clock_that_jumps_by_a_year_moves_no_count_and_is_named(host: Host, board: Board) -> None:
     process = host.measuring("--duration", "20s", "--deadline", "1h", "--p", "0.5", "--json")
     before = int(board.text("now=$(date +%s); date -s @$((now + 365 * 86400)) >/dev/null; echo $now"))

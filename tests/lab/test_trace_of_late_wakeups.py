@@ -35,7 +35,9 @@ def traced(board: Board, probe: str) -> list[Event]:
     """The events of a run long enough for this machine to switch all events on in it."""
     for seconds in (4, 20, 60):
         events, _ = measured(board, f"/probe/{probe} {TRACE} --duration {seconds}s")
-        if any(isinstance(event, Note) and event.name == "trace_begin" for event in events):
+        end = events[-1]
+        assert isinstance(end, End)
+        if end.data["trace"]["captured"]:
             break
     return events
 
@@ -140,7 +142,8 @@ def test_killed_at_any_moment_it_leaves_no_instance(board: Board, times: int) ->
 @pytest.mark.parametrize("setup", [STOCK], ids=lambda setup: setup.name)
 def test_what_a_kill_of_all_its_processes_leaves_goes_with_the_next_guard(board: Board) -> None:
     left = board.text(
-        f"/probe/rtprobe {TRACE} --duration 60s > /dev/null & sleep 2; kill -9 $(pidof rtprobe); usleep 300000; ls {INSTANCES}"
+        f'/probe/rtprobe {TRACE} --duration 600s > /dev/null & while [ -z "$(ls {INSTANCES})" ]; do usleep 100000; done; '
+        f"kill -9 $(pidof rtprobe); usleep 300000; ls {INSTANCES}"
     )
     assert left.startswith("rtassay-")
     assert board.text(f"/probe/rtprobe guard -- true; ls {INSTANCES}") == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,9 +26,17 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         words = [word for key, value in labels.items() for word in ("--label", f"{key}={value}")]
         done = in_process("import", file, *words, home=place)
         assert done.returncode == 0, done.stderr
+        wait_for_the_next_second()
     done = in_process("import", files[0], "--name", "before", home=place)
     assert done.returncode == 0, done.stderr
     return place
+
+
+def wait_for_the_next_second() -> None:
+    """The id of a recording begins with its second, and a list is in the order of the ids."""
+    began_s = int(time.time())
+    while int(time.time()) == began_s:
+        time.sleep(0.02)
 
 
 def listed(home: Path, *words: str) -> list[str]:
