@@ -96,7 +96,7 @@ def command(
         p=p_target,
         confidence=confidence,
     )
-    if confirm is not None:
+    if confirm is not None and ranking.answered:  # else there is no cause to confirm, and what follows tells why
         measured = [one.recording for one in open_all(without)]
         return _confirm([one.recording for one in opened], ranking, confirm, measured, as_json=as_json)
     if output is not None:
