@@ -194,6 +194,21 @@ def test_a_clock_that_jumps_by_a_year_moves_no_count_and_is_named(host: Host, bo
         assert LABEL in " ".join(text.split()), name
 
 
+@pytest.mark.full
+def test_a_cpu_that_is_unplugged_costs_no_activation_and_its_lane_is_named(host: Host, board: Board) -> None:
+    online = "/sys/devices/system/cpu/cpu1/online"
+    process = host.measuring("--duration", "20s", "--json")
+    try:
+        board.text(f"echo 0 > {online}")
+        found = json.loads(host.finish(process, (0, EXIT_INVALID)))
+    finally:
+        board.text(f"echo 1 > {online}")
+    recording = assert_every_activation_is_there(host.recording(), 20)
+    assert [lane.entry.cpu for lane in recording.lanes] == [0, 1]
+    (check,) = [check for check in found["checks"] if check["id"] == "NOT-PINNED"]
+    assert check["severity"] == "warning" and check["facts"]["lanes"] == [recording.lanes[1].entry.name]
+
+
 def test_a_killed_host_finds_its_run_again(host: Host, board: Board) -> None:
     process = host.measuring("--duration", "15s")
     process.kill()
