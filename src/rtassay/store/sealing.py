@@ -113,7 +113,10 @@ def _seal(
         sync_directory(path)
         save_manifest(path, manifest)
     except BaseException as error:
-        _undo(path)
+        shutil.rmtree(path / _ASIDE, ignore_errors=True)
+        # The manifest may be in place although its directory could not be synced: then the recording needs what was made.
+        if not load_manifest(path).sealed:
+            _undo(path)
         if isinstance(error, OSError):
             raise disk_error(error, path / MANIFEST, _INTACT) from error
         raise
@@ -124,7 +127,6 @@ def _seal(
 
 def _undo(path: Path) -> None:
     """Remove what a failed sealing made: on a full disk it is in the way."""
-    shutil.rmtree(path / _ASIDE, ignore_errors=True)
     for name in (*tables.SCHEMAS, SAMPLES, MESSAGES, TRACE, CAUSES):
         with contextlib.suppress(OSError):
             (path / name).unlink(missing_ok=True)
