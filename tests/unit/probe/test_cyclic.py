@@ -177,10 +177,16 @@ def test_due_times_lie_on_the_grid() -> None:
 
 
 def test_count_gives_that_many_samples_in_every_lane() -> None:
-    stream = cyclic("--count", "1000")
-    account(stream)
-    assert stream.end is not None and stream.end["reason"] == "count"
-    assert [lane["n"] for lane in stream.end["lanes"]] == [1000] * len(CPUS)
+    """Its time is bounded: a lane that others keep from running for seconds ends without them, and it is measured again."""
+    for _ in range(5):
+        stream = cyclic("--count", "1000")
+        account(stream)
+        assert stream.end is not None
+        complete = [lane["n"] == 1000 for lane in stream.end["lanes"]]
+        assert stream.end["reason"] == ("count" if all(complete) else "duration")
+        if all(complete):
+            return
+    pytest.fail("in five runs a lane did not come to its count")
 
 
 def test_without_samples_the_histogram_is_still_exact() -> None:
