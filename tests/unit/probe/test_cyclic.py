@@ -181,9 +181,8 @@ def test_count_gives_that_many_samples_in_every_lane() -> None:
     for _ in range(5):
         stream = cyclic("--count", "1000")
         account(stream)
-        assert stream.end is not None
-        complete = all(lane["n"] == 1000 for lane in stream.end["lanes"])
-        assert stream.end["reason"] == ("count" if complete else "duration")
+        complete = stream.end is not None and all(lane["n"] == 1000 for lane in stream.end["lanes"])
+        assert stream.end is not None and stream.end["reason"] == ("count" if complete else "duration")
         if complete:
             break
     assert complete
