@@ -66,7 +66,9 @@ static void test_hits(void)
 static void test_account(void)
 {
 	static struct run run = { .interval_ns = 1000, .trace = true, .n_lanes = 1 };
-	static struct lane lane = { .run = &run, .limit = 100, .traced_k = 4, .first_due_ns = 5000, .state = LANE_RUNNING };
+	static struct lane lane = {
+		.run = &run, .index = 2, .cpu = 3, .tid = 77, .limit = 100, .traced_k = 4, .first_due_ns = 5000, .state = LANE_RUNNING
+	};
 	struct account a;
 	struct hit hit;
 
@@ -93,8 +95,8 @@ static void test_account(void)
 	   "what the last untraced sample missed belongs to the untraced part");
 	account_add(&a, 200, 11200);
 	OK(hits_take(&lane.hits, &hit) && hit.k == 6 && hit.due_ns == 11000 && hit.woke_ns == 11200 && hit.level_ns == 200 &&
-		   !hits_take(&lane.hits, &hit),
-	   "a hit has its place, its times and its level");
+		   hit.lane == 2 && hit.cpu == 3 && hit.tid == 77 && !hits_take(&lane.hits, &hit),
+	   "a hit has its place, its times, its level and its thread");
 	ring_close(&lane.ring);
 }
 
@@ -126,7 +128,7 @@ static void add_page(struct pages *p, int64_t start_ns, bool missed, const struc
 
 static struct pending pending_at(int cpu, int64_t due_ns, int64_t woke_ns)
 {
-	return (struct pending){ .hit = { .due_ns = due_ns, .woke_ns = woke_ns }, .cpu = cpu };
+	return (struct pending){ .hit = { .due_ns = due_ns, .woke_ns = woke_ns, .cpu = cpu } };
 }
 
 static void test_pages(void)
@@ -302,32 +304,36 @@ static void test_instances(void)
 
 	snprintf(live, sizeof live, "rtassay-%d-%llu", (int)getpid(), (unsigned long long)process_start(getpid()));
 	snprintf(reused, sizeof reused, "rtassay-%d-%llu", (int)getpid(), (unsigned long long)process_start(getpid()) - 1);
-	tracefs_instance(root, getpid(), directory, sizeof directory);
+	tracefs_instance(root, getpid(), "", directory, sizeof directory);
 	OK(!strcmp(directory + strlen(root) + strlen("/instances/"), live), "an instance is named by pid and start time");
+	tracefs_instance(root, getpid(), "-threads", directory, sizeof directory);
+	OK(!strncmp(directory + strlen(root) + strlen("/instances/"), live, strlen(live)) && strstr(directory, "-threads"),
+	   "a second one of the same process has a name behind it");
 	make(live);
 	make(reused);
 	make("rtassay-999999999-7");
+	make("rtassay-999999999-7-threads");
 	make("rtassay-7");
 	make("somebody-else");
 	tracefs_sweep(roots);
-	OK(is_there(live) && !is_there(reused) && !is_there("rtassay-999999999-7"),
+	OK(is_there(live) && !is_there(reused) && !is_there("rtassay-999999999-7") && !is_there("rtassay-999999999-7-threads"),
 	   "instances of processes that are gone are removed, also where the pid is used again");
 	OK(is_there("rtassay-7") && is_there("somebody-else"), "what is not ours is left alone");
 
 	child = fork();
 	if (!child) { /* as rtprobe: it starts a keeper, makes the instance, and is killed */
-		tracefs_instance(root, getpid(), directory, sizeof directory);
+		tracefs_instance(root, getpid(), "", directory, sizeof directory);
 		if (keeper_start(&keeper, directory) || mkdir(directory, 0700))
 			_exit(1);
 		raise(SIGKILL);
 	}
-	tracefs_instance(root, child, directory, sizeof directory);
+	tracefs_instance(root, child, "", directory, sizeof directory);
 	waitpid(child, &status, 0);
 	for (int i = 0; i < 6000 && !access(directory, F_OK); i++)
 		usleep(10000);
 	OK(WIFSIGNALED(status) && access(directory, F_OK), "the keeper removes the instance of a process that was killed");
 
-	tracefs_instance(root, getpid(), directory, sizeof directory);
+	tracefs_instance(root, getpid(), "", directory, sizeof directory);
 	OK(!keeper_start(&keeper, directory) && !keeper_remove(&keeper) && !is_there(live), "or when it is asked to");
 	OK(!keeper_remove(&keeper), "there is nothing to remove twice");
 	make(live);

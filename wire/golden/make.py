@@ -152,7 +152,7 @@ def traced() -> list[Event]:
     begin = {"event": "trace_begin", "mono_ns": until_ns + 10, "above_ns": 100_000, "events": ["sched/sched_switch"]}
     begin |= {"missing": ["nmi/nmi_handler"], "buffer_kb": 1024, "untraced_until_ns": until_ns}
     hit = {"event": "trace_hit", "mono_ns": woke_ns, "lane": 0, "k": 6, "due_ns": due_ns, "woke_ns": woke_ns}
-    hit |= {"tid": 4243, "above_ns": 100_000, "captured": True}
+    hit |= {"tid": 4243, "cpu": 0, "above_ns": 100_000, "captured": True}
     page = [
         (due_ns - 3_000_000 * (1 - i)).to_bytes(8, "little") + (16).to_bytes(8, "little") + bytes(48) for i in (0, 1)
     ]

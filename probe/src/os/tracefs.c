@@ -37,9 +37,9 @@ const char *tracefs_find(const char *const *roots, const char **why)
 	return NULL;
 }
 
-char *tracefs_instance(const char *root, pid_t pid, char *out, size_t size)
+char *tracefs_instance(const char *root, pid_t pid, const char *part, char *out, size_t size)
 {
-	snprintf(out, size, "%s/instances/%s%d-%" PRIu64, root, prefix, (int)pid, process_start(pid));
+	snprintf(out, size, "%s/instances/%s%d-%" PRIu64 "%s", root, prefix, (int)pid, process_start(pid), part);
 	return out;
 }
 
@@ -136,7 +136,7 @@ static bool is_left_over(const char *name)
 		return false;
 	name = end + 1;
 	start = strtoull(name, &end, 10);
-	return end != name && !*end && process_start((pid_t)pid) != start;
+	return end != name && (!*end || *end == '-') && process_start((pid_t)pid) != start;
 }
 
 void tracefs_sweep(const char *const *roots)

@@ -1,5 +1,5 @@
 /* Trace instances of our own in tracefs. The name of one holds the pid and start time of its process, so that everybody can tell which are
- * left over: `rtassay-PID-STARTTIME`. */
+ * left over: `rtassay-PID-STARTTIME`, and `rtassay-PID-STARTTIME-NAME` for a further one. */
 #ifndef RTPROBE_TRACEFS_H
 #define RTPROBE_TRACEFS_H
 
@@ -13,8 +13,8 @@ extern const char *const tracefs_roots[];
 
 /* The first of `roots` where instances can be made. NULL with a reason (a static string) in *why. */
 const char *tracefs_find(const char *const *roots, const char **why);
-/* The directory of the instance of a process: at most `size` bytes; returns out. */
-char *tracefs_instance(const char *root, pid_t pid, char *out, size_t size);
+/* The directory of an instance of a process, at most `size` bytes; returns out. `part`: "", or "-NAME" for a further one. */
+char *tracefs_instance(const char *root, pid_t pid, const char *part, char *out, size_t size);
 /* Writes `value` to DIRECTORY/NAME. 0 or errno. */
 int tracefs_put(const char *directory, const char *name, const char *value);
 /* The whole file DIRECTORY/NAME, NUL-terminated, to be freed; NULL and errno. */

@@ -191,7 +191,7 @@ static int open_cpu(struct capture *c, int i)
 	int error;
 
 	snprintf(path, sizeof path, "per_cpu/cpu%d/buffer_size_kb", cpu);
-	snprintf(size, sizeof size, "%d", BUFFER_KB);
+	snprintf(size, sizeof size, "%d", c->buffer_kb);
 	error = tracefs_put(c->directory, path, size);
 	snprintf(path, sizeof path, "%s/per_cpu/cpu%d/trace_pipe_raw", c->directory, cpu);
 	c->raw[i] = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -228,6 +228,7 @@ void capture_prepare(struct capture *c, struct run *run, const char *const *root
 	int error;
 
 	c->run = run;
+	c->buffer_kb = c->buffer_kb ? c->buffer_kb : BUFFER_KB;
 	c->addresses.wide = addresses_are_wide();
 	tracefs_sweep(roots);
 	root = tracefs_find(roots, &why);
@@ -235,7 +236,7 @@ void capture_prepare(struct capture *c, struct run *run, const char *const *root
 		snprintf(c->error, sizeof c->error, "%s", why);
 		return;
 	}
-	tracefs_instance(root, getpid(), c->directory, sizeof c->directory);
+	tracefs_instance(root, getpid(), "", c->directory, sizeof c->directory);
 	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	error = c->wake_fd < 0 ? errno : keeper_start(&c->keeper, c->directory);
 	if (error) {
@@ -288,7 +289,7 @@ static void tell_begin(struct capture *c)
 				json_string(&j, NULL, capture_events[i]);
 		json_end_array(&j);
 	}
-	json_int(&j, "buffer_kb", BUFFER_KB);
+	json_int(&j, "buffer_kb", c->buffer_kb);
 	json_int(&j, "untraced_until_ns", run->untraced_until_ns);
 	send_event(c, &j, LANE_NONE);
 }
@@ -396,7 +397,7 @@ static void take_hits(struct capture *c)
 			if (!within_limits(c, mono_ns()))
 				continue;
 			c->second_hits++;
-			c->pending[c->n_pending++] = (struct pending){ .hit = hit, .lane = i, .cpu = lane->cpu };
+			c->pending[c->n_pending++] = (struct pending){ .hit = hit };
 		}
 	}
 }
@@ -405,7 +406,7 @@ static void take_hits(struct capture *c)
 static void read_ring(struct capture *c, int i, const struct pick *pick)
 {
 	struct pages *p = &c->pages[i];
-	const size_t most = READ_ROUNDS * (size_t)BUFFER_KB * 1024 / p->size;
+	const size_t most = READ_ROUNDS * (size_t)c->buffer_kb * 1024 / p->size;
 
 	pages_again(p, pick);
 	for (size_t n = 0; n < most; n++) {
@@ -433,14 +434,15 @@ static void tell_hit(struct capture *c, const struct pending *p)
 	json_object(&j, NULL);
 	json_string(&j, "event", "trace_hit");
 	json_int(&j, "mono_ns", p->hit.woke_ns);
-	json_int(&j, "lane", p->lane);
+	json_int(&j, "lane", p->hit.lane);
+	json_int(&j, "cpu", p->hit.cpu);
 	json_uint(&j, "k", p->hit.k);
 	json_int(&j, "due_ns", p->hit.due_ns);
 	json_int(&j, "woke_ns", p->hit.woke_ns);
-	json_int(&j, "tid", c->run->lanes[p->lane].tid);
+	json_int(&j, "tid", p->hit.tid);
 	json_int(&j, "above_ns", p->hit.level_ns);
 	json_bool(&j, "captured", captured);
-	send_event(c, &j, (uint16_t)p->lane);
+	send_event(c, &j, (uint16_t)p->hit.lane);
 }
 
 static void keep_hits(struct capture *c)

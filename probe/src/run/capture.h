@@ -35,6 +35,7 @@ struct capture {
 	int *raw; /* trace_pipe_raw of each lane's CPU */
 	struct addresses addresses;
 	bool on[CAPTURE_EVENTS]; /* as capture_events */
+	int buffer_kb; /* of each CPU; 0 before capture_prepare: the usual size */
 	bool ready, begun;
 	int64_t begun_ns; /* since when all events are on */
 

@@ -13,6 +13,7 @@ struct hit {
 	uint64_t k;
 	int64_t due_ns, woke_ns;
 	uint32_t level_ns; /* that it reached */
+	int32_t lane, cpu, tid;
 };
 
 struct hits {

@@ -41,7 +41,7 @@ static void pick_page(const struct pages *p, struct page *page, const struct pic
 
 	for (int i = 0; i < pick->n; i++) {
 		struct pending *hit = &pick->pending[i];
-		const bool own = hit->cpu == p->cpu;
+		const bool own = hit->hit.cpu == p->cpu;
 
 		if (page->end_ns < hit->hit.due_ns - before_due_ns || page->start_ns > hit->hit.woke_ns)
 			continue;
@@ -89,7 +89,7 @@ void pages_end(struct pages *p, int64_t now_ns, const struct pick *pick)
 void pages_again(struct pages *p, const struct pick *pick)
 {
 	for (int i = 0; i < pick->n; i++)
-		if (pick->pending[i].cpu == p->cpu && pick->pending[i].hit.due_ns < p->forgotten_ns)
+		if (pick->pending[i].hit.cpu == p->cpu && pick->pending[i].hit.due_ns < p->forgotten_ns)
 			pick->pending[i].lost = true;
 	for (uint64_t i = p->count > p->room ? p->count - p->room : 0; i < p->count; i++)
 		pick_page(p, at(p, i), pick);

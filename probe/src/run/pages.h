@@ -13,7 +13,6 @@ enum { PENDING_MOST = 64, PAGES_PER_HIT = 256 }; /* of one CPU */
 
 struct pending {
 	struct hit hit;
-	int lane, cpu;
 	int own_pages; /* of its CPU that overlap it */
 	bool lost; /* events of its CPU were lost in its time, or there were too many pages */
 };

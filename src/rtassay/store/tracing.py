@@ -102,9 +102,10 @@ def trace_of(path: Path, lanes: Iterable[LaneEntry]) -> Trace:
 
 
 def _hit(data: dict[str, Any], lane: int | None, cpus: dict[int, int | None]) -> Hit | None:
-    """None for an event that lacks a field, or whose lane has no CPU of its own."""
+    """None for an event that lacks a field, or that is of no CPU."""
     lane = lane if lane is not None else integer(data.get("lane"))
-    cpu = None if lane is None else cpus.get(lane)
+    cpu = integer(data.get("cpu"))
+    cpu = cpus.get(lane) if cpu is None and lane is not None else cpu
     tid, k, due_ns, woke_ns = (integer(data.get(name)) for name in ("tid", "k", "due_ns", "woke_ns"))
     if lane is None or cpu is None or tid is None or k is None or due_ns is None or woke_ns is None:
         return None
