@@ -1,6 +1,6 @@
 """Causes of traced runs as a person asks for them: recordings and a requirement become a ranking.
 
-The command `rtassay causes`, the reports and the function `rtassay.causes` use this module.
+The command `rtassay causes`, the reports and the function `rtassay.rank_causes` use this module.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ from rtassay.model import ranking as codes
 from rtassay.model.manifest import Manifest
 from rtassay.model.ranking import Ranking, Traced
 from rtassay.model.recording import Lane, Recording
-
-DEFAULT_P = 1e-6
-DEFAULT_CONFIDENCE = 0.95
+from rtassay.model.settings import default
 
 T = TypeVar("T")
 
@@ -36,8 +34,8 @@ def rank(
     deadline_ns = _common([plan.deadline_ns for plan in plans]) if deadline_ns is None else deadline_ns
     p = _common([plan.p_target for plan in plans]) if p is None else p
     confidence = _common([plan.confidence for plan in plans]) if confidence is None else confidence
-    wanted = DEFAULT_P if p is None else p
-    sure = DEFAULT_CONFIDENCE if confidence is None else confidence
+    wanted = default("p") if p is None else p
+    sure = default("confidence") if confidence is None else confidence
 
     def star(changed: Sequence[Recording]) -> int | None:
         return judge_repeats(changed, [], deadline_ns=None, p=wanted, confidence=sure).demonstrated_ns
@@ -121,13 +119,10 @@ def _refused(manifest: Manifest) -> str:
 
 def _quantiles(lanes: Sequence[Lane]) -> tuple[int | None, int | None]:
     """p50 and p99 of all lanes together (nearest rank, lower edge of the bin)."""
-    import numpy as np
+    from rtassay.analysis.lane.bounds import nearest_rank
+    from rtassay.analysis.lane.distribution import Distribution, joined, points
 
-    if not any(len(lane.histogram.lower_ns) for lane in lanes):
+    all_lanes = Distribution(joined([points(lane.histogram.lower_ns, lane.histogram.counts) for lane in lanes]))
+    if not all_lanes.total:
         return None, None
-    lower = np.concatenate([lane.histogram.lower_ns for lane in lanes])
-    counts = np.concatenate([lane.histogram.counts for lane in lanes])
-    order = np.argsort(lower, kind="stable")
-    upto = np.cumsum(counts[order])
-    at = [int(np.searchsorted(upto, -(-int(upto[-1]) * percent // 100))) for percent in (50, 99)]
-    return int(lower[order][at[0]]), int(lower[order][at[1]])
+    return all_lanes.at(nearest_rank(all_lanes.total, 0.5)), all_lanes.at(nearest_rank(all_lanes.total, 0.99))

@@ -10,9 +10,10 @@ from rtassay.api import parser_for as parser_for
 from rtassay.model.findings import Findings
 from rtassay.model.manifest import Manifest
 from rtassay.model.recording import Recording
+from rtassay.model.settings import default
 
-DEFAULT_P = 1e-6
-DEFAULT_CONFIDENCE = 0.95
+DEFAULT_P: float = default("p")
+DEFAULT_CONFIDENCE: float = default("confidence")
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,21 +37,17 @@ class IperfLoad:
         program = spec.program or "iperf"
         every = ["-i", str(asked.interval_s), "-f", "k"]
         udp = ["-u"] if asked.udp else []
+
+        def to(host: str, port: int) -> list[str]:
+            return [program, "-c", host, "-p", str(port), *every]
+
         if asked.pair:
             port = asked.port or PORT + spec.index
             # Not iperf's own test of both directions: there the server connects back, and fails if the client does not listen yet.
             # On a loopback the direction makes no difference, so more connections are the same work.
             streams = asked.streams if asked.reverse else 2 * asked.streams
             server = [program, "-s", "-B", common.LOOPBACK, "-p", str(port), *every, *udp]
-            client = [
-                program,
-                "-c",
-                common.LOOPBACK,
-                "-p",
-                str(port),
-                *every,
-                *_client(asked, spec, streams),
-            ]
+            client = [*to(common.LOOPBACK, port), *_client(asked, spec, streams)]
             return [
                 LoadCommand(repeated(spec, server, once=True, more_s=2), common.CLASSES, _LISTENS),
                 LoadCommand(repeated(spec, client, once=True, more_s=5), common.CLASSES),
@@ -61,16 +57,7 @@ class IperfLoad:
             port = asked.port or PORT + spec.index
             both = [] if asked.reverse else ["--full-duplex"]
             server = [self.name, "-s", "-p", str(port), *every, *udp]
-            client = [
-                program,
-                "-c",
-                str(asked.client),
-                "-p",
-                str(port),
-                *every,
-                *_client(asked, spec, asked.streams),
-                *both,
-            ]
+            client = [*to(str(asked.client), port), *_client(asked, spec, asked.streams), *both]
             return [
                 LoadCommand(tuple(server), common.CLASSES, _LISTENS, on=asked.machine),
                 LoadCommand(repeated(spec, client, once=True), common.CLASSES),
@@ -84,16 +71,8 @@ class IperfLoad:
             argv = [program, "-s", "-p", str(asked.port or PORT), *bind, *every, *udp]
         else:
             port = asked.port or PORT
-            argv = [
-                program,
-                "-c",
-                str(asked.client),
-                "-p",
-                str(port),
-                *every,
-                *_client(asked, spec, asked.streams),
-                *(["-d", "-L", str(port + 1)] if asked.both else []),
-            ]
+            both = ["-d", "-L", str(port + 1)] if asked.both else []
+            argv = [*to(str(asked.client), port), *_client(asked, spec, asked.streams), *both]
         ready = _LISTENS if asked.server else None
         return [LoadCommand(repeated(spec, argv, once=True), common.CLASSES, ready)]
 

@@ -37,32 +37,20 @@ class Iperf3Load:
         program = spec.program or "iperf3"
         port = asked.port or PORT + spec.index
         every = ["-i", str(asked.interval_s), "-f", "k", "--forceflush"]
+
+        def to(host: str, port: int) -> list[str]:
+            return [program, "-c", host, "-p", str(port), *every]
+
         if asked.pair:
             server = [program, "-s", "-1", "-B", common.LOOPBACK, "-p", str(port), *every]
-            client = [
-                program,
-                "-c",
-                common.LOOPBACK,
-                "-p",
-                str(port),
-                *every,
-                *_client(asked, spec, both=not asked.reverse),
-            ]
+            client = [*to(common.LOOPBACK, port), *_client(asked, spec, both=not asked.reverse)]
             return [
                 LoadCommand(repeated(spec, server, once=True, more_s=2), common.CLASSES, _LISTENS),
                 LoadCommand(repeated(spec, client, once=True, more_s=5), common.CLASSES),
             ]
         if asked.machine:
             server = [self.name, "-s", "-1", "-p", str(port), *every]
-            client = [
-                program,
-                "-c",
-                str(asked.client),
-                "-p",
-                str(port),
-                *every,
-                *_client(asked, spec, both=not asked.reverse),
-            ]
+            client = [*to(str(asked.client), port), *_client(asked, spec, both=not asked.reverse)]
             return [
                 LoadCommand(tuple(server), common.CLASSES, _LISTENS, on=asked.machine),
                 LoadCommand(repeated(spec, client, once=True), common.CLASSES),
@@ -75,15 +63,7 @@ class Iperf3Load:
             bind = ["-B", asked.bind] if asked.bind else []
             argv = [program, "-s", "-p", str(asked.port or PORT), *bind, *every]
         else:
-            argv = [
-                program,
-                "-c",
-                str(asked.client),
-                "-p",
-                str(asked.port or PORT),
-                *every,
-                *_client(asked, spec, both=asked.both),
-            ]
+            argv = [*to(str(asked.client), asked.port or PORT), *_client(asked, spec, both=asked.both)]
         ready = _LISTENS if asked.server else None
         return [LoadCommand(repeated(spec, argv, once=True), common.CLASSES, ready)]
 

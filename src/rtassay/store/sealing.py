@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rtassay.model import failpoints, warnings
-from rtassay.model.errors import CorruptRecording
+from rtassay.model.errors import CorruptRecording, RtassayError
 from rtassay.model.events import End, Event, Facts, Note, Output, Second
 from rtassay.model.facts import facts_of
 from rtassay.model.manifest import Damage, Manifest, RunWarning, Seal, TraceEntry
@@ -36,6 +36,12 @@ Finish = Callable[[Manifest, Path], Manifest]
 _ASIDE = ".sealing"
 _TELEMETRY_STREAM = "telemetry.rtw"
 _INTACT = "the recording is unsealed and intact; seal it again when there is space"
+_SEALED = "the recording is sealed; a power cut now may undo that, as its directory could not be synced"
+_LEFT = {
+    True: _SEALED,
+    False: _INTACT,
+    None: "look at the recording again when the disk works: its manifest cannot be read now",
+}
 
 
 def seal(
@@ -115,19 +121,28 @@ def _seal(
     except BaseException as error:
         shutil.rmtree(path / _ASIDE, ignore_errors=True)
         # The manifest may be in place although its directory could not be synced: then the recording needs what was made.
-        if not load_manifest(path).sealed:
+        sealed = _is_sealed(path)
+        if sealed is False:  # not known: keep what was made
             _undo(path)
         if isinstance(error, OSError):
-            raise disk_error(error, path / MANIFEST, _INTACT) from error
+            raise disk_error(error, path / MANIFEST, _LEFT[sealed]) from error
         raise
     reached("sealed")
     _remove_leftovers(path, manifest)
     return manifest
 
 
+def _is_sealed(path: Path) -> bool | None:
+    """What the manifest on disk says; None if it cannot be read now. Raises nothing: another error is on its way."""
+    try:
+        return load_manifest(path).sealed
+    except (RtassayError, OSError):
+        return None
+
+
 def _undo(path: Path) -> None:
     """Remove what a failed sealing made: on a full disk it is in the way."""
-    for name in (*tables.SCHEMAS, SAMPLES, MESSAGES, TRACE, CAUSES):
+    for name in (*tables.SCHEMAS, SAMPLES, MESSAGES, TRACE):
         with contextlib.suppress(OSError):
             (path / name).unlink(missing_ok=True)
 

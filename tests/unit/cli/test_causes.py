@@ -127,6 +127,8 @@ def test_reports_of_a_traced_run_have_its_causes(tmp_path: Path) -> None:
 def test_every_code_has_its_words() -> None:
     for kind in kinds.KINDS:
         assert text.name(kinds.Cause(kind, "x")) and text.step(rankings_steps()[kind])
+        alone = text.name(kinds.Cause(kind))
+        assert alone == alone.strip() and "()" not in alone
     for state in (codes.NOT_ASKED, codes.NOTHING_LATE, codes.NOT_CAPTURED, codes.NOT_DECODED, codes.NOT_OURS):
         assert all(text.why_not(codes.Traced("a", state)))
 

@@ -203,3 +203,23 @@ def test_a_recording_without_a_stream_cannot_be_sealed(tmp_path: Path) -> None:
     with pytest.raises(CorruptRecording, match="its stream is missing"):
         store.seal(path)
     assert not store.is_running(path)
+
+
+@pytest.mark.parametrize(("left", "words"), [(None, "is sealed"), ("{", "cannot be read"), ("", "cannot be read")])
+def test_a_manifest_that_cannot_be_synced_hides_no_error_and_takes_no_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str | None, words: str
+) -> None:
+    """left: what the failed write left of the manifest; None: all of it."""
+    path, save = record(tmp_path), sealing.save_manifest
+
+    def fails(at: Path, manifest: Manifest) -> None:
+        save(at, manifest)
+        if left is not None:
+            (at / "manifest.json").write_text(left)
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(sealing, "save_manifest", fails)
+    with pytest.raises(BoardError, match="cannot write") as caught:
+        store.seal(path)
+    assert caught.value.hint is not None and words in caught.value.hint
+    assert {tables.HISTOGRAM, tables.EVENTS} <= names(path)

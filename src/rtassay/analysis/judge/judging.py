@@ -23,10 +23,11 @@ from rtassay.model.findings import ANALYSIS_VERSION, CheckResult, Findings, Lane
 from rtassay.model.manifest import Manifest
 from rtassay.model.measures import UNKNOWN
 from rtassay.model.recording import Recording
+from rtassay.model.settings import default
 from rtassay.model.units import NS_PER_S
 
-DEFAULT_P = 1e-6
-DEFAULT_CONFIDENCE = 0.95
+DEFAULT_P: float = default("p")
+DEFAULT_CONFIDENCE: float = default("confidence")
 MISSIONS_S = (3600, 10 * 3600, 24 * 3600, 8766 * 3600)
 
 

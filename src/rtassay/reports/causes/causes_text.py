@@ -54,13 +54,15 @@ def _numbered(what: str, cause: Cause) -> str:
 _NAMES: Final[Mapping[str, Callable[[Cause], str]]] = {
     kinds.INTERRUPTS_OFF: lambda cause: f"interrupts off in {_thread(cause)}",
     kinds.IRQ: lambda cause: _numbered("interrupt", cause),
-    kinds.SOFTIRQ: lambda cause: f"softirq {one_line(cause.name, _MOST_NAME)}",
-    kinds.HRTIMER: lambda cause: f"timer function {one_line(cause.name, _MOST_NAME)}",
+    kinds.SOFTIRQ: lambda cause: _numbered("softirq", cause),
+    kinds.HRTIMER: lambda cause: _numbered("timer function", cause),
     kinds.PREEMPTION_OFF: lambda cause: f"preemption off in {_thread(cause)}",
     kinds.BOTTOM_HALVES_OFF: lambda cause: f"bottom halves off in {_thread(cause)}",
     kinds.NO_PREEMPTION_POINT: lambda cause: f"kernel code without a preemption point in {_thread(cause)}",
     kinds.THREAD: lambda cause: f"thread {_thread(cause)}",
-    kinds.IPI: lambda cause: f"interrupt from another CPU ({one_line(cause.name, _MOST_NAME)})",
+    kinds.IPI: lambda cause: (
+        "interrupt from another CPU" + (f" ({one_line(cause.name, _MOST_NAME)})" if cause.name else "")
+    ),
     kinds.IDLE_EXIT: lambda cause: "leaving an idle state",
     kinds.THROTTLING: lambda cause: "real-time throttling or the fair server",
     kinds.SMI: lambda cause: "firmware (SMI)",

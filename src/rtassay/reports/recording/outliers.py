@@ -13,7 +13,7 @@ from rtassay.reports.recording import recording_text
 COLUMNS = ("At", "Lane", "Latency", "Missed", "Unusual at that moment")
 CAVEAT = (
     "A reading stands here if at most one in twenty other readings of the run lies as far from the usual one. A coincidence is no proof of a "
-    "cause: measure again without the suspect, or with --break-above and a kernel trace."
+    "cause: measure again without the suspect, or with --trace-above, then rtassay causes."
 )
 NOTHING = "no reading of the monitors stood out"
 UNWATCHED = "nothing was watched"
