@@ -2,25 +2,25 @@
 
 Every lane in FACTS has `measure`: what its numbers are (`model.measures`), `unknown` where the format does not tell.
 
-What only an importer knows of a file stands in FACTS under `"import"` and ends in `manifest.facts["import"]`; every key may be
-absent, which means that the format does not tell. The checks of `analysis.checks.imported` read it:
+An importer writes what only it knows of a file into FACTS under `"import"`; it ends in `manifest.facts["import"]`. A key is absent
+if the format does not tell. The checks of `analysis.checks.imported` read these keys:
 
 | key | holds |
 | --- | --- |
-| `kind` | `histogram`, `stream` (every sample in order) or `summary` (only minimum, average and maximum) |
-| `unit`, `unit_from` | `ns` or `us`, and where that is known from: `format`, `command line`, `option`, `values`, `assumed` |
-| `trailer` | whether the totals of a histogram are there |
-| `noise_lines`, `first_noise` | lines of something else around the data (a console log), and `{"line", "text"}` of the first |
-| `missing_rows` | rows of a histogram that the file leaves out (they may have been removed because they were zero) |
-| `lanes` | rows `{"lane", "n", "min_ns", "avg_ns", "max_ns", "sd_ns", "cycles"}`: what the tool's own summary says of a lane, null where it is silent |
-| `stream` | of an order-keeping format, rows `{"lane", "n", "gaps", "lost", "duplicates", "backwards", "reduced", "undrained", "max_ns"}` |
-| `started`, `ended` | when the measurement ran, ISO 8601: in UTC with Z, or as it stands where the source tells no zone (times.py) |
+| `kind` | `histogram`, `stream` (every sample in order) or `summary` (minimum, average and maximum only) |
+| `unit`, `unit_from` | `ns` or `us`, and the source of that: `format`, `command line`, `option`, `values`, `assumed` |
+| `trailer` | whether the file has the totals of a histogram |
+| `noise_lines`, `first_noise` | the number of other lines around the data (a console log), and `{"line", "text"}` of the first |
+| `missing_rows` | rows of a histogram that the file leaves out (perhaps because they were zero) |
+| `lanes` | rows `{"lane", "n", "min_ns", "avg_ns", "max_ns", "sd_ns", "cycles"}`: the tool's own summary of a lane, null where it says nothing |
+| `stream` | of a format that keeps the order, rows `{"lane", "n", "gaps", "lost", "duplicates", "backwards", "reduced", "undrained", "max_ns"}` |
+| `started`, `ended` | when the measurement ran, ISO 8601: in UTC with Z, or unchanged if the source names no zone (times.py) |
 | `time_from_stamps` | whether the times of samples come from stamps in the file |
-| `caveats` | list of sentences: what this format hides, rounds or mixes, as far as it holds for this file |
-| `inconsistent` | list of sentences: where the file contradicts itself beyond what `lanes` tells (a block that is no sum, a minimum above a maximum) |
+| `caveats` | list of sentences: what this format hides, rounds or mixes in this file |
+| `inconsistent` | list of sentences: contradictions of the file that `lanes` does not show (a block that is no sum, a minimum above a maximum) |
 | `load` | the load the file declares, in its words |
-| `over_at_least` | true: the file does not count what lies beyond its last bin, but a maximum proves that there is some; `over` is then the least that is certain |
-| `torn_line` | the number of the last line, where it has no newline: the file may be cut off there (`events_of`) |
+| `over_at_least` | true: the file does not count samples beyond its last bin, but its maximum proves that there are some; `over` is then their smallest possible number |
+| `torn_line` | the number of the last line, if it has no newline: the file may be cut off there (`events_of`) |
 | `negative` | lane name -> how many latencies are below 0 |
 
 Floats are allowed for averages and deviations only.
@@ -50,10 +50,10 @@ class Importer(Protocol):
 
     A member derives from this class, and has at least `name`, `summary`, `recognises`, `source` and `read`.
 
-    `damage_allowed`: whether a cut or damaged file still gives a recording (our own streams, which say what was lost).
+    `damage_allowed`: whether a cut or damaged file still gives a recording (only our own streams, which count their losses).
     `lines`: whether a file is text in lines, each with a newline at its end.
-    `damage`: what the file that was read last had lost, known when its events are used up.
-    `progress`: set it before `read` to hear how far the reading is; members whose files are small do not call it.
+    `damage`: the losses of the file that was read last, known after its last event.
+    `progress`: set it before `read` to follow the reading; members with small files do not call it.
     """
 
     name: str
@@ -72,12 +72,12 @@ class Importer(Protocol):
         ...
 
     def read(self, path: Path) -> Iterator[Event]:
-        """Events of the whole file. Raises InputFileError with file, line and column for what cannot be."""
+        """Events of the whole file. Raises InputFileError with file, line and column for bad content."""
         ...
 
 
 def events_of(importer: Importer, path: Path) -> Iterator[Event]:
-    """`importer.read(path)`, and in FACTS the line that the file may be cut off in."""
+    """`importer.read(path)`, with `torn_line` added to FACTS."""
     torn = _torn_line(path) if importer.lines else None
     for event in importer.read(path):
         if torn is not None and isinstance(event, Facts):
@@ -87,7 +87,7 @@ def events_of(importer: Importer, path: Path) -> Iterator[Event]:
 
 
 def is_object(head: bytes) -> bool:
-    """Whether a file with this beginning is JSON rather than text in lines: some tools write both."""
+    """Whether a file with this beginning is JSON and not text in lines: some tools write both."""
     return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
 
 

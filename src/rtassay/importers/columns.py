@@ -23,8 +23,8 @@ _NUMBER = re.compile(r"[+-]?(\d{1,18})(?:\.(\d{1,18}))?(?:[eE][+-]?\d{1,3})?")
 
 @dataclass
 class Column:
-    """One lane of a histogram: `measure` is one of `model.measures`, `bins` maps the lower edge in ns to a count. None is what the
-    file does not tell."""
+    """One lane of a histogram: `measure` is one of `model.measures`, `bins` maps the lower edge in ns to a count. A field is None if
+    the file does not tell it."""
 
     name: str
     measure: str
@@ -58,7 +58,7 @@ def unreadable(path: Path, error: OSError) -> InputFileError:
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """(number from 1, line without its end). Raises InputFileError for what is no text: a NUL byte, a line of 1 MiB."""
+    """(number from 1, line without its end). Raises InputFileError for a file that is no text: a NUL byte, a line of 1 MiB."""
     try:
         with open_regular(path) as file:
             number = 0
@@ -136,8 +136,8 @@ def events_of(
 ) -> Iterator[Event]:
     """Facts, one HistogramPart per column, End. `imported` is FACTS' `import` (see base.py) without kind and lanes.
 
-    `width_ns` is the width of a bin, `bin_widths` holds exceptions by lower edge. The source's own summary goes into End; what
-    it does not tell is None.
+    `width_ns` is the width of a bin, `bin_widths` holds exceptions by lower edge. The source's own summary goes into End, with
+    None for what it does not tell.
     """
     entries = [{"lane": i, "name": c.name, "measure": c.measure, "cpu": c.cpu} for i, c in enumerate(columns)]
     span = {} if duration_ns is None else {"origin_ns": 0}
@@ -185,7 +185,7 @@ def _end(lane: int, column: Column) -> dict[str, Any]:
 
 
 def contradictions(columns: Iterable[Column], width_ns: int) -> list[str]:
-    """Where a summary cannot be that of its histogram: a maximum below the last bin, a minimum above the first, an average outside."""
+    """Sentences for each summary that contradicts its histogram: a maximum below the last bin, a minimum above the first, an average outside."""
     found = []
     for column in columns:
         used = sorted(edge for edge, count in column.bins.items() if count)

@@ -25,14 +25,14 @@ _HEAD = 64 * 1024
 
 
 class CyclictestImporter(Importer):
-    """A text of cyclictest. The version does not stand in it (but for `cyclictest V 2.40` of a help text in a log)."""
+    """A text of cyclictest. It does not name the version, unless a log holds the help text with `cyclictest V 2.40`."""
 
     name = "cyclictest"
     lines = True
     summary = "text of cyclictest: -h and -H histograms (also --histfile), -q and live summaries"
 
     def __init__(self, unit: str | None = None) -> None:
-        """`unit`: ns for what was made with -N, us otherwise; None: decided from the content. Raises UsageError for another."""
+        """`unit`: ns for a file made with -N, else us; None: the content decides. Raises UsageError for another unit."""
         self.unit = checked_unit(unit)
 
     def recognises(self, head: bytes) -> bool:
@@ -45,7 +45,7 @@ class CyclictestImporter(Importer):
         return Source("cyclictest", version, self.name, late_policy("cyclictest", version))
 
     def read(self, path: Path) -> Iterator[Event]:
-        """Everything comes at the end, since cyclictest writes it so. Raises InputFileError for a text that contradicts itself."""
+        """All events come at the end of the file, where cyclictest writes its results. Raises InputFileError for a text that contradicts itself."""
         parser = CyclictestText(whole=True, unit=self.unit)
         for block in blocks(path, progress=self.progress):
             parser.feed(block)
@@ -68,7 +68,7 @@ def checked_unit(unit: str | None) -> str | None:
 
 
 def refuse(path: Path, broken: Malformed | None) -> None:
-    """Raise InputFileError for a line that cannot be."""
+    """Raise InputFileError for a broken line."""
     if broken is None:
         return
     column = "" if broken.column is None else f", column {broken.column}"
@@ -77,7 +77,7 @@ def refuse(path: Path, broken: Malformed | None) -> None:
 
 
 def _has_bare_rows(head: bytes) -> bool:
-    """Rows of a histogram without any of the comment lines around them (`grep -v '^#'`)."""
+    """Rows of a histogram without the comment lines around them (`grep -v '^#'`)."""
     rows = [(int(row[1]), len(row[2].split())) for row in _ROW.finditer(head[:_HEAD])]
     follow = sum(1 for a, b in pairwise(rows) if b == (a[0] + 1, a[1]))
     return follow >= _BARE_ROWS

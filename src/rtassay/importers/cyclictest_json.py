@@ -1,7 +1,7 @@
 """cyclictest --json: per thread a histogram (if there was -h), cycles, minimum, maximum, average and CPU.
 
-Traps: the keys `cmdline:` and `rt_test_version:` really end in a colon; a thread that never ran has the average nan,
-which is no JSON, and Min 1000000; samples above the histogram are in no field: they are cycles minus all counts.
+Traps: the keys `cmdline:` and `rt_test_version:` end in a colon; a thread that never ran has the average nan, which is no
+JSON, and Min 1000000; no field counts the samples above the histogram: they are cycles minus all counts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class CyclictestJsonImporter(Importer):
     summary = "cyclictest --json"
 
     def recognises(self, head: bytes) -> bool:
-        """Other programs of rt-tests write the same envelope: the command line tells them apart, else the resolution's name."""
+        """Other programs of rt-tests write the same envelope: the command line tells which one wrote it, else the name of the resolution."""
         if not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") or not _ENVELOPE.search(head):
             return False
         return bool(_COMMAND.search(head)) or (b'"cmdline' not in head and b'"resolution_in_ns"' in head)
@@ -107,7 +107,7 @@ class _Thread:
         return HistogramPart(self.lane, lower, width, counts, over=self.over, limit_ns=self._limit_ns())
 
     def _limit_ns(self) -> int:
-        """Where the histogram ends: -h of the command line, which may be gone; of a summary, its minimum."""
+        """The end of the histogram: -h of the command line, if it is there; the minimum of a summary."""
         beyond = max(self.bins, default=-1) + 1
         if self.kind == "histogram":
             return max(self._limit or 0, beyond) * self.scale_ns

@@ -1,9 +1,9 @@
 """cyclictest -v: every sample in order, `thread:cycle:value`, between a prelude and, with -q or -h, a summary.
 
-Traps: the samples pass through a ring of 16384 entries per thread that an ordinary thread empties, so that under load old
-ones are overwritten without a word, and what is in the ring at the end is never printed; `-o N` prints only the largest of each
-N; the interval of the prelude is the *next* thread's; a latency of 0 is printed with the cycle number of the row before it.
-What the file lacks of the cycles it counts is `dropped`.
+Traps: the samples pass through a ring of 16384 entries per thread, which an ordinary thread empties: under load new samples
+silently overwrite old ones, and samples in the ring at the end are never printed; `-o N` prints only the largest of each N; the
+prelude shows the interval of the *next* thread; a latency of 0 has the cycle number of the row before.
+`dropped` are the cycles that the file counts and does not show.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class CyclictestVerboseImporter(Importer):
     summary = "stream of cyclictest -v: thread:cycle:value"
 
     def __init__(self, unit: str | None = None) -> None:
-        """`unit`: ns for what was made with -N, us otherwise; None: decided from the content. Raises UsageError for another."""
+        """`unit`: ns for a file made with -N, else us; None: the content decides. Raises UsageError for another unit."""
         self.unit = checked_unit(unit)
 
     def recognises(self, head: bytes) -> bool:
@@ -65,7 +65,7 @@ class CyclictestVerboseImporter(Importer):
         return Source("cyclictest", version, self.name, late_policy("cyclictest", version))
 
     def read(self, path: Path) -> Iterator[Event]:
-        """Samples as they come; FACTS, which needs the summary at the end of the file, last but one."""
+        """Samples as they come. FACTS need the summary at the end of the file, so they come last but one."""
         from rtassay.importers import verbose_rows
 
         known = {None: None, "ns": (1, "option"), "us": (NS_PER_US, "option")}[self.unit]
@@ -75,7 +75,7 @@ class CyclictestVerboseImporter(Importer):
             begin = block.find(b"\n") + 1
             cut = block.rfind(b"\n") + 1
             if held and begin:
-                # only the line that lies across two blocks is copied
+                # copy only the line that lies across two blocks
                 yield from reader.take(held + block[:begin], number)
                 number, held = reader.next_line, b""
             else:
@@ -106,7 +106,7 @@ def rows_of(
             yield rows, number
             at, number, found = at + rows.used, number + len(rows), found + len(rows)
             continue
-        # In a file where few lines are rows, looking for many rows at once after each line would cost too much.
+        # If few lines are rows, a search for many rows at once after each line costs too much.
         patience, found = 1 if found >= _MANY_ROWS else min(2 * patience, _LINES_MOST), 0
         for _ in range(patience):
             if at >= len(data):
@@ -119,7 +119,7 @@ def rows_of(
 
 @dataclass(slots=True)
 class _Lane:
-    """What is known of a thread so far."""
+    """The state of a thread so far."""
 
     n: int = 0
     next_k: int = 0
@@ -136,7 +136,7 @@ class _Lane:
 
     @property
     def reduced(self) -> int | None:
-        """N of -o: one row of each N cycles, somewhere among them."""
+        """N of -o: one row out of each N cycles, at any place among them."""
         span = self.last_cycle - self.first_cycle
         each = round(span / (self.n - 1)) if self.n > 2 else 1
         regular = self.gaps > self.n // 2 and self.widest < 2 * each and not self.backwards
@@ -174,7 +174,7 @@ class _Reader:
                 yield self._samples(lane, cycle, value, line, mine)
 
     def _other(self, raw: bytes, line: int) -> tuple[int, int, int] | None:
-        """A line that is no plain row: a row behind a prefix, the prelude, the summary, or noise."""
+        """A line that is no plain row: a row after a prefix, the prelude, the summary, or noise."""
         if row := _ROW.search(raw):
             return int(row[1]), int(row[2]), int(row[3])
         if _LIKE_A_ROW.match(raw) and len(raw) >= _ROW_LEAST:
@@ -186,7 +186,7 @@ class _Reader:
         return None
 
     def _samples(self, number: int, cycle: Any, value: Any, line: int, rows: Any) -> Samples:
-        """Rows of one thread (int64), which stand `rows` behind `line`."""
+        """The rows of one thread (int64); `rows` are their line numbers from `line` on."""
         import numpy as np
 
         if number >= _LANES_MOST:
@@ -248,12 +248,12 @@ class _Reader:
         yield End({"lanes": [self._end(number) for number in sorted(self._lanes)]})
 
     def _undrained(self, number: int, lane: _Lane) -> int:
-        """Cycles that the summary counts but that were never printed from the ring."""
+        """Cycles that the summary counts and no row shows: they stayed in the ring."""
         counted = self._text.summary_of(number)["n"]
         return max(0, (counted or 0) - lane.n - lane.dropped)
 
     def _interval_ns(self, number: int) -> int | None:
-        """The thread's own line, else the command; else the prelude, which prints what the next thread will have."""
+        """The interval from the line of the thread, else from the command, else from the prelude, which shows that of the next thread."""
         thread = self._text.threads.get(number)
         if thread is not None:
             return thread["interval"] * NS_PER_US or None
@@ -261,7 +261,7 @@ class _Reader:
             return self._text.command.interval_ns(number)
         printed = self._printed_us
         if len(printed) < 2 or number not in printed:
-            return None  # of a single thread nobody can tell how much was added
+            return None  # a single thread does not show how much was added
         other = number + 1 if number + 1 in printed else number - 1
         if other not in printed:
             return None
@@ -325,7 +325,7 @@ class _Reader:
 
 
 def _of_zeros(lane: _Lane, cycle: Any, value: Any) -> Any:
-    """Cycles with those of zero latency put right: cyclictest repeats the number of the row before."""
+    """Corrected cycles: for a latency of 0 cyclictest prints the cycle of the row before."""
     import numpy as np
 
     before = np.concatenate([[lane.last_printed], cycle[:-1]])
@@ -339,7 +339,7 @@ def _of_zeros(lane: _Lane, cycle: Any, value: Any) -> Any:
 
 
 def _unit_of(path: Path) -> tuple[int, str]:
-    """(1 or 1000, where that is known from): -N shows in no row, so by the values at the beginning of the file."""
+    """(1 or 1000, source of that). No row shows -N, so the values at the beginning of the file decide."""
     from rtassay.importers import verbose_rows
 
     text, values, typical_us = _text_around(path), [], None
@@ -359,7 +359,7 @@ def _unit_of(path: Path) -> tuple[int, str]:
 
 
 def _text_around(path: Path) -> CyclictestText:
-    """What the beginning and the end of the file say beside their rows."""
+    """The text around the rows at the beginning and the end of the file."""
     head = next(blocks(path, _HEAD), b"")
     try:
         with open_regular(path) as file:

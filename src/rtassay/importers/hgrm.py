@@ -8,8 +8,8 @@
     #[Mean    =       12.245, StdDeviation   =    27763.685]
     #[Max     =     3700.735, TotalCount     =    20002.000]
 
-The table has no counts per value, but they are the differences of TotalCount between its rows: every sample between two rows
-is placed at the upper one. Latencies are so never too low, and too high by at most the distance of two rows.
+The table has no counts per value, but TotalCount rises by them from row to row: we place every sample between two rows at the
+upper one. So a latency is never too low, and at most too high by the distance of two rows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ROWS_MAX = 1 << 20
 
 
 class HgrmImporter(Importer):
-    """One lane. The file says neither its unit nor what it measured: `unit` (`--unit`) must, `measure` (`--measure`) may."""
+    """One lane. The file names neither its unit nor its measure: `unit` (`--unit`) is required, `measure` (`--measure`) is optional."""
 
     name = "hgrm"
     lines = True
@@ -71,9 +71,7 @@ class HgrmImporter(Importer):
             "whether latencies were corrected for coordinated omission is not in the file",
         ]
         imported: dict[str, Any] = {"format": self.name, "caveats": caveats, "unit": self.unit, "unit_from": "option"}
-        if (
-            table.mean is not None
-        ):  # of the values themselves, so below that of the bins: no summary to hold against them
+        if table.mean is not None:  # the mean of exact values lies below that of the bins, so it cannot check them
             imported["mean_ns"] = table.mean * UNITS[self.unit]
         inconsistent = contradictions([column], step_ns)
         if column.n is not None and column.n != column.binned:
@@ -107,7 +105,7 @@ class _Table:
                 headed = True
             elif headed:
                 if self.max is not None and not text.startswith("#"):
-                    break  # wrk2 goes on with other words
+                    break  # wrk2 prints other text after its table
                 self._take(line, text)
         if not headed or not self.rows:
             raise bad(path, "no table 'Value Percentile TotalCount' with rows in it", line=max(line, 1))
@@ -168,6 +166,6 @@ class _Table:
         step_ns = max(1, unit_ns // 10**self.decimals)
         top = max(column.bins, default=0)
         if 0 < top - (column.max_ns or 0) <= step_ns:
-            column.max_ns = top  # rounding of the print
+            column.max_ns = top  # the print rounds the maximum
         column.limit_ns = round(self.rows[-1][0] * unit_ns) + 1
         return column, step_ns, widest

@@ -1,7 +1,7 @@
 """jitterdebugger's results.json: per thread a histogram of at most 1000 bins, count, minimum, maximum and average.
 
-Traps: keys are numbers of threads, not of CPUs; what lies above the last bin is in no field (count minus all bins);
-after a stall late activations run one after the other (`catch_up`); the tool's own version does not stand in the file.
+Traps: the keys number threads, not CPUs; no field counts the samples above the last bin (they are count minus all bins);
+after a stall late activations run one after the other (`catch_up`); the file does not name the version of the tool.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 The record is `u32 cpu; struct timespec ts; u64 latency`, in the byte order and with the timespec of the board: 28 bytes with two
 64-bit fields (64-bit boards, and 32-bit ones built with 64-bit time), 20 bytes with two 32-bit fields (inferred from the tool's
-source, which packs the struct; no file of a 32-bit board was at hand). Which one a file has is decided by plausibility of its
-first records: CPU numbers below 4096, nanoseconds below 1e9, times of a CPU that do not run backwards. The latency is in
-us, or with -N in ns: it is ns where the wake-up times say so (see `_scale`). Whether the ring lost samples is not in the file:
-gaps in the due times (wake-up minus latency) show it.
+source, which packs the struct; we had no file of a 32-bit board). The first records decide the layout: CPU numbers must be below
+4096, nanoseconds below 1e9, and the times of a CPU must not run backwards. The latency is in us, or in ns with -N: the wake-up
+times decide (see `_scale`). The file does not say whether the ring lost samples: gaps in the due times (wake-up minus latency)
+show it.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class JitterdebuggerRawImporter(Importer):
 
 
 def _layouts(head: bytes) -> list[Layout]:
-    """Layouts in which the first records make sense; of several, those that a short file has whole records of."""
+    """Layouts in which the first records make sense. For a short file with several: those that divide it into whole records."""
     found = [layout for layout in LAYOUTS if _plausible(head, layout)]
     if len(found) > 1 and len(head) < _HEAD_BYTES:
         return [layout for layout in found if len(head) % layout.dtype.itemsize == 0] or found
@@ -136,7 +136,7 @@ def _layout_of(path: Path) -> Layout:
 
 
 def _records(path: Path, layout: Layout, progress: Progress | None) -> Iterator[Any]:
-    """Arrays of whole records. Raises InputFileError naming the byte where a record is cut or cannot be."""
+    """Arrays of whole records. Raises InputFileError with the byte where a record is cut or impossible."""
     import numpy as np
 
     size, at, held = layout.dtype.itemsize, 0, b""
@@ -179,7 +179,7 @@ def _times(records: Any) -> Any:
 
 
 class _Survey:
-    """First pass: CPUs in the order of their numbers, and of each the times of the first samples."""
+    """First pass: the CPUs in the order of their numbers, and the times of the first samples of each."""
 
     def __init__(self, path: Path, layout: Layout) -> None:
         self._path = path
@@ -208,11 +208,11 @@ class _Survey:
                 self._kept[cpu] = self._kept.get(cpu, 0) + len(mine)
 
     def lanes(self) -> dict[int, int]:
-        """CPU as the file numbers it -> index of the lane."""
+        """CPU number of the file -> index of the lane."""
         return {cpu: index for index, cpu in enumerate(sorted(self._first))}
 
     def scale_ns(self) -> int:
-        """Due times (wake-up minus latency) lie on a grid. Of us and ns the unit is the one in which they scatter less."""
+        """The unit, us or ns: due times (wake-up minus latency) lie on a grid, so they scatter less in the right unit."""
         import numpy as np
 
         scatter = {}
@@ -231,7 +231,7 @@ class _Survey:
         return chosen
 
     def _find_intervals(self, scale_ns: int) -> None:
-        """The commonest step of the due times, to the us (jitterdebugger takes its interval in us)."""
+        """The most frequent step of the due times, rounded to 1 us (jitterdebugger takes its interval in us)."""
         import numpy as np
 
         for cpu, blocks_ in self._first.items():
@@ -246,7 +246,7 @@ class _Survey:
 
 
 class _Track:
-    """Second pass, one lane: blocks of samples with the ones the ring lost as dropped."""
+    """Second pass over one lane: blocks of samples. Samples that the ring lost are dropped."""
 
     def __init__(self, index: int, interval_ns: int | None) -> None:
         self._index = index

@@ -1,4 +1,4 @@
-"""Shared by the JSON importers: reading JSON that C programs print without a library, and taking fields out of it."""
+"""Shared by the JSON importers: they read JSON that C programs print without a library, and take fields from it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rtassay.model.errors import InputFileError
 
 # printf("%f") of 0/0 and 1/0 is no JSON.
 _BARE = re.compile(r'(":\s*)[-+]?(?:nan|inf|infinity)(?=\s*[,}\]\n])', re.IGNORECASE)
-# Strings that are printed without escaping: quotes and backslashes of a command line end them early.
+# Strings that are printed without escaping: a quote or backslash of a command line ends them early.
 _UNESCAPED = re.compile(
     r'^(\s*"(?:cmdline|rt_test_version|nodename|version|release):?"\s*:\s*)"(.*)"(,?\s*)$', re.MULTILINE
 )
@@ -20,7 +20,7 @@ _COUNT_MOST = 2**53
 
 
 def load(path: Path) -> tuple[dict[str, Any], int]:
-    """The object in a file, and how many bare nan and inf were in it (they become null). Raises InputFileError with line and column."""
+    """The object in a file, and the number of bare nan and inf in it (they become null). Raises InputFileError with line and column."""
     try:
         text = contents(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:

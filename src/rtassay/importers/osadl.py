@@ -1,7 +1,7 @@
 """OSADL's "RT Dataset" 1.0 and "RT Cyclictest" 1.0 (Latencyplot): one JSON document with a histogram per core, and maxima apart from it.
 
-The description and the files differ: OSADL's scripts write `"granularity": "microseconds"`, and put the numbers of the classes before the
-histograms, as a first column of `cores`. "RT Cyclictest" has no maxima, and its head is `format-test`; the board stands in another file.
+The description and the files differ: OSADL's scripts write `"granularity": "microseconds"`, and `cores` begins with a column of class
+numbers. "RT Cyclictest" has no maxima, its head is `format-test`, and another file names the board.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _object(data: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _whole(value: Any, limit: int = 2**62) -> int | None:
-    """A count that is written as a number or, as OSADL's scripts do, as a string."""
+    """A count, written as a number, or as a string by OSADL's scripts."""
     if isinstance(value, str) and value.isascii() and value.strip().isdigit() and len(value) < 20:
         value = int(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
@@ -79,7 +79,7 @@ def _whole(value: Any, limit: int = 2**62) -> int | None:
 
 
 def _granularity(path: Path, value: Any) -> int:
-    """ns of one latency class; the field is a number of us, text such as `1 us`, or the word `microseconds` alone (one of them)."""
+    """ns of one latency class. The field is a number of us, a text such as `1 us`, or the word `microseconds` (meaning 1)."""
     if isinstance(value, str) and value.strip().lower() in _UNIT_NS:
         return _UNIT_NS[value.strip().lower()]
     if isinstance(value, str) and (match := re.fullmatch(r"\s*(\d{1,6}) ?(ns|us|µs|microseconds?)?\s*", value)):
@@ -91,7 +91,7 @@ def _granularity(path: Path, value: Any) -> int:
 
 
 def _cores(path: Path, latency: dict[str, Any]) -> tuple[list[Any], bool]:
-    """The histograms, and whether a column with the numbers of the classes stood before them."""
+    """The histograms, and whether a column of class numbers preceded them."""
     cores, maxima = latency.get("cores"), latency.get("maxima")
     if not isinstance(cores, list) or not 0 < len(cores) <= MAX_LANES:
         raise bad(path, "latency.cores is not a list with one histogram per core")
@@ -143,10 +143,10 @@ def _imported(data: dict[str, Any], condition: dict[str, Any], columns: list[Col
     if beyond:
         found["over_at_least"] = True
         caveats.append(
-            f"{', '.join(beyond[:4])}: the maximum lies beyond the last class; at least one sample is in no class, how many is not in the file"
+            f"{', '.join(beyond[:4])}: the maximum lies beyond the last class: at least one sample is in no class, and the file does not count them"
         )
     if any(column.max_ns is None for column in columns):
-        caveats.append("without latency.maxima nobody can tell whether samples lay beyond the last class")
+        caveats.append("without latency.maxima the file does not show whether samples lay beyond the last class")
     load = text_of(condition.get("load"))
     if load:
         found["load"] = load

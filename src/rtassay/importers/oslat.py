@@ -12,8 +12,8 @@ Text: one column per CPU.
          Maximum:    20030 16027 (us)
         Duration:    3.012 3.025 (sec)
 
-The last bucket holds all that is longer as well, so its count becomes `over` with the limit at its begin, unless the maximum
-shows that nothing was longer.
+The last bucket also counts all longer gaps. So its count becomes `over`, with the limit at its lower edge, unless the maximum
+shows that no gap was longer.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Oslat:
 
 
 class OslatImporter(Importer):
-    """One lane per CPU, measure `stall`. Text and JSON of one tool are one format; which it is shows in the first byte."""
+    """One lane per CPU, measure `stall`. The first byte tells text from JSON; both are one format."""
 
     name = "oslat"
     lines = True
@@ -90,7 +90,7 @@ class OslatImporter(Importer):
         return Source("oslat", _read(path).version, self.name)
 
     def read(self, path: Path) -> Iterator[Event]:
-        """Raises InputFileError with line and column (of JSON that is well-formed: with the thread)."""
+        """Raises InputFileError with line and column, or with the thread for well-formed JSON."""
         found = _read(path)
         imported: dict[str, Any] = {
             "format": self.name,
@@ -112,7 +112,7 @@ def _read(path: Path) -> _Oslat:
 
 
 def _settle(column: Column, last_ns: int, width_ns: int) -> None:
-    """The last bucket 'including overflows': over, unless the maximum says that all of it lies in the bucket itself."""
+    """The last bucket 'including overflows' becomes over, unless the maximum shows that all its samples lie in the bucket."""
     column.limit_ns = last_ns + width_ns
     column.over = 0
     if column.max_ns is None or column.max_ns >= last_ns + width_ns:
@@ -190,7 +190,7 @@ class _Text:
             column.max_ns = self._ns("Maximum", i)
             column.min_ns = (
                 None if self.bias_us else self._ns("Minimum", i)
-            )  # it does not have the bias that the labels have
+            )  # the minimum has no bias, the labels have one
             column.avg_ns = self.values["Average"][i] * NS_PER_US
             if self.overflow_row is not None:
                 _settle(column, self.overflow_row, width_ns)
@@ -236,7 +236,7 @@ def _from_json(path: Path) -> _Oslat:
 
 
 def _last_bucket_ns(command: str, width_ns: int) -> int:
-    """Where the last bucket begins: `-b`, 32 by default. The JSON does not mark it."""
+    """The lower edge of the last bucket: from `-b`, 32 by default. The JSON does not mark it."""
     stated = re.search(r"(?:\s-b\s*|\s--bucket-size[= ])(\d{1,5})\b", command)
     return (int(stated[1]) if stated else 32) * width_ns
 

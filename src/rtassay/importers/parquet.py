@@ -17,7 +17,7 @@ _MAGIC = b"PAR1"
 
 
 class ParquetImporter(NamedColumn):
-    """Options and lanes as of `table`; errors name row (from 1) and column."""
+    """Options and lanes are those of `table`; errors name the row (from 1) and the column."""
 
     name = "parquet"
     summary = "Parquet with one latency a row; --column, --unit, --lane-column, --measure"
@@ -38,7 +38,7 @@ class ParquetImporter(NamedColumn):
                 raise unreadable(path, error) from error
             raise _damaged(path, error) from error
         except (pa.ArrowException, ValueError, LookupError, ArithmeticError, MemoryError) as error:
-            # What pyarrow raises over a damaged file depends on where the damage is.
+            # The place of the damage decides which error pyarrow raises.
             raise _damaged(path, error) from error
 
     def _events(self, path: Path, file: Any) -> Iterator[Event]:
@@ -119,7 +119,7 @@ def _damaged(path: Path, error: Exception) -> InputFileError:
 
 
 def _latencies(path: Path, name: str, column: Any, scale: int, row: int) -> Any:
-    """int64 ns of a batch, or InputFileError with the row of the first value that is none."""
+    """int64 ns of a batch. Raises InputFileError with the row of the first value that is no latency."""
     import numpy as np
     import pyarrow.types as of
 

@@ -1,6 +1,6 @@
-"""The histogram of cyclictest as CSV, `time,core1,core2,...`: what the grep and sed lines of riva-2018 make of `-h` output.
+"""The histogram of cyclictest as CSV, `time,core1,core2,...`: the grep and sed commands of riva-2018 turn `-h` output into it.
 
-They remove the comment lines, so totals, maximum and overflow are gone. `core1` is thread 0; its CPU is not in the file.
+They remove the comment lines with totals, maximum and overflow. `core1` is thread 0; the file does not name its CPU.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RivaCsvImporter(Importer):
 
 
 class _Rows:
-    """Columns as they are read; raises InputFileError with line and column for what is no such file."""
+    """The columns. Raises InputFileError with line and column for another file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

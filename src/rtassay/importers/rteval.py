@@ -3,8 +3,8 @@
     rteval > run_info@days,hours,minutes,seconds · SystemInfo > uname > node, kernel@is_RT, arch · loads > command_line@name
     rteval > Measurements > cyclictest|timerlat@command_line > core@id,priority > statistics, histogram > bucket@index,value
 
-Its timerlat module adds the IRQ, thread and user counts of each bucket into one histogram and skips rtla's row over:, so what lies
-beyond the last bucket is absent, the maximum included. Read as a stream; a document type is refused, so no entity can expand.
+Its timerlat module adds the IRQ, thread and user counts of each bucket into one histogram. It skips rtla's row over:, so samples
+beyond the last bucket are absent, the maximum too. We read the file as a stream and refuse a document type, so no entity expands.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _OF_STATISTICS = ("samples", "minimum", "maximum", "mean", "median")
 
 @dataclass
 class _Report:
-    """What the document says, with lines for messages."""
+    """The content of the document."""
 
     version: str | None = None
     module: str | None = None
@@ -66,7 +66,7 @@ class _Report:
 
 
 class RtevalImporter(Importer):
-    """Lanes `cpu0` ...; from the timerlat module with measure `mixture`. The block of the whole system is not imported."""
+    """Lanes `cpu0` ...; lanes of the timerlat module have the measure `mixture`. The block of the whole system is not imported."""
 
     name = "rteval"
     summary = "summary.xml of rteval (cyclictest and timerlat modules)"
@@ -76,7 +76,7 @@ class RtevalImporter(Importer):
         return re.match(rb"(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<rteval[\s>]", begin, re.S) is not None
 
     def source(self, path: Path) -> Source:
-        """The tool is the one rteval ran; the version is rteval's, kept in the facts."""
+        """The tool is the one that rteval ran. The facts keep the version of rteval."""
         return Source(f"rteval {_Parser(path).read().module}", None, self.name, "skip")
 
     def read(self, path: Path) -> Iterator[Event]:
@@ -128,7 +128,7 @@ def _settle(column: Column, limit_us: int | None, mixed: bool) -> None:
 
 
 def _doubted_median(column: Column) -> str | None:
-    """A median that cannot be right: a real file of rteval 3.1 states 0.0 for each. Nothing rests on it: percentiles come from the histogram."""
+    """A sentence for an impossible median: a real file of rteval 3.1 states 0.0 for each. We do not use it: percentiles come from the histogram."""
     median, least, most = column.median_ns, column.min_ns, column.max_ns
     if median is None or least is None or most is None or least <= median <= most:
         return None
@@ -146,7 +146,7 @@ def _imported(report: _Report, mixed: bool) -> dict[str, Any]:
     }
     if not mixed and any(column.over for column in report.columns):
         found["over_at_least"] = True
-        caveats.append("a maximum lies beyond the last bucket; how many samples do is not in the file")
+        caveats.append("a maximum lies beyond the last bucket; the file does not count the samples there")
     if report.stopped:
         caveats.append(f"rteval stopped the measurement: {report.stopped}")
     if report.is_rt is not None:
@@ -167,7 +167,7 @@ def _facts(report: _Report) -> dict[str, Any]:
         facts["kernel"] = kernel
     if report.command:
         facts["argv"] = report.command.split()
-    # Three samples an activation: timerlat's period is of no use for counting them.
+    # timerlat takes three samples per activation, so its period does not count them.
     interval = None if report.module == "timerlat" else re.search(r"(?:^|\s)-i\s*(\d{1,8})\b", report.command)
     if interval and int(interval[1]):
         facts["interval_ns"] = int(interval[1]) * NS_PER_US
@@ -177,7 +177,7 @@ def _facts(report: _Report) -> dict[str, Any]:
 
 
 class _Parser:
-    """One pass with expat. Every complaint has the place where the parser stands."""
+    """One pass with expat. Every error names the current place of the parser."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

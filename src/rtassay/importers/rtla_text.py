@@ -1,4 +1,4 @@
-"""The text that `rtla timerlat hist` and `rtla osnoise hist` print; both have one shape.
+"""The text of `rtla timerlat hist` and `rtla osnoise hist`; both have one shape.
 
     # RTLA timerlat histogram
     # Time unit is microseconds (us)
@@ -10,7 +10,7 @@
     min: avg: max:                      the same columns
     ALL:        IRQ       Thr       Usr  newer versions: all CPUs together; then count, min, avg, max again
 
-Rows whose counts are all zero are left out, CPUs without data have no column. `--no-summary` ends it after `over:`.
+Rows with only zeros are left out, and CPUs without data have no column. With `--no-summary` the text ends after `over:`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SUMMARY = ("count", "min", "avg", "max")
 _SCALE = {"us": 1000, "ns": 1}
 _MISSED = re.compile(r"(miss|lost|not be accurate|invalid)", re.I)
 _STOPPED = re.compile(r"## CPU \d+ hit stop tracing|rtla (timerlat|osnoise) hit stop tracing", re.I)
-# Word of a column's head -> (the lane's name behind its CPU, measure).
+# First part of a column's name -> (end of the lane's name, measure).
 _COLUMNS = {
     "IRQ": (" irq", TIMER_IRQ),
     "Thr": (" thread", TIMER_THREAD),
@@ -52,7 +52,7 @@ _COLUMNS = {
 
 @dataclass
 class RtlaText:
-    """What such a file says, in ns. `columns` are in the order of the file."""
+    """The content of such a file, in ns. `columns` are in the order of the file."""
 
     tool: str
     columns: list[Column]
@@ -66,7 +66,7 @@ class RtlaText:
 
 
 def is_rtla(head: bytes, tool: str) -> bool:
-    """Whether the first bytes hold the title of this tool's histogram, perhaps behind a prompt or other lines."""
+    """Whether the first bytes hold the title of this tool's histogram, perhaps after a prompt or other lines."""
     return f"# RTLA {tool} histogram".encode() in head and re.search(rb"^\s*Index\b", head, re.M) is not None
 
 
@@ -107,7 +107,7 @@ class _Reader:
         if title := _TITLE.search(line):
             self._begin(title[1])
         elif not self.titled:
-            return  # a prompt, a banner: nothing of ours
+            return  # a prompt or a banner
         elif first == "#":
             self._comment(line)
         elif first == "Index" and not self.headed:
@@ -164,7 +164,7 @@ class _Reader:
             raise bad(self.path, "no line tells the time unit", line=self.line)
 
     def _of_columns(self, words: list[tuple[int, str]]) -> list[tuple[int, str]]:
-        """The words after the label; as many as there are columns."""
+        """The words after the label, one for each column."""
         if len(words) - 1 != len(self.kinds):
             why = f"{len(words) - 1} values for {len(self.kinds)} columns"
             raise bad(self.path, why, line=self.line, column=words[-1][0])
@@ -213,7 +213,7 @@ class _Reader:
     def _fill(self) -> None:
         found, width = self.found, math.gcd(*(index for index, _ in self.rows), 0)
         if not width:
-            # One row at most, at 0: the size of a bucket shows nowhere.
+            # One row at most, at 0: it does not show the size of a bucket.
             found.width_told, width = False, 1
         if width > 2**31 // self.scale or (self.rows and self.rows[-1][0] * self.scale >= 2**61):
             raise bad(self.path, f"buckets of {width} units, up to {self.rows[-1][0]}", line=self.line)
@@ -246,12 +246,12 @@ class _Reader:
         if value is None or not self.summary["count"][i]:
             return None
         if value >= 2**62 // self.scale:
-            # An unset minimum is printed as ~0 by some versions.
+            # Some versions print an unset minimum as ~0.
             return None
         return int(value * self.scale)
 
     def _compare_all(self) -> None:
-        """The ALL: block is only a check on the columns."""
+        """Check the columns against the block ALL:."""
         for place, kind in enumerate(self.all_kinds or ()):
             of_kind = [i for i, known in enumerate(self.kinds) if known == kind]
             counts = [self.summary["count"][i] or 0 for i in of_kind] if self.summary else []

@@ -14,7 +14,7 @@ from rtassay.model.manifest import Source
 
 
 class RtlaHistogram(Importer):
-    """What both histograms of rtla share; `tool`: timerlat or osnoise."""
+    """The shared part of both histograms of rtla; `tool`: timerlat or osnoise."""
 
     name: str
     tool: str
@@ -25,7 +25,7 @@ class RtlaHistogram(Importer):
         return is_rtla(head, self.tool)
 
     def source(self, path: Path) -> Source:
-        """The version stands nowhere in the file."""
+        """The file does not name the version."""
         read_rtla(path, self.tool)
         return Source(f"rtla {self.tool}", None, self.name, self.late_policy)
 
@@ -55,7 +55,7 @@ def _events(path: Path, text: RtlaText, name: str, caveats: list[str]) -> Iterat
     if not text.summary:
         caveats.append("printed with --no-summary: minimum and maximum are those of the bins")
     if not text.width_told:
-        caveats.append("the size of a bucket shows nowhere; rtla's default of 1 unit is assumed")
+        caveats.append("the file does not show the size of a bucket; rtla's default of 1 unit is assumed")
     if text.remarks:
         caveats.append(f"rtla itself says: {'; '.join(text.remarks)}")
     if text.stopped:

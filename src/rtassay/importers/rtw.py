@@ -18,14 +18,14 @@ _FACTS_BYTES = 4 << 20
 
 
 class RtwImporter(Importer):
-    """Streams of rtprobe, also cut and damaged ones: what was lost is counted in the recording's `damage`."""
+    """Streams of rtprobe, also cut and damaged ones: the recording's `damage` counts the losses."""
 
     name = "rtw"
     summary = "streams of rtprobe cyclic"
     damage_allowed = True
 
     def recognises(self, head: bytes) -> bool:
-        """Whether there is a frame, perhaps behind damage. A frame of a later version is recognised too, then refused."""
+        """Whether there is a frame, perhaps after damage. A frame of a later version is recognised too, and `read` refuses it."""
         return MAGIC in head[:_HEAD_BYTES] and (head.startswith(MAGIC) or bool(StreamParser().feed(head)))
 
     def source(self, path: Path) -> Source:

@@ -1,4 +1,4 @@
-"""What the importers of single latencies share: units in column names, and lanes that fill up block by block."""
+"""Shared by the importers of single latencies: units in column names, and lanes that fill up block by block."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def column_unit(name: str) -> str | None:
 
 
 class NamedColumn(Importer):
-    """What importers of single latencies in a named column share: the options, and that the file names no tool."""
+    """Shared by the importers of a named column: their options; the file names no tool."""
 
     name: str
 
@@ -80,7 +80,7 @@ class _Lane:
 
 
 class SampleLanes:
-    """Collects latencies by the name of their lane; `flush` yields what waits, `finish` the rest, Facts and End."""
+    """Collects latencies by the name of their lane. `flush` yields the waiting samples; `finish` yields the rest, Facts and End."""
 
     def __init__(self, format_name: str, measure: str) -> None:
         self._format = format_name
@@ -100,11 +100,11 @@ class SampleLanes:
         self._lane(path, name, line).waiting.append(latency_ns)
 
     def add_block(self, path: Path, name: str, latency_ns: Any, line: int | None) -> None:
-        """An int64 array of one lane; `flush` gives it on."""
+        """Take an int64 array of one lane; `flush` yields it."""
         self._lane(path, name, line).waiting.frombytes(latency_ns.tobytes())
 
     def flush(self) -> Iterator[Event]:
-        """Samples that wait, lane by lane."""
+        """The waiting samples, lane by lane."""
         import numpy as np
 
         for lane in self._lanes.values():
@@ -127,7 +127,7 @@ class SampleLanes:
         yield Samples(lane=lane.index, first_k=first_k, latency_ns=values, missed=none, dropped=none)
 
     def finish(self, path: Path, step_ns: int, about: dict[str, Any]) -> Iterator[Event]:
-        """The rest, then Facts and End. `step_ns`: what the last digit of the source stands for."""
+        """The rest, then Facts and End. `step_ns`: the value of the last digit of the source."""
         yield from self.flush()
         if not any(lane.n for lane in self._lanes.values()):
             raise bad(path, "there is not one latency in it")

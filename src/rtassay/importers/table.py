@@ -15,14 +15,14 @@ from rtassay.model.events import Event
 
 _BLOCK = 1 << 16
 _DELIMITERS = ",;\t"
-# Only these may stand in a field that is read by the fast way; no exponent, no nan, no blank.
+# The fast way reads only fields of these characters: no exponent, no nan, no blank.
 _OF_NUMBERS = str.maketrans("", "", "0123456789.-")
 _EXACT = 2**50
 _VALUE = re.compile(r"\s*([+-]?)(\d{1,18})?(?:\.(\d{0,18}))?(?:[eE]([+-]?\d{1,2}))?\s*")
 
 
 class TableImporter(NamedColumn):
-    """Lanes are the values of the lane column, else one lane `all`.
+    """The values of the lane column are the lanes; without one there is a single lane `all`.
 
     `column`: name of the column, or its number from 1; None: the only one whose name ends in a unit (`latency_us`). `unit`: ns, us,
     ms or s; None: from that name. `lane_column`: name or number. `measure`: what the numbers are. Raises UsageError for an unknown unit.
@@ -43,7 +43,7 @@ class TableImporter(NamedColumn):
         return sum(column_unit(name) is not None for name in names) == 1
 
     def read(self, path: Path) -> Iterator[Event]:
-        """Raises InputFileError with line and column of the first value that is none."""
+        """Raises InputFileError with line and column of the first value that is no latency."""
         try:
             with path.open(encoding="utf-8-sig", newline="", errors="strict") as file:
                 yield from _Rows(path, self).events(_guarded(path, file))
@@ -56,7 +56,7 @@ class TableImporter(NamedColumn):
 
 
 def _guarded(path: Path, file: Any) -> Iterator[str]:
-    """Lines of bounded length without NUL bytes; comments and empty lines become empty ones, so that line numbers stay right."""
+    """Lines of bounded length without NUL bytes; comments become empty lines, so that line numbers stay right."""
     number = 0
     while line := file.readline(MAX_LINE):
         number += 1
@@ -93,7 +93,7 @@ class _Rows:
         names = [name.strip() for name in next(csv.reader([first], delimiter=delimiter, strict=True))]
         title = self._choose(names, number)
         lanes = SampleLanes(self.options.name, self.options.measure)
-        rows: list[list[str]] = [] if title is not None else [names]  # no header: the first row is data already
+        rows: list[list[str]] = [] if title is not None else [names]  # no header: the first row is data
         places = [number] * len(rows)
         reader = csv.reader(lines, delimiter=delimiter, strict=True)
         for row in reader:
@@ -110,7 +110,7 @@ class _Rows:
         yield from lanes.finish(self.path, max(1, self.scale // 10**self.decimals), about)
 
     def _choose(self, names: list[str], line: int) -> str | None:
-        """Set the columns and the unit from the first row; the name of the column, None where that row is data."""
+        """Set the columns and the unit from the first row. Returns the name of the column, None if that row is data."""
         options = self.options
         headed = any(_number(name) is None for name in names)
         self.at = self._find(names, options.column, headed, line) if options.column else self._only(names, line)
@@ -149,7 +149,7 @@ class _Rows:
         return fitting[0]
 
     def _block(self, rows: list[list[str]], places: list[int], lanes: SampleLanes) -> Iterator[Event]:
-        """Samples of some rows: all at once where they are plain decimal numbers, else one by one, which also finds the culprit."""
+        """Samples of some rows: plain decimal numbers all at once, else one by one, which finds the bad field."""
         values = self._plain(rows)
         if values is None:
             for row, line in zip(rows, places, strict=True):

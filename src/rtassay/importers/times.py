@@ -1,4 +1,4 @@
-"""When a measurement began and ended, as far as its file says; the time of the file itself tells nothing, files are copied."""
+"""Begin and end of a measurement, as its file states them. The time of the file itself says nothing: files are copied."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 
 def span(started: Any, ended: Any) -> dict[str, str]:
-    """`started` and `ended` for FACTS' `import` (see base.py), of two stamps as tools write them; what is no stamp is left out."""
+    """`started` and `ended` for FACTS' `import` (see base.py), from two stamps as tools write them. Leaves out a value that is no stamp."""
     found = {"started": iso(started), "ended": iso(ended)}
     return {key: text for key, text in found.items() if text is not None}
 
 
 def iso(stamp: Any) -> str | None:
-    """ISO 8601 of `Sat, 21 Nov 2026 21:34:33 +0000` or of ISO 8601: in UTC with Z, or without either where the zone is not told."""
+    """ISO 8601 of `Sat, 21 Nov 2026 21:34:33 +0000` or of ISO 8601: in UTC with Z, or unchanged and without Z if the stamp has no zone."""
     if not isinstance(stamp, str) or len(stamp) > 60:
         return None
     for reads in (datetime.fromisoformat, parsedate_to_datetime):

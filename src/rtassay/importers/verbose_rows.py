@@ -1,12 +1,12 @@
-"""Rows `thread:cycle:value` of cyclictest -v, many at once: not far from the cost of counting them, and no byte believed unseen.
+"""Parses rows `thread:cycle:value` of cyclictest -v, many at once: nearly as fast as counting them, and every byte is checked.
 
-A row is printed as `%8d:%8d:%8d`, so nearly all have 27 bytes at fixed places. Four words of eight bytes hold a row: at 26 its
-newline and the next row's thread, at 5 the end of the thread and the upper half of the cycle, at 13 and 18 the rest. The lower
-halves of cycle and value become numbers side by side in one word, and bit patterns tell whether they are spaces followed by
-digits. Thread and upper half of the cycle are the same in long runs of rows, so one row of each run is enough for them.
+cyclictest prints a row as `%8d:%8d:%8d`, so nearly all rows have 27 bytes at fixed places. Four words of eight bytes cover a row:
+the word at 26 has its newline and the thread of the next row, the word at 5 the end of the thread and the upper half of the cycle,
+the words at 13 and 18 the rest. The lower halves of cycle and value become two numbers in one word; bit patterns check that they
+are spaces and then digits. Long runs of rows share the thread and the upper half of the cycle: we parse these once per run.
 
-Rows of other widths (nine digits, a carriage return, a minus) go through `_split`, which finds the separators first. Both stop in
-front of the first row they do not understand.
+`_split` parses rows of other widths (nine digits, a carriage return, a minus); it finds the separators first. Both stop before
+the first row that they do not understand.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 ROW_BYTES = 27
-# A handful of arrays of so many words is in use at once: they fit a second-level cache, and none is so large that malloc maps
-# fresh pages for it every time (128 KiB).
+# A few arrays of this many words are in use at once: they fit a second-level cache, and each is below the size (128 KiB) from which
+# malloc maps new pages every time.
 CHUNK_ROWS = 16_000
 _SPLIT_BYTES = 1 << 18
 _SPLIT_DIGITS = 15
@@ -42,7 +42,7 @@ _VALUE_BELOW_10000 = _word(b"    :   ")
 _VALUE_COLON, _VALUE_COLON_MASK = _word(b"\0\0\0\0:\0\0\0"), _word(b"\0\0\0\0\xff\0\0\0")
 _ALL_BLANK = _word(b"        ")
 _BLANK_LOW, _BLANK_HIGH = _word(b" \0\0\0\0\0\0\0"), _word(b"\0\0\0\0    ")
-# What `_broken` shall forbid to be a space: the last of four characters, or behind other digits all four.
+# Characters that must not be a space: the last of four, or all four after other digits.
 _LAST_A_DIGIT, _ALL_DIGITS, _HALF = _W(0xFF000000), _W(0xFFFFFFFF), _W(32)
 
 
@@ -92,7 +92,7 @@ def _no_rows() -> Rows:
 
 
 class RowParser:
-    """Parses piece after piece with the same scratch memory: one for each thread that parses."""
+    """Parses pieces with the same scratch memory: use one parser per thread."""
 
     def __init__(self) -> None:
         self._words = [np.empty(CHUNK_ROWS, _W) for _ in range(6)]
@@ -100,7 +100,7 @@ class RowParser:
         self._known = _runs(np.zeros(1, _W))
 
     def parse(self, data: Any, start: int = 0, end: int | None = None) -> Rows:
-        """Rows from `start` on without anything else between them, at most CHUNK_ROWS. `data` has a whole line before `end`."""
+        """The rows from `start` up to the first other line, at most CHUNK_ROWS. `data` has a whole line before `end`."""
         end = len(data) if end is None else end
         n = min((end - start) // ROW_BYTES, CHUNK_ROWS)
         rows = self._fixed(data, start, n) if n else _no_rows()
@@ -114,7 +114,7 @@ class RowParser:
         for words, at, count in ((between, 26, n - 1), (before, 5, n), (upper, 13, n), (lower, 18, n)):
             words[:count] = np.ndarray((count,), "<u8", data, start + at, (ROW_BYTES,))
         few = _lines(data, start, between[: n - 1])
-        # Of the two words with the ends of cycle and value: `lower` gets the lower halves of both, `upper` what else there is.
+        # `lower` gets the lower halves of cycle and value, `upper` gets the rest of both words.
         upper ^= lower
         np.bitwise_and(upper, _LOW_HALF, out=spaces)
         lower ^= spaces
@@ -138,7 +138,7 @@ class RowParser:
         return Rows(starts, lanes, halves[0::2], halves[1::2], few * ROW_BYTES)
 
     def _about(self, words: Any) -> tuple[_Runs, Any]:
-        """What the beginnings of runs say, and where each of `words` is in that. Nearly always known from the last chunk."""
+        """The values of the first words of runs, and the index of each of `words` in them. The last chunk nearly always had the same words."""
         at = np.searchsorted(self._known.words, words)
         if not (self._known.words.take(at, mode="clip") == words).all():
             ordered = np.sort(words)
@@ -154,7 +154,7 @@ class RowParser:
 
 
 def _lines(data: Any, start: int, between: Any) -> int:
-    """How many rows end in a newline and belong to a thread below 1000, as far as `between` and both ends tell."""
+    """How many rows end in a newline and have a thread below 1000, by `between` and both ends."""
     n = len(between) + 1
     if bytes(data[start : start + 5]) != b"     ":
         return 0
@@ -167,9 +167,10 @@ def _lines(data: Any, start: int, between: Any) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """Sorted words from 5 on in a row. Of each: its thread, what the upper half of the cycle adds to a pair of numbers, what
+    """Sorted words from byte 5 of a row, with values for each.
 
-    `_numbers` must forbid behind it, and whether it is as cyclictest writes it.
+    `lanes`: the thread. `heads`: what the upper half of the cycle adds to a pair of numbers. `must`: the characters after it that must
+    be digits (`_numbers`). `fine`: whether cyclictest could have printed it.
     """
 
     words: Any
@@ -198,7 +199,7 @@ def _of_rows(of_runs: Any, starts: Any, n: int) -> Any:
 
 
 def _upper_values(upper: Any, flags: Any) -> tuple[Any, Any, Any]:
-    """The same of the upper half of each value and the colon in front of it; scalars and None where all are blank."""
+    """(heads, must, fine) as in `_Runs` for the upper half of each value and the colon before it; two scalars and None if all are blank."""
     if not np.not_equal(upper, _VALUE_BELOW_10000, out=flags[: len(upper)]).any():
         return _W(0), _LAST_A_DIGIT << _HALF, None
     pairs = (upper & _LOW_HALF) | _BLANK_HIGH
@@ -215,12 +216,12 @@ def _numbers(words: Any, nibbles: Any, broken: Any, must: Any) -> Any:
     `broken` becomes 0 for words of spaces followed by digits, where no space stands under a bit of `must` (scalar or array).
     """
     np.bitwise_and(words, _NIBBLES, out=nibbles)
-    # one for each space, nothing for a digit; what is neither spoils the check below
+    # a space leaves 1, a digit 0; any other character fails the check below
     words ^= nibbles
     words ^= _ZEROS
     words >>= _W(4)
     marks, plus_one = words.view(_D), broken.view(_D)
-    # Of leading spaces this makes 2^8k - 1, and only of them: x & (x + 1) is 0. Under a space the low nibble must be 0.
+    # Leading spaces, and only they, give 2^8k - 1: x & (x + 1) is 0. The low nibble of a space must be 0.
     marks *= _D(255)
     np.add(marks, _D(1), out=plus_one)
     broken |= nibbles
@@ -238,7 +239,7 @@ def _numbers(words: Any, nibbles: Any, broken: Any, must: Any) -> Any:
 
 
 def _split(data: bytes) -> Rows:
-    """Rows of any width, up to the first that is none. What follows the last newline is left."""
+    """Rows of any width, up to the first other line. The text after the last newline is left."""
     text = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(text == ord("\n"))
     colons = np.flatnonzero(text == ord(":"))
@@ -261,7 +262,7 @@ def _split(data: bytes) -> Rows:
 
 
 def _field(text: Any, begins: Any, ends: Any, bad: Any, *, signed: bool = False) -> Any:
-    """Numbers of the bytes begins .. ends - 1: spaces, perhaps a minus, digits. Marks `bad` what is anything else."""
+    """The numbers in the bytes begins .. ends - 1: spaces, perhaps a minus, digits. Marks anything else in `bad`."""
     number = np.zeros(len(begins), np.int64)
     at, open_, factor, digits = ends - 1, np.ones(len(begins), bool), 1, np.zeros(len(begins), np.int64)
     negative = np.zeros(len(begins), bool)

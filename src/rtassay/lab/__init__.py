@@ -1,5 +1,5 @@
-"""Virtual boards with real Debian kernels, to try rtassay without hardware. They show function only: their times are not those of hardware.
+"""Virtual boards with real Debian kernels, to try rtassay without hardware. They show what works; their times say nothing about hardware.
 
-`quick.build` and `disk.build` make images (kept by content), `machine.start` boots one in QEMU, without KVM, and waits until an
-SSH command was answered. A started board is an ordinary board of the transport `qemu`, named `lab:NAME`.
+`quick.build` and `disk.build` make images and cache them by content. `machine.start` boots one in QEMU, without KVM, and waits until it
+answers an SSH command. A started board is an ordinary board of the transport `qemu`, named `lab:NAME`.
 """

@@ -22,7 +22,7 @@ class Arch:
 
 
 ARCHES = {
-    # `max` and a Cortex-A72: what real-time people have on their desk, as far as QEMU knows it.
+    # `max` and a Cortex-A72: the CPUs of common real-time boards, as far as QEMU knows them.
     "amd64": Arch(
         "amd64",
         "qemu-system-x86_64",
@@ -41,7 +41,7 @@ ARCHES = {
         "lib/ld-linux-aarch64.so.1",
         "arm64",
     ),
-    # 32-bit. highmem=off: a kernel without LPAE cannot reach PCI above 4 GiB, where this machine has it otherwise.
+    # 32-bit. highmem=off: this machine places PCI above 4 GiB otherwise, and a kernel without LPAE cannot reach it there.
     "armhf": Arch(
         "armhf",
         "qemu-system-arm",
@@ -56,7 +56,7 @@ _ALIASES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "armhf", "armv7": "
 
 
 def arch_named(name: str | None) -> Arch:
-    """By Debian's or uname's name; None: that of this machine, or amd64. Raises UsageError for others."""
+    """The architecture of a name as Debian or uname writes it. None: this machine's, or amd64. Raises UsageError for other names."""
     wanted = (name or platform.machine()).lower()
     wanted = _ALIASES.get(wanted, wanted)
     if name is None and wanted not in ARCHES:

@@ -1,6 +1,6 @@
 """The disk board: Debian with systemd on an ext4 disk behind GRUB, both kernels in its menu, stress-ng and rt-tests. amd64 only.
 
-Built without a loop device: mmdebstrap makes the tree, mke2fs the file system out of it, grub-mkimage the boot loader.
+The build needs no loop device: mmdebstrap makes the tree, mke2fs makes a file system from it, grub-mkimage makes the boot loader.
 """
 
 from __future__ import annotations
@@ -66,21 +66,21 @@ Restart=always
 [Install]
 WantedBy=multi-user.target
 """
-# root; a user without rights; one that may everything without being asked; one whom sudo asks for a password.
+# root; a user without rights; a user of sudo without a password; a user whom sudo asks for a password.
 _USERS = ("user", "engineer", "asked")
 _SUDOERS = "engineer ALL=(ALL) NOPASSWD: ALL\nasked ALL=(ALL) ALL\n"
 
 
 @dataclass(frozen=True, slots=True)
 class DiskImage:
-    """A qcow2 that is never written; every board writes to an overlay of its own."""
+    """A qcow2 image that nobody writes to: every board has its own overlay."""
 
     arch: Arch
     path: Path
 
 
 def build(say: Say) -> DiskImage:
-    """The disk image, from the cache if its content is there; else built in some two minutes, as root.
+    """The disk image: from the cache if it holds this content, else built as root in about two minutes.
 
     Raises BoardError when tools, rights or packages are missing.
     """
@@ -113,7 +113,7 @@ def build(say: Say) -> DiskImage:
 
 
 def cached() -> DiskImage | None:
-    """The disk image that was built last, without asking apt; None where there is none, or another rtassay made it."""
+    """The last disk image that this rtassay built, without asking apt; None if there is none."""
     try:
         key, name = _current().read_text().split()
     except (OSError, ValueError):
@@ -127,7 +127,7 @@ def _current() -> Path:
 
 
 def _own_digest() -> Any:
-    """What the image is made of beside Debian's packages."""
+    """All that goes into the image beside Debian's packages."""
     keys = lab_keys()
     return hashlib.sha256(Path(__file__).read_bytes() + keys.authorized + keys.host.read_bytes())
 
@@ -207,7 +207,7 @@ def _put(root: Path, path: str, content: str | bytes, mode: int = 0o644) -> None
 
 
 def _assemble(disk: Path, partition: Path, scratch: Path) -> None:
-    """A partition table with one entry, the file system behind it, GRUB in the sectors before it."""
+    """A partition table with one entry, then GRUB, then the file system."""
     early, core = scratch / "early.cfg", scratch / "core.img"
     early.write_text(_EARLY)
     argv = ["grub-mkimage", "-O", "i386-pc", "-d", str(_GRUB), "-o", str(core), "-c", str(early)]

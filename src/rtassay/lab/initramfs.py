@@ -1,4 +1,4 @@
-"""A cpio archive in newc format, as the kernel unpacks it; no root needed to make device nodes in it."""
+"""A cpio archive in newc format, which the kernel unpacks. It can hold device nodes without root."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Initramfs:
         self._paths: set[str] = set()
 
     def directory(self, path: str, mode: int = 0o755, owner: int = 0) -> None:
-        """With every folder above it that is not there yet."""
+        """Adds every missing parent folder too."""
         above = path.rpartition("/")[0]
         if above and above not in self._paths:
             self.directory(above)

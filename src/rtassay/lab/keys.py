@@ -1,4 +1,4 @@
-"""The keys of the lab: one to log in with, one the boards show. Made once, kept in the cache, never used for anything else."""
+"""The keys of the lab: one to log in with, and the host key of the boards. They are made once, cached, and used for nothing else."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Keys:
 
     @property
     def authorized(self) -> bytes:
-        """The line that lets the lab's user in."""
+        """The line of `authorized_keys` for the lab's user."""
         return self.login.with_suffix(".pub").read_bytes()
 
 
 def lab_keys() -> Keys:
-    """The lab's keys, made at first use."""
+    """The lab's keys. The first use makes them."""
     home = cache_dir() / "keys"
     if not home.is_dir():
         need("ssh-keygen")
@@ -47,7 +47,7 @@ def lab_keys() -> Keys:
 
 
 def _dropbear(openssh: str) -> bytes:
-    """An unencrypted OpenSSH ed25519 key in the format dropbear reads: the name of the kind, then seed and public half."""
+    """An unencrypted OpenSSH ed25519 key in the format of dropbear: the name of the kind, then seed and public half."""
     lines = [line for line in openssh.splitlines() if line and not line.startswith("-----")]
     rest = base64.b64decode("".join(lines)).removeprefix(b"openssh-key-v1\0")
     for _ in range(3):  # cipher, key derivation, its options

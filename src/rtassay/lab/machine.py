@@ -1,4 +1,4 @@
-"""A started board: QEMU without KVM, reached over SSH on a port of 127.0.0.1. It is found again by its file in the runtime directory."""
+"""A started board: QEMU without KVM, with SSH on a port of 127.0.0.1. A file in the runtime directory describes it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,30}")
 _STATE = "board.json"
 _CONFIG = "ssh_config"
 _ENDS_WITHIN_S = 10.0
-# A reset ends QEMU, and a new one goes on with the same disk: a power cycle, with nothing left of the boot before. (Within one QEMU
-# the boot loader copies its kernel over pages of translated code at some 10 kB a second.) What was switched off stays so.
+# A reset ends QEMU, and a new QEMU starts with the same disk, as after a power cycle. (In the same QEMU the boot loader would copy its
+# kernel over pages of translated code, at about 10 kB a second.) A board that powered off stays off.
 _POWER = """
 while :; do
   setpriv --pdeathsig KILL "$@" || exit $?
@@ -41,8 +41,8 @@ done
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What runs. `kernel` is the one it was started with. `pid` is the process to end, `ticks` when it started (so that another
-    process with its number is not taken for it)."""
+    """A running board. `kernel`: the one it started with. `pid`: the process to end. `ticks`: when that process started, to tell it
+    from a later process with the same number."""
 
     name: str
     kind: str
@@ -56,7 +56,7 @@ class Machine:
 
     @property
     def ssh_options(self) -> tuple[str, ...]:
-        """Words for ssh; the host to name behind them is the board's name."""
+        """Arguments of ssh; the host that follows them is the board's name."""
         return ("-F", str(Path(self.directory) / _CONFIG))
 
     @property
@@ -69,7 +69,7 @@ class Machine:
         return Path(self.directory) / "qmp"
 
     def ssh_argv(self, command: str, user: str = "root") -> list[str]:
-        """The line that runs a shell line on the board."""
+        """The command that runs a shell line on the board."""
         return ["ssh", *self.ssh_options, "-l", user, self.name, command]
 
     def ssh(self, command: str, *, user: str = "root", timeout_s: float = 60.0) -> subprocess.CompletedProcess[bytes]:
@@ -91,11 +91,11 @@ class Machine:
         qmp.command(self.qmp, "set_link", name="net0", up=up)
 
     def reset(self) -> None:
-        """As the reset button: at once, nothing on the board is told."""
+        """Like the reset button: at once, without a shutdown."""
         qmp.command(self.qmp, "system_reset")
 
     def power_off(self) -> None:
-        """As pulling the plug."""
+        """Like pulling the power plug."""
         _signal(self, signal.SIGKILL)
         _wait_for_end(self)
 
@@ -114,10 +114,10 @@ def start(
     boot_timeout_s: float = BOOT_TIMEOUT_S,
     devices: Sequence[str] = (),
 ) -> Machine:
-    """Boot a board and wait until an SSH command was answered. `devices`: more of them, as QEMU's -device takes them.
+    """Boot a board and wait until it answers an SSH command. `devices`: more devices, in the syntax of QEMU's -device.
 
-    It ends after `lifetime_s`, or (`with_parent`) when this process does. Raises UsageError for a name that is taken or no name,
-    BoardError when QEMU is missing or the board does not come up; then nothing of it is left.
+    The board ends after `lifetime_s`, or with this process (`with_parent`). Raises UsageError for a bad name or one in use,
+    and BoardError if QEMU is missing or the board does not come up; then nothing of it stays behind.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(f"'{name}' is no name for a board", hint="small letters, digits, . _ -; at most 31")
@@ -156,7 +156,7 @@ def start(
 
 
 def stop(machine: Machine) -> None:
-    """End a board and remove all that was its own. Safe to call twice."""
+    """End a board and remove all its files. A second call does no harm."""
     _signal(machine, signal.SIGTERM)
     if not _wait_for_end(machine):
         machine.power_off()
@@ -165,7 +165,7 @@ def stop(machine: Machine) -> None:
 
 
 def running() -> list[Machine]:
-    """Boards that run, by name. What is left of those that ended by themselves is removed."""
+    """Running boards by name. Removes the files of boards that ended by themselves."""
     found = []
     for state in sorted(places.runtime_dir().glob(f"*/{_STATE}")):
         try:
@@ -180,7 +180,7 @@ def running() -> list[Machine]:
 
 
 def find(name: str | None, missing_ok: bool = False) -> Machine | None:
-    """The running board of a name (None: the only one). Raises BoardError when there is none, UsageError when there are several."""
+    """The running board of this name (None: the only one). Raises BoardError if there is none, UsageError if there are several."""
     known = {machine.name: machine for machine in running()}
     if name is None and len(known) == 1:
         return next(iter(known.values()))
@@ -199,7 +199,7 @@ def _qemu(
     image: QuickImage | DiskImage, directory: Path, kernel: str, cpus: int, memory_mib: int, append: str, port: int
 ) -> list[str]:
     arch = image.arch
-    # TCG always: where KVM is nested it can hang without an error.
+    # Always TCG: nested KVM can hang without an error.
     argv = [arch.qemu, *arch.machine, "-accel", "tcg,thread=multi", "-smp", str(cpus), "-m", f"{memory_mib}M"]
     argv += ["-nodefaults", "-display", "none", "-no-reboot"]
     argv += ["-chardev", f"file,id=console,path={directory / 'console.log'},append=on", "-serial", "chardev:console"]
@@ -223,12 +223,12 @@ def _qemu(
 
 
 def _overlay(directory: str | Path) -> Path:
-    """The throw-away disk of a board; not in the runtime directory, which is memory on many machines."""
+    """The disk of one board. It is not in the runtime directory, which is memory on many machines."""
     return places.cache_dir() / "overlays" / f"{Path(directory).name}.qcow2"
 
 
 def _claim(name: str) -> socket.socket | None:
-    """The name, for all of this user's homes: an address that the board's processes hold until they end. None: it is taken."""
+    """Reserve the name across all homes of this user: an address that the board's processes hold until they end. None: the name is in use."""
     claim = socket.socket(socket.AF_UNIX)
     try:
         claim.bind(f"\0rtassay-lab/{os.getuid()}/{name}")
@@ -265,7 +265,7 @@ def _ssh_config(machine: Machine) -> str:
 
 
 def _wait_until_ready(machine: Machine, process: subprocess.Popen[bytes], timeout_s: float) -> None:
-    """Until an SSH command was answered. A TCP connect would prove nothing: QEMU accepts it for a guest still booting."""
+    """Wait until the board answers an SSH command. A TCP connect proves nothing: QEMU accepts it while the guest still boots."""
     end = time.monotonic() + timeout_s
     while time.monotonic() < end and process.poll() is None:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -280,7 +280,7 @@ def _wait_until_ready(machine: Machine, process: subprocess.Popen[bytes], timeou
 
 
 def _signal(machine: Machine, number: int) -> None:
-    """To the whole session of the board, which is its own."""
+    """Signal the whole session of the board."""
     if machine.running:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(machine.pid, number)
@@ -318,7 +318,7 @@ def _free_port() -> int:
 
 
 def free_name(kind: str) -> str:
-    """`kind`, or `kind-2` ... when boards of that name run."""
+    """`kind`, or `kind-2` and so on if boards of that name run."""
     taken = {machine.name for machine in running()}
     return next(n for n in (kind, *(f"{kind}-{i}" for i in range(2, 100))) if n not in taken and _free(n))
 

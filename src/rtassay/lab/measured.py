@@ -1,4 +1,4 @@
-"""One measurement on the script board: a Debian kernel, a load, and rtprobe with the words of a user."""
+"""One measurement on the script board: a Debian kernel, a load, and rtprobe with the arguments of a user."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOADS = {
     "dd": "(while :; do dd if=/dev/zero of=/tmp/f bs=64k count=200 2>/dev/null; done) &\n"
     "(while :; do cat /proc/*/maps >/dev/null 2>&1; done) &",
 }
-"""Shell lines by name. The seed of stress-ng is its own: that of the board already varies the rest."""
+"""Shell lines by name. The seed of stress-ng is fixed: the seed of the board varies the rest."""
 _ERRORS = "errors"
 _RAN = (0, 1, 4, 5)
 _USAGE = 2
@@ -29,7 +29,7 @@ _USAGE = 2
 def measure(
     probe: Path, words: Sequence[str], say: Say, *, kernel: str, seed: int, load: str, limit_s: float = LIMIT_S
 ) -> ScriptResult:
-    """Boot, load, measure once. `probe`: an rtprobe for x86_64. `words`: its command line, without `-o`.
+    """Boot, start the load, measure once. `probe`: an rtprobe for x86_64. `words`: its command line, without `-o`.
 
     Raises UsageError for words that rtprobe refuses, BoardError when the boot or the measurement fails.
     """
@@ -49,13 +49,13 @@ def measure(
 
 
 def script_of(words: Sequence[str], load: str) -> str:
-    """What the board runs. The load has a second to begin."""
+    """The script that the board runs. The load gets a second to start."""
     probe = shlex.join(["rtprobe", *words, "-o", f"/out/{STREAM}"])
     return f"{LOADS[load]}\nsleep 1\n{probe} 2>/out/{_ERRORS}\n"
 
 
 def checked(result: ScriptResult) -> ScriptResult:
-    """The result of a measurement that ran; else the error of the user or of the board."""
+    """The result of a finished measurement. Raises UsageError or BoardError if it failed."""
     if result.exit_code in _RAN and STREAM in result.files:
         return result
     said = result.files.get(_ERRORS, b"").decode(errors="replace").strip()

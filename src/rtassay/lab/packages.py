@@ -1,4 +1,4 @@
-"""Files out of Debian packages of any architecture, without installing them: downloaded once, kept by the package's checksum."""
+"""Files from Debian packages of any architecture, without installing them. Each package is downloaded once and cached by its checksum."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from rtassay.model.errors import BoardError
 
 _TIMEOUT_S = 300
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-# Graphics drivers behind a library that stress-ng links: 150 MB that no board here loads.
+# Graphics drivers that a library of stress-ng depends on: 150 MB that no board here loads.
 _NOT_FOLLOWED = ("libegl-mesa0", "libgl1-mesa-dri", "libc6")
 
 
 class Packages:
-    """Debian's packages for one architecture (`amd64`, `arm64`, `armhf`), from the mirrors that this machine's own apt uses.
+    """Debian's packages for one architecture (`amd64`, `arm64`, `armhf`), from the mirrors of this machine's apt.
 
-    For a foreign architecture apt gets a state of its own in the cache, so that nothing of this machine is changed.
+    For a foreign architecture apt keeps its state in our cache, so this machine does not change.
     """
 
     def __init__(self, arch: str) -> None:
@@ -35,8 +35,7 @@ class Packages:
         self._fresh = False
 
     def newest(self, metapackages: Mapping[str, str]) -> dict[str, str]:
-        """The kernel packages that metapackages stand for now, under the same keys: linux-image-6.1.0-56-amd64 for
-        linux-image-amd64."""
+        """The kernel packages behind metapackages, under the same keys: linux-image-6.1.0-56-amd64 for linux-image-amd64."""
         found: dict[str, str] = {}
         for package, others in self._depends(*metapackages.values()).items():
             for name in others:
@@ -48,7 +47,7 @@ class Packages:
         return {key: found[metapackage] for key, metapackage in metapackages.items()}
 
     def libraries_of(self, *packages: str) -> list[str]:
-        """Names of all library packages these depend on, however deep."""
+        """Names of all library packages that these depend on, directly or not."""
         found: list[str] = []
         new = list(packages)
         while new:
@@ -58,8 +57,8 @@ class Packages:
         return [name for name in found if not name.endswith(("-common", "-data"))]
 
     def unpacked(self, wanted: Mapping[str, Sequence[str]], say: Say) -> dict[str, Path]:
-        """For every package a directory with those of its files whose paths fit one of the patterns (paths as in the package, no
-        leading slash; `*` stays within one folder, `/**` at the end is all below). Downloads the candidate version where it is not in the cache."""
+        """For every package a directory with the files that match a pattern (paths as in the package, without
+        a leading slash; `*` stays within one folder, `/**` at the end means all below). Downloads the candidate version if the cache lacks it."""
         checksums = self._checksums(*wanted)
         homes = {package: _home(package, checksums[package], patterns) for package, patterns in wanted.items()}
         new = [package for package, home in homes.items() if not home.is_dir()]
@@ -107,7 +106,7 @@ class Packages:
         return found
 
     def _cache(self, verb: str, *arguments: str) -> str:
-        """Output of apt-cache; where a package is unknown the lists are fetched first, as a fresh machine has none."""
+        """Output of apt-cache. Fetches the lists first if a package is unknown: a fresh machine has no lists."""
         done = _run(["apt-cache", verb, *arguments], self._environment)
         if done.returncode or not done.stdout.strip():
             self._update()
@@ -117,7 +116,7 @@ class Packages:
         return done.stdout
 
     def _download(self, checksums: Mapping[str, str], into: Path) -> dict[str, Path]:
-        """The .deb files by package name, in one call of apt-get: it takes longer to start than to fetch."""
+        """The .deb files by package name. One call of apt-get for all: its start takes longer than a download."""
         argv = ["apt-get", "download", *checksums]
         done = _run(argv, self._environment, into)
         if done.returncode:  # the lists may be older than the mirror
@@ -144,7 +143,7 @@ class Packages:
 
 
 def debian_sources() -> list[tuple[str, str, str]]:
-    """(URI, suite, component) of every Debian source this machine's apt knows, others left out."""
+    """(URI, suite, component) of every Debian source of this machine's apt; other sources are left out."""
     form = "$(ORIGIN)|$(REPO_URI)|$(RELEASE)|$(COMPONENT)"
     done = _run(["apt-get", "indextargets", "--format", form, "Created-By: Packages"])
     if not done.stdout.strip() and os.geteuid() == 0:

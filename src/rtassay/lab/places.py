@@ -1,4 +1,4 @@
-"""Where the lab keeps what it made (cache) and what runs (runtime directory)."""
+"""Where the lab keeps images (cache) and running boards (runtime directory)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PACKAGES = {
 
 
 def cache_dir() -> Path:
-    """What was downloaded and built; may be removed at any time a board does not run."""
+    """Downloads and images. You may remove it while no board runs."""
     import platformdirs
 
     path = Path(platformdirs.user_cache_dir("rtassay")) / "lab"
@@ -41,9 +41,9 @@ def cache_dir() -> Path:
 
 
 def runtime_dir() -> Path:
-    """One directory per running board: in XDG_RUNTIME_DIR, else one of this user's alone in the directory for temporary files.
+    """The directory of running boards, one folder each: in XDG_RUNTIME_DIR, else a private one in the directory for temporary files.
 
-    Raises BoardError where another user got there first.
+    Raises BoardError if another user owns it.
     """
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     base = Path(runtime) / "rtassay" if runtime else Path(tempfile.gettempdir()) / f"rtassay-lab-{os.getuid()}"
@@ -55,7 +55,7 @@ def runtime_dir() -> Path:
 
 
 def need(*programs: str) -> None:
-    """Raises BoardError with the line that installs what is missing. /sbin counts, as users often have it not on their PATH."""
+    """Raises BoardError with the command that installs what is missing. Looks into /sbin too, which is often not on the PATH of users."""
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     missing = [program for program in programs if shutil.which(program, path=path) is None]
     if missing:
@@ -68,7 +68,7 @@ def need(*programs: str) -> None:
 
 
 def run(argv: Sequence[str], *, what: str, timeout_s: float = 600.0, cwd: Path | None = None) -> str:
-    """stdout of a command of the build. Raises BoardError with its last words."""
+    """stdout of a build command. Raises BoardError with its last output."""
     environment = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin", "LC_ALL": "C"}
     try:
         done = subprocess.run(
@@ -85,7 +85,7 @@ def run(argv: Sequence[str], *, what: str, timeout_s: float = 600.0, cwd: Path |
 
 
 def publish(new: Path, home: Path) -> None:
-    """Rename into place. Where another process was first, its result is used."""
+    """Rename into place. If another process was first, its result stays."""
     try:
         new.rename(home)
     except OSError:

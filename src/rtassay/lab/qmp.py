@@ -11,7 +11,7 @@ from rtassay.model.errors import BoardError
 
 
 def command(path: Path, execute: str, **arguments: Any) -> Any:
-    """One command, its answer. Raises BoardError when QEMU refuses or is gone."""
+    """Send one command and return its answer. Raises BoardError if QEMU refuses or is gone."""
     try:
         with socket.socket(socket.AF_UNIX) as line:
             line.settimeout(10)
@@ -30,7 +30,7 @@ def command(path: Path, execute: str, **arguments: Any) -> Any:
 
 
 def _answer(file: Any) -> dict[str, Any]:
-    """The next line that is no event."""
+    """The next message that is not an event."""
     while line := file.readline():
         answer: dict[str, Any] = json.loads(line)
         if "event" not in answer:

@@ -1,7 +1,7 @@
-"""The quick board: a Debian kernel and an initramfs out of Debian packages. BusyBox, dropbear, kexec, stress-ng, rt-tests.
+"""The quick board: a Debian kernel and an initramfs from Debian packages, with BusyBox, dropbear, kexec, stress-ng and rt-tests.
 
-Both kernels, stock and PREEMPT_RT, lie in /boot of the board, so that kexec takes it from one to the other; a plain reboot
-comes back with the kernel it was started with.
+The board has both kernels, stock and PREEMPT_RT, in /boot, and kexec changes between them. A plain reboot
+returns to the kernel of the start.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rtassay.lab.places import Say, cache_dir, publish
 from rtassay.model.errors import BoardError
 
 KERNELS = ("stock", "rt")
-# In the order they are loaded; modprobe is not there to sort them. Some are built in, by architecture.
+# In loading order: there is no modprobe to sort them. Some are built into the kernel, depending on the architecture.
 MODULES = (
     "drivers/virtio/virtio_ring",
     "drivers/virtio/virtio",
@@ -81,7 +81,7 @@ _PASSWD = "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/home/user:/bin/
 
 @dataclass(frozen=True, slots=True)
 class QuickImage:
-    """What QEMU boots: a kernel per kind, the initramfs, and the block device that brings /boot."""
+    """The files that QEMU boots: a kernel per kind, the initramfs, and a block device with /boot."""
 
     arch: Arch
     kernels: dict[str, Path]
@@ -90,9 +90,9 @@ class QuickImage:
 
 
 def build(arch: Arch, say: Say, extra: Mapping[str, Path] | None = None) -> QuickImage:
-    """The image for an architecture, from the cache if its content is there. `extra`: more files, by their path on the board.
+    """The image for an architecture, from the cache if it holds this content. `extra`: more files by their path on the board.
 
-    Raises BoardError when packages cannot be had.
+    Raises BoardError if a package cannot be downloaded.
     """
     packages = Packages(arch.name)
     names = packages.newest({"stock": f"linux-image-{arch.flavour}", "rt": f"linux-image-rt-{arch.flavour}"})
@@ -110,7 +110,7 @@ def build(arch: Arch, say: Say, extra: Mapping[str, Path] | None = None) -> Quic
 
 
 def cached(arch: Arch) -> QuickImage | None:
-    """The image that was built last for an architecture, without asking apt; None where there is none, or another rtassay made it."""
+    """The last image that this rtassay built for an architecture, without asking apt; None if there is none."""
     try:
         key, name = _current(arch).read_text().split()
     except (OSError, ValueError):
@@ -124,7 +124,7 @@ def _current(arch: Arch) -> Path:
 
 
 def _own_digest(arch: Arch) -> Any:
-    """What an image is made of beside Debian's packages."""
+    """All that goes into an image beside Debian's packages."""
     keys = lab_keys()
     digest = hashlib.sha256("\0".join([arch.name, _rc(), _INITTAB, _PASSWD, Path(__file__).read_text()]).encode())
     digest.update(keys.authorized + keys.host.read_bytes())
@@ -170,7 +170,7 @@ def _image(
 
 
 def _initramfs(arch: Arch, homes: dict[str, Path], kernels: dict[str, Path], extra: dict[str, Path], rc: str) -> bytes:
-    """The whole userland: two accounts (root, user) that the lab's key opens."""
+    """The whole userland. The lab's key logs in to two accounts, root and user."""
     archive = Initramfs()
     for folder in ("bin", "boot", "dev", "etc", "home", "lib", "lib64", "proc", "root", "run", "sys", "usr/bin"):
         archive.directory(folder)
@@ -178,7 +178,7 @@ def _initramfs(arch: Arch, homes: dict[str, Path], kernels: dict[str, Path], ext
     archive.device("dev/console", 5, 1)
     busybox = (homes["busybox-static"] / "bin/busybox").read_bytes()
     archive.file("bin/busybox", busybox, 0o755)
-    # The kernel starts /init; BusyBox becomes a real init, so that `reboot` and `poweroff` do what they do on a board.
+    # The kernel starts /init, and BusyBox becomes a real init: `reboot` and `poweroff` work as on a board.
     archive.file("init", b"#!/bin/busybox sh\n/bin/busybox --install -s /bin\nexec /bin/busybox init\n", 0o755)
     for package, home in sorted(homes.items()):
         for path in sorted(home.rglob("*")):
@@ -220,7 +220,7 @@ def _add(archive: Initramfs, folder: str, path: Path) -> None:
 
 
 def _boot(kernels: dict[str, Path], initrd: bytes) -> bytes:
-    """/boot as a tar file, which the board reads from a block device: a kexec does not lose it."""
+    """/boot as a tar file on a block device: it survives a kexec."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for home in kernels.values():
@@ -238,7 +238,7 @@ def _tar(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def _bootable(home: Path, target: Path, arch: Arch) -> None:
-    """The kernel without its compression: under emulation it takes longer to unpack itself than to boot."""
+    """The uncompressed kernel: under emulation unpacking takes longer than the boot."""
     found = list(home.glob("boot/vmlinuz-*"))
     if len(found) != 1:
         raise BoardError(f"{home.name} holds no kernel", f"found {len(found)} files boot/vmlinuz-*")
@@ -248,7 +248,7 @@ def _bootable(home: Path, target: Path, arch: Arch) -> None:
 
 
 def _forget_older(folder: Path, pattern: str, kept: int = 4) -> None:
-    """The cache keeps a few: a running board may still be of the one before."""
+    """Remove old images, but keep a few: a running board may still use the previous one."""
     os.utime(folder)
     others = sorted((path for path in folder.parent.glob(pattern)), key=lambda path: path.stat().st_mtime)
     for path in others[:-kept]:

@@ -1,8 +1,8 @@
 """The script board: one boot of a kernel in virtual time, with everything it needs in its initramfs.
 
-QEMU counts instructions (8 ns each) instead of time, and nothing outside can reach the guest: no disk, no network, no input.
-The same inputs therefore give the same bytes, on a busy host too. What it shows are path lengths and sections that cannot be
-preempted, on one CPU; no caches, no DMA, no firmware, no second CPU. It is never a latency of hardware.
+QEMU counts instructions (8 ns each) instead of time, and nothing outside reaches the guest: it has no disk, no network, no input.
+So the same inputs give the same bytes, on a busy host too. The board shows path lengths and sections that cannot be preempted,
+on one CPU, without caches, DMA or firmware. Its numbers are never latencies of hardware.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _UPTIME = "uptime"
 _MACHINE = ("-nodefaults", "-M", "q35", "-cpu", "max", "-smp", "1", "-display", "none", "-no-reboot")
 _TIME = ("-accel", "tcg,thread=single", "-icount", f"shift={SHIFT},sleep=off,align=off")
 _CLOCK = ("-rtc", "base=2024-01-01T00:00:00,clock=vm")
-# noirqdebug: PREEMPT_RT takes the interrupts of the results' serial line, served late by its thread, for a fault and switches them off.
+# noirqdebug: a thread serves the interrupts of the results' serial line late, and PREEMPT_RT would take that for a fault and disable them.
 _CMDLINE = "console=ttyS0 quiet panic=-1 noirqdebug"
-# The results leave over a serial line of their own, after the script: they cost no virtual time while it measures.
+# The results leave over their own serial line after the script: they cost no virtual time during the measurement.
 _INIT = f"""\
 #!/bin/busybox sh
 /bin/busybox --install -s /bin
@@ -54,7 +54,7 @@ poweroff -f
 
 @dataclass(frozen=True, slots=True)
 class ScriptResult:
-    """What one boot left. `files`: everything the script wrote to /out, by name. `exit_code`: of the script.
+    """The results of one boot. `files`: all that the script wrote to /out, by name. `exit_code`: of the script.
 
     `inputs`: SHA-256 of everything that decides the result, by name; `qemu` the version, `seed` and `command` beside them.
     """
@@ -70,7 +70,7 @@ class ScriptResult:
 
     @property
     def stream(self) -> bytes:
-        """The stream of the probe. Raises BoardError where the script wrote none."""
+        """The stream of the probe. Raises BoardError if the script wrote none."""
         if STREAM not in self.files:
             raise BoardError("the script board brought no stream", _last_words(self.console))
         return self.files[STREAM]
@@ -78,10 +78,10 @@ class ScriptResult:
 
 @dataclass(frozen=True, slots=True)
 class ScriptBoard:
-    """`kernel`: an image that QEMU boots (x86_64). `userland`: an initramfs with BusyBox at /bin/busybox.
+    """`kernel`: an image that QEMU boots (x86_64). `userland`: an initramfs with BusyBox as /bin/busybox.
 
-    `files`: more files by their path on the board (mode 755). `script`: a shell script; what it writes to /out comes back.
-    `seed` (QEMU's) varies what the kernel draws at random, and with it the phases of everything.
+    `files`: more files by their path on the board (mode 755). `script`: a shell script; what it writes to /out becomes `files`.
+    `seed`: of QEMU; it varies the random numbers of the kernel, and so the phases of everything.
     """
 
     kernel: Path
@@ -92,8 +92,8 @@ class ScriptBoard:
     memory_mib: int = 512
 
     def run(self, limit_s: float = LIMIT_S) -> ScriptResult:
-        """One boot, to its end. Raises BoardError: no QEMU, no kernel, a guest that did not end within `limit_s` of wall time
-        or whose results are not whole."""
+        """Boot once and wait for the end. Raises BoardError if QEMU or the kernel is missing, if the guest does not end within `limit_s`
+        of wall time, or if its results are incomplete."""
         places.need(QEMU, "setpriv")
         if not self.kernel.is_file():
             raise BoardError(f"no kernel at {self.kernel}")
@@ -124,7 +124,7 @@ class ScriptBoard:
         return [*argv, "-kernel", str(self.kernel), "-initrd", str(home / "initrd"), "-append", _CMDLINE]
 
     def _own(self) -> bytes:
-        """A second archive behind the userland: the kernel unpacks both, and the later file of a name wins."""
+        """A second archive after the userland: the kernel unpacks both, and the later file of a name wins."""
         archive = Initramfs()
         archive.file("init", _INIT.encode(), 0o755)
         archive.file("script", self.script.encode())
@@ -138,7 +138,7 @@ class ScriptBoard:
 
 def _boot(argv: list[str], home: Path, limit_s: float) -> None:
     with (home / "qemu.log").open("wb") as log:
-        # It dies with this process, however that ends.
+        # It ends with this process in any case.
         bound = ["setpriv", "--pdeathsig", "KILL", *argv]
         qemu = subprocess.Popen(bound, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         try:
@@ -158,7 +158,7 @@ def _boot(argv: list[str], home: Path, limit_s: float) -> None:
 
 
 def _unpacked(archive: bytes, console: str) -> dict[str, bytes]:
-    """The files of /out. Raises BoardError where the boot or the script ended before they were sent whole."""
+    """The files of /out. Raises BoardError if the boot or the script ended before all of them were sent."""
     files = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:

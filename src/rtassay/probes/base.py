@@ -1,4 +1,4 @@
-"""A way to measure, as the host sees it. To add one: a file here, a line in `__init__.py`, a page in docs/extend."""
+"""The host's side of a way to measure. To add one: a file here, a line in `__init__.py`, a page in docs/extend."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rtassay.model.manifest import Plan, Source
 class Probe(Protocol):
     """One way to measure: a command line and a parser of what it writes.
 
-    `program`: what must exist on the board (None: rtprobe itself, which the board brings). `stream_file`: the recording's file that its
-    bytes are teed to. `late_policy`: see docs/method/activations.md. A member derives from this class; `of_line` and `doubts` have defaults, since most
-    probes have no command line of their own that people know.
+    `program`: the program that the board must have (None: rtprobe, which the host brings). `stream_file`: the file of the recording that
+    keeps its bytes. `late_policy`: see docs/method/activations.md. A member derives from this class. `of_line` and `doubts` have defaults:
+    most probes have no command line that people know.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Probe(Protocol):
     late_policy: str
 
     def check(self, plan: Plan) -> None:
-        """Raise UsageError for anything in the plan that this probe cannot do."""
+        """Raise UsageError for a plan that this probe cannot carry out."""
         ...
 
     def command(self, plan: Plan, program: str, cpus: tuple[int, ...]) -> list[str]:
@@ -41,21 +41,21 @@ class Probe(Protocol):
         ...
 
     def of_line(self, plan: Plan, line: str, scale: Fraction = Fraction(1)) -> tuple[Plan, tuple[str, ...]]:
-        """`plan` to measure exactly this line of the tool, loops and duration times `scale`; and what was dropped from it, in words.
+        """`plan` changed to measure exactly this command line of the tool, with loops and duration times `scale`; and the dropped options, in words.
 
-        Raises UsageError for a line that cannot be measured so.
+        Raises UsageError for a line that this probe cannot measure.
         """
         raise UsageError(f"the probe {self.name} measures no line of another tool", hint="use --probe cyclictest")
 
     def doubts(self, plan: Plan) -> tuple[tuple[str, str], ...]:
-        """(id of a check, words) for what the plan's line is known to measure badly, before it is run."""
+        """(id of a check, words) for each known weakness of the plan's command line, before the run."""
         return ()
 
 
 def find(name: str) -> Probe:
     """The member of the room with this name, else rtprobe with the method of this name.
 
-    Whether rtprobe has that method only its `describe` tells: see `model.methods.check_plan`.
+    `model.methods.check_plan` asks `rtprobe describe` whether that method exists.
     """
     if name in rooms.table("probes"):
         member: Probe = rooms.load("probes", name)()
@@ -65,7 +65,7 @@ def find(name: str) -> Probe:
 
 
 def count_ends_first(plan: Plan) -> bool:
-    """Which of a duration and a number of samples per lane ends the run, where both are given: the earlier one."""
+    """What ends the run if both a duration and a number of samples per lane are given: the earlier one."""
     if plan.count is None:
         return False
     return plan.duration_ns is None or plan.interval_ns is None or plan.count * plan.interval_ns < plan.duration_ns

@@ -1,4 +1,4 @@
-"""cyclictest of rt-tests as a live probe: the measurement everybody knows, on the same path as our own."""
+"""cyclictest of rt-tests as a live probe, on the same path as our own probe."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _LIMIT_MOST_US = 1_000_000
 
 
 class CyclictestProbe(Probe):
-    """`cyclictest -q -m -p P -i I -h H -a LIST -t N -D S`: one thread per CPU, all with the same interval (-h sees to that).
+    """`cyclictest -q -m -p P -i I -h H -a LIST -t N -D S`: one thread per CPU, all with the same interval (because of -h).
 
-    It keeps whole microseconds and no order, and after a late wake-up it skips what was due meanwhile without a count: late
-    policy `skip`. `missed` and `due` are therefore unknown, never 0. The histogram reaches 10 ms, or twice the deadline.
+    It keeps whole microseconds and no order. After a late wake-up it skips the activations that were due meanwhile, and does not
+    count them (late policy `skip`): `missed` and `due` are unknown, never 0. The histogram reaches 10 ms, or twice the deadline.
     """
 
     name = "cyclictest"
@@ -53,11 +53,11 @@ class CyclictestProbe(Probe):
             raise UsageError("cyclictest's histogram ends at 1 s", "the deadline lies beyond it")
 
     def of_line(self, plan: Plan, line: str, scale: Fraction = Fraction(1)) -> tuple[Plan, tuple[str, ...]]:
-        """`plan` to measure exactly this line, loops and duration times `scale`; and what was dropped from it, in words."""
+        """`plan` changed to measure exactly this line, with loops and duration times `scale`; and the dropped options, in words."""
         return cyclictest_verbatim.of_line(plan, line, scale)
 
     def doubts(self, plan: Plan) -> tuple[tuple[str, str], ...]:
-        """(id of a check, words) for what the plan's line is known to measure badly, before it is run."""
+        """(id of a check, words) for each known weakness of the plan's line, before the run."""
         return () if plan.cyclictest_line is None else cyclictest_verbatim.doubts(plan.cyclictest_line)
 
     def command(self, plan: Plan, program: str, cpus: tuple[int, ...]) -> list[str]:
@@ -100,7 +100,7 @@ class CyclictestProbe(Probe):
             "break_above_ns": plan.break_above_ns,
             "cpus": list(plan.cpus or ()),
         }
-        # Thread i runs on the i-th CPU of -a: cyclictest's text does not say so itself.
+        # Thread i runs on the i-th CPU of -a; cyclictest's text does not say so.
         lanes = [{"lane": i, "name": str(i), "cpu": cpu} for i, cpu in enumerate(sorted(plan.cpus or ()))]
         facts = {"requested": requested, "interval_ns": requested["interval_ns"], "lanes": lanes}
         return CyclictestText(facts)

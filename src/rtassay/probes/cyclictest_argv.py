@@ -1,4 +1,4 @@
-"""A command line of cyclictest that stands in its output (JSON's `cmdline:`, a line of a console log): what was asked for."""
+"""What a command line of cyclictest asked for. It comes from its output (JSON's `cmdline:`, a line of a console log)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LINE = re.compile(r"(?:^|[\s/#$'\"])cyclictest((?:\s+-.*)?)$")
 
 @dataclass(frozen=True, slots=True)
 class CyclictestArgv:
-    """What a line asked for; None where it does not say. `same_interval`: -S, -h, -H or -d0, so no thread is slower than the first.
+    """What a line asked for; None if it does not say. `same_interval`: -S, -h, -H or -d0 gives all threads one interval.
 
     `pinned`: threads are spread over `affinity` (None: all CPUs), one CPU each; `every_cpu`: as many threads as there are CPUs.
     """
@@ -64,7 +64,7 @@ class CyclictestArgv:
     every_cpu: bool = False
 
     def interval_ns(self, lane: int) -> int:
-        """Interval of one thread: without -S, -h or -d0 each is slower than the one before it by the distance."""
+        """Interval of one thread. Without -S, -h or -d0 each thread adds the distance to the interval of the one before."""
         return (self.interval_us + (0 if self.same_interval else lane * self.distance_us)) * NS_PER_US
 
     def requested(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def find_command(text: str) -> CyclictestArgv | None:
 
 
 def parse_command(text: str) -> CyclictestArgv | None:
-    """What a command line asks for; None if it is not one of cyclictest. Options nobody knows are passed over."""
+    """What a command line asks for; None if it is not one of cyclictest. Unknown options are ignored."""
     try:
         words = shlex.split(text)
     except ValueError:
@@ -112,7 +112,7 @@ def parse_command(text: str) -> CyclictestArgv | None:
 
 
 def _cluster(found: CyclictestArgv, letters: str, rest: list[str]) -> CyclictestArgv:
-    """`-Sp90` letter by letter, as getopt reads it."""
+    """The letters of `-Sp90`, as getopt reads them."""
     while letters:
         letter, letters = letters[0], letters[1:]
         if letter in _REQUIRED + _OPTIONAL:

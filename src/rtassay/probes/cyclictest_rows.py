@@ -1,7 +1,7 @@
-"""cyclictest -v while it runs: rows `thread:cycle:value` as they come, every other line to the parser of its text.
+"""The live output of cyclictest -v: rows `thread:cycle:value`; every other line goes to the parser of its text.
 
-Like all parsers of probes it never raises: what it cannot understand is counted (`malformed_lines`). What the rows lack of the
-cycles that the summary counts is `dropped`: the rows pass through a ring in cyclictest that is overwritten without a word
+Like all parsers of probes it never raises: it counts the lines that it cannot understand (`malformed_lines`). A cycle that the
+summary counts and no row shows is `dropped`: the rows pass through a ring in cyclictest, which silently overwrites old ones
 (importers/cyclictest_verbose.py).
 """
 
@@ -24,7 +24,7 @@ _UNKNOWN: dict[str, None] = dict.fromkeys(("due", "missed", "truncated", "exceed
 
 @dataclass(slots=True)
 class _Lane:
-    """A thread so far. `last`: its last cycle, zeros put right; `printed`: as it was written."""
+    """A thread so far. `last`: its last cycle, corrected for latencies of 0; `printed`: the cycle as printed."""
 
     n: int = 0
     next_k: int = 0
@@ -39,7 +39,7 @@ class _Lane:
 
 
 class CyclictestRows(Parser):
-    """Samples as they come; FACTS, which need the summary, last but one."""
+    """Samples as they come. FACTS need the summary, so they come last but one."""
 
     def __init__(self, facts: dict[str, Any], scale_ns: int) -> None:
         self._facts = facts
@@ -59,7 +59,7 @@ class CyclictestRows(Parser):
         return self._take(block[:cut]) if cut else []
 
     def finish(self) -> list[Event]:
-        # A row without its end may be half a number.
+        # A row without its newline may end in half a number.
         self.malformed_lines += bool(self._held.strip())
         self._held = b""
         told = self._text.finish()[0]
@@ -76,7 +76,7 @@ class CyclictestRows(Parser):
 
     @property
     def _complete(self) -> bool:
-        """With -q the summary comes last: without it the output was cut."""
+        """Whether the output is whole: with -q the summary comes last."""
         return bool(self._lanes) and all(number in self._text.threads for number in self._lanes)
 
     def _take(self, lines: bytes) -> list[Event]:
@@ -140,7 +140,7 @@ class CyclictestRows(Parser):
         return Samples(number, lane.next_k, nothing, nothing, nothing, gap_dropped=count)
 
     def _undrained(self, number: int, lane: _Lane) -> int:
-        """Cycles that the summary counts and that never came out of the ring."""
+        """Cycles that the summary counts and no row shows: they stayed in the ring."""
         counted = self._text.summary_of(number)["n"]
         return max(0, (counted or 0) - lane.n - lane.dropped)
 
@@ -199,7 +199,7 @@ class CyclictestRows(Parser):
 
 
 class LiveSummary(Parser):
-    """Of a line without -h and -v: what each thread's line says, marked as measured by rtassay itself."""
+    """Parses the output of a command line without -h and -v: the line of each thread, marked as measured by rtassay."""
 
     def __init__(self, facts: dict[str, Any], scale_ns: int) -> None:
         self._text = CyclictestText(facts, whole=True, unit="ns" if scale_ns == 1 else "us")
@@ -216,7 +216,7 @@ class LiveSummary(Parser):
 
 
 def _of_zeros(lane: _Lane, cycle: Any, value: Any) -> Any:
-    """Cycles with those of zero latency put right: cyclictest repeats the number of the row before."""
+    """Corrected cycles: for a latency of 0 cyclictest prints the cycle of the row before."""
     import numpy as np
 
     before = np.concatenate([[lane.printed], cycle[:-1]])

@@ -1,8 +1,8 @@
 """What cyclictest prints as text, as events: histograms (`-h`, `-H`, with or without `-q`) and summaries (live, `-q`).
 
 Shared by the live probe and the importer. Rows are columns of thread numbers, not CPUs. Values are whole microseconds (with -N
-nanoseconds), cut off: the bin `k` holds [k, k+1). `# Total` counts what is in the bins; what lies at or above the limit stands in
-`# Histogram Overflows` only. Parts may come in any order, in a console log too: lines of something else are noise, counted.
+nanoseconds), rounded down: the bin `k` holds [k, k+1). `# Total` counts the samples in the bins; `# Histogram Overflows` counts those at or above
+the limit. The parts may come in any order, also within a console log: other lines are noise, and are counted.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _BREAK = re.compile(r"# Break (thread|value):\s*(\d{1,12})$")
 _IDS = re.compile(r"# Thread Ids:((?:\s+\d{1,10})+)$")
 _VERSION = re.compile(r"cyclictest V (\d[\w.]*)")
 _CURSOR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[c78=>]")
-# Lines that carry nothing we keep.
+# Lines without data.
 _IGNORED = re.compile(
     r"(# Histogram( Overflow at cycle number:)?|policy: .*|# SMIs:.*|# START|# INFO.*|WARN.*|INFO.*|"
     r"Max CPUs = \d+|Online CPUs = \d+|Thread \d+ Interval: \d+|Thread \d+ using cpu \d+\.?|)$"
 )
-# What a console, a logger or a shell puts before a line: [  12.3], times, `Nov 21 21:12:52 host cyclictest[7]:`, `board login:`, `root@pi:~#`.
+# Prefixes of consoles, loggers and shells: [  12.3], times, `Nov 21 21:12:52 host cyclictest[7]:`, `board login:`, `root@pi:~#`.
 _PREFIX = re.compile(
     r"\[[^\[\]]{1,40}\]:?\s*|<\d{1,3}>\s*|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.,\d]*(?:Z|[+-]\d\d:?\d\d)?:?\s+|"
     r"[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d \S+ [^\s:]+:\s*|\d\d:\d\d:\d\d[.,\d]*:?\s+|"
@@ -45,20 +45,20 @@ _PREFIX = re.compile(
 )
 _MALFORMED_KEPT = 20
 _LINE_LIMIT = 1 << 20
-# What is longer is neither a line behind a prefix nor a command line: looking for them takes quadratic time.
+# The search for a prefix or a command line takes quadratic time, and neither is longer than this.
 _NOISE_LIMIT = 4096
 _LANES_MOST = 4096
 _CELL_DIGITS = 6
-# The minimum that a thread prints before its first sample: nothing was measured.
+# A thread prints this minimum before its first sample: it has measured nothing.
 _NEVER = 1_000_000
-# No sleeping thread wakes up within this many ns, so smaller values are microseconds.
+# No sleeping thread wakes up this fast, in ns: smaller values are microseconds.
 _TOO_FAST_NS = 100
 _SURE_CYCLES = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """A line that is not cyclictest's, or not a whole one, by its number (from 1); `column` (from 1) where it makes sense."""
+    """A damaged line, or a line of something else: its number from 1, and the column from 1 where that helps."""
 
     line: int
     why: str
@@ -67,14 +67,14 @@ class Malformed:
 
 
 class CyclictestText(Parser):
-    """Incremental parser: feed any pieces, finish once. It never raises; what it did not understand is in `malformed`.
+    """Incremental parser: feed any pieces, finish once. It never raises; `malformed` holds the lines that it did not understand.
 
     cyclictest prints everything at its end, so all events come from `finish`: Facts, one HistogramPart per lane, `break` if
-    there was one, and End only if the trailer was whole. `scale_ns` is the unit of the values (1 for a file made with -N).
+    there was one, and End if the trailer was whole. `scale_ns` is the unit of the values (1 for a file made with -N).
 
-    `whole`: the text is all there is of a run that is over (a file). Then End comes with whatever the text tells, a text without
-    a histogram gives the threads' summaries (all samples as overflow above their minimum), the unit is decided from the text unless `unit` says it,
-    and `broken` is the first line that contradicts the rest: such a text must not be believed.
+    `whole`: the text is a file of a finished run. Then End always comes; a text without a histogram gives the summaries of the
+    threads (all samples as overflow above their minimum); the text decides the unit unless `unit` states it; and `broken` is the first
+    line that contradicts the rest: do not use such a text.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class CyclictestText(Parser):
         return []
 
     def line(self, raw: bytes, number: int) -> None:
-        """Take one line alone, whose number is known: a reader of -v rows gives what is none of them."""
+        """Take one line with a known number: a reader of -v rows passes on all other lines."""
         self._line = number - 1
         self._take(raw)
 
@@ -147,13 +147,13 @@ class CyclictestText(Parser):
 
     @property
     def complete(self) -> bool:
-        """The trailer is there and speaks of every lane: the run came to its own end."""
+        """Whether the run reached its end: the trailer is there and names every lane."""
         needed = ("Total", "Min Latencies", "Avg Latencies", "Max Latencies", "Histogram Overflows")
         return self._lanes() > 0 and all(len(self._trailer.get(key, ())) >= self._lanes() for key in needed)
 
     @property
     def version(self) -> str | None:
-        """Of a help text in the log, the only place where a text names it."""
+        """The version of cyclictest: only a help text in the log names it."""
         found = self._facts.get("version")
         return found if isinstance(found, str) else None
 
@@ -168,7 +168,7 @@ class CyclictestText(Parser):
         return self._threads
 
     def summary_of(self, lane: int) -> dict[str, int | None]:
-        """What the text itself says of a thread, in its own unit: `n`, `min`, `avg`, `max` of the totals, else of its `T:` line."""
+        """The summary of a thread in the unit of the text: `n`, `min`, `avg`, `max` of the totals, else of its `T:` line."""
         thread = self._threads.get(lane, {})
         total, over = self._value("Total", lane), self._value("Histogram Overflows", lane)
         if total is not None and over is not None:
@@ -269,7 +269,7 @@ class CyclictestText(Parser):
             self.malformed.append(Malformed(self._line, why, text[:200], column))
 
     def _find_contradictions(self) -> None:
-        """Of a whole text: totals that are not the sums of their columns, lanes that are not the columns, rows lost to noise."""
+        """Check a whole text: totals that differ from the sums of their columns, lanes that differ from the columns, rows lost to noise."""
         if self.broken is not None or self._last_bin < 0:
             return
         lanes, totals = self._lanes(), self._trailer.get("Total")
@@ -294,7 +294,7 @@ class CyclictestText(Parser):
             self.broken = self._gap
 
     def _odd_trailer(self) -> str | None:
-        """The first line of the trailer that speaks of fewer threads than the others, or of more (one may be all of them together)."""
+        """The first line of the trailer with another number of threads than the rest (one more may be the sum of all)."""
         lanes = self._lanes()
         if "Min Latencies" not in self._trailer:
             return None
@@ -309,7 +309,7 @@ class CyclictestText(Parser):
         return None
 
     def _decide_unit(self) -> None:
-        """-N shows in no row: the command line if it is there, else what values can be."""
+        """The unit: no row shows -N, so it follows from the command line, else from the values."""
         if self._unit is not None:
             self._scale_ns, self._unit_from = (1 if self._unit == "ns" else NS_PER_US), "option"
             return
@@ -321,7 +321,10 @@ class CyclictestText(Parser):
         if smallest and min(smallest) < _TOO_FAST_NS:
             self._scale_ns, self._unit_from = NS_PER_US, "values"
         elif started and all(t["avg"] >= t["interval"] and t["cycles"] >= _SURE_CYCLES for t in started):
-            self._scale_ns, self._unit_from = 1, "values"  # microseconds would mean later than the next one on average
+            self._scale_ns, self._unit_from = (
+                1,
+                "values",
+            )  # in microseconds the average sample would be later than the next activation
 
     def _lanes(self) -> int:
         """Threads, not columns: -H adds a column of sums to the rows, to Max and Overflows, but not to Min."""
@@ -332,7 +335,7 @@ class CyclictestText(Parser):
         return max(self._threads, default=-1) + 1
 
     def _has_sum_column(self) -> bool:
-        """Without a trailer: whether the last column is the sum of the others in every row."""
+        """Whether the last column is the sum of the others in every row, for a text without a trailer."""
         if len(self._columns) < 2:
             return False
         if self.command is not None and self.command.histogram is not None:
@@ -362,13 +365,13 @@ class CyclictestText(Parser):
         return facts | self._import_facts(lanes) if self._whole else facts
 
     def _interval_ns(self, lane: int) -> int | None:
-        """From the thread's own line; else from the command line."""
+        """The interval from the line of the thread, else from the command line."""
         if lane in self._threads:
             return self._threads[lane]["interval"] * NS_PER_US or None
         return self.command.interval_ns(lane) if self.command is not None else None
 
     def _import_facts(self, lanes: int) -> dict[str, Any]:
-        """FACTS that only a file needs (importers/base.py)."""
+        """The part of FACTS that only a file has (importers/base.py)."""
         seen = {
             "kind": "histogram" if self._last_bin >= 0 else "summary",
             "unit": "ns" if self._scale_ns == 1 else "us",
@@ -389,7 +392,7 @@ class CyclictestText(Parser):
         return {**asked, "import": seen}
 
     def _told(self, lane: int) -> dict[str, Any]:
-        """What the tool's own summary says of a lane."""
+        """The tool's own summary of a lane."""
         end, thread = self._end(lane), self._threads.get(lane)
         average = end["avg_ns"]
         if average is None and thread is not None and thread["cycles"]:
@@ -412,7 +415,7 @@ class CyclictestText(Parser):
         )
 
     def _summary(self, lane: int) -> HistogramPart | None:
-        """A thread of which only minimum, average and maximum are known: all of its samples lie at its minimum or above."""
+        """The samples of a thread with only minimum, average and maximum: all lie at its minimum or above."""
         import numpy as np
 
         thread = self._threads.get(lane)

@@ -1,7 +1,7 @@
-"""A whole line of cyclictest to be measured exactly so (`Plan.cyclictest_line`): what it asks for, shortened, and as argv.
+"""A command line of cyclictest that is run exactly as given (`Plan.cyclictest_line`): what it asks for, shortened, and as argv.
 
-For reference experiments as their authors ran them, several threads on one CPU and unequal intervals included. What the line
-measures badly the checks say afterwards; here only what cannot be run at all is refused.
+It repeats reference experiments as their authors ran them, also with several threads on one CPU and unequal intervals. This module
+refuses only a line that cannot run; the checks name the weaknesses of the line afterwards.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rtassay.probes.cyclictest_text import CyclictestText
 _REQUIRED = "bcdDFhHilopX"
 _OPTIONAL = "aAt"
 _FLAGS = "mMNqrRsSuvx"
-# Gone from today's rt-tests, with what stands for them.
+# Options that today's rt-tests no longer have, and what replaces them.
 _GONE = {"n": "-n is dropped: today's cyclictest rejects it and always uses clock_nanosleep"}
 _ELSEWHERE = ("--histfile", "--json", "--fifo", "-F")
 _FEWEST_LOOPS = 100
@@ -32,7 +32,7 @@ Token = tuple[str, str | None]
 
 
 def of_line(plan: Plan, line: str, scale: Fraction = Fraction(1)) -> tuple[Plan, tuple[str, ...]]:
-    """`plan` with all that the line says, and what was dropped from it, in words. Raises UsageError for a line that cannot be run."""
+    """`plan` with all that the line says, and the dropped options in words. Raises UsageError for a line that cannot run."""
     tokens, dropped = _tokens(_words(line))
     for key, _ in tokens:
         if key in _ELSEWHERE:
@@ -71,7 +71,7 @@ def of_line(plan: Plan, line: str, scale: Fraction = Fraction(1)) -> tuple[Plan,
 
 
 def doubts(line: str) -> tuple[tuple[str, str], ...]:
-    """(id of a check, words) for what this line measures badly whatever the board."""
+    """(id of a check, words) for each weakness of this line on any board."""
     asked = _read(line)
     found = []
     many = asked.every_cpu or (asked.threads or 1) > 1
@@ -98,12 +98,12 @@ def doubts(line: str) -> tuple[tuple[str, str], ...]:
 
 
 def board_argv(line: str, program: str) -> list[str]:
-    """The line as argv, with the board's own path of the program."""
+    """The line as argv, with the path of the program on the board."""
     return [program, *shlex.split(line)[1:]]
 
 
 def parser(plan: Plan) -> Parser:
-    """Of what the line writes: samples in order with -v, else a histogram, else the summary of each thread."""
+    """A parser of what the line prints: samples in order with -v, else a histogram, else the summary of each thread."""
     assert plan.cyclictest_line is not None
     asked = _read(plan.cyclictest_line)
     facts = {
@@ -123,7 +123,7 @@ def parser(plan: Plan) -> Parser:
 
 
 def lanes(asked: CyclictestArgv, cpus: tuple[int, ...]) -> list[dict[str, Any]]:
-    """Its threads: thread i on the i-th CPU, round and round; not pinned: cpu None."""
+    """The threads: thread i runs on the i-th CPU, in turn; cpu is None without pinning."""
     count = asked.threads or (len(cpus) if asked.every_cpu and cpus else 1)
     pinned = asked.pinned and cpus
     return [
@@ -157,7 +157,7 @@ def _read(line: str) -> CyclictestArgv:
 
 
 def _tokens(words: list[str]) -> tuple[list[Token], list[str]]:
-    """(-l, 1000), (-m, None) ... as getopt reads them, and what was dropped."""
+    """(-l, 1000), (-m, None) ... as getopt reads them, and the dropped options."""
     rest, tokens, dropped = list(words), [], []
     while rest:
         word = rest.pop(0)

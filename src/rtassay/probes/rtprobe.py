@@ -1,4 +1,4 @@
-"""rtprobe, our own probe: every activation counted, exact nanoseconds, the account closed by the clock."""
+"""rtprobe, our own probe: it counts every activation in exact nanoseconds, and the clock checks the count."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rtassay.probes.base import Probe, count_ends_first
 
 
 class RtprobeProbe(Probe):
-    """`rtprobe METHOD`. Where the plan asks for no policy it may fall back to what the board permits, and says so (FACTS).
+    """`rtprobe METHOD`. If the plan asks for no policy it may use the best that the board permits, and FACTS say so.
 
-    It is not `--attached` itself: it runs under an attached guard, which gives it no stdin and ends it.
+    It is not `--attached`: it runs under an attached guard, which gives it no stdin and ends it.
     """
 
     name = "rtprobe"
@@ -27,7 +27,7 @@ class RtprobeProbe(Probe):
         self.method = method
 
     def check(self, plan: Plan) -> None:
-        """Raise UsageError for a plan rtprobe would refuse, before anything is started."""
+        """Raise UsageError for a plan that rtprobe would refuse, before anything starts."""
         if plan.policy == "other" and plan.priority:
             raise UsageError("policy other has no priority", hint="leave --priority out, or ask for fifo")
         for setting in SETTINGS:
