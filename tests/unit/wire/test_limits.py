@@ -61,7 +61,12 @@ def json_of(text: str) -> bytes:
         (p.HISTOGRAM, 0, histogram((0, 1, 2**61)), histogram((0, 1, 2**61), (1, 1, 2**61))),
         (p.SAMPLES, 0, samples_body(INT64_MAX - 1, [7]), samples_body(INT64_MAX, [7])),
         (p.SAMPLES, 0, samples_body(0, [7], [2**62 - 1]), samples_body(0, [7], [2**62])),
-        (p.SAMPLES, 0, samples_body(0, [7], [1]), struct.pack("<QIIIIIq", 0, 1, 1, 7, 0, p.MISSED, -1)),
+        (
+            p.SAMPLES,
+            0,
+            struct.pack("<QIIIIIq", 0, 1, 1, 7, 0, p.MISSED, 0),
+            struct.pack("<QIIIIIq", 0, 1, 1, 7, 0, p.MISSED, -1),
+        ),
         (p.SAMPLES, 0, samples_body(0, [7], [1]), struct.pack("<QIIIIIq", 0, 1, 1, 7, 1, p.MISSED, 1)),
         (p.SAMPLES, 0, samples_body(0, [7], [1]), struct.pack("<QIIIIIq", 0, 1, 1, 7, 0, 4, 1)),
         (p.SAMPLES, 0, samples_body(0, [2**32]), struct.pack("<QIIIIIq", 0, 1, 1, 7, 0, p.WIDE, 2**32)),
@@ -240,6 +245,14 @@ def test_a_cut_frame_that_others_follow_is_one_bad_frame() -> None:
     lost = frames[0][:100] + frames[1]
     parser = StreamParser()
     events = parser.feed(lost) + parser.finish()
+    assert len(events) == 1 and parser.damage == Damage(100, 1, 0, 0, True)
+
+
+def test_a_cut_frame_that_is_longer_than_all_that_follows_is_one_bad_frame() -> None:
+    encoder = StreamEncoder()
+    long, short = (encoder.encode(Note("x", None, {"text": "y" * length})) for length in (5000, 5))
+    parser = StreamParser()
+    events = parser.feed(long[:100] + short) + parser.finish()
     assert len(events) == 1 and parser.damage == Damage(100, 1, 0, 0, True)
 
 
