@@ -65,6 +65,11 @@ def _form_options(target: Any) -> Any:
         setting_option(
             "p", help="Tolerated probability of a miss, instead of the file's p or at_most.", stated_only=True
         ),
+        setting_option(
+            "looks",
+            help="Judge the repeats of a combination so often, and end it at the first look that decides, instead of the file's looks.",
+            stated_only=True,
+        ),
         click.option("--deadline", metavar="TIME", help="The requirement, instead of the file's: 200us."),
         click.option(
             "--kernel",
@@ -156,7 +161,7 @@ def resume_command(experiment: str, fail_fast: bool, quiet: bool, as_json: bool,
         if any(value for key, value in form.items() if key != "scale") or form["scale"] != "1":
             raise UsageError(
                 "the plan of an experiment is fixed",
-                hint="leave --corrected, --scale, --board, --kernel, --deadline and --p out",
+                hint="leave --corrected, --scale, --board, --kernel, --deadline, --looks and --p out",
             )
     else:
         _, plan = _planned(experiment, form)
@@ -247,7 +252,9 @@ def _planned(file: str, form: dict[str, Any]) -> tuple[Source, ExperimentPlan]:
 
     factor = parse_scale(form["scale"])
     source = presets.find(file, corrected=form["corrected"])
-    choices = Choices(form["boards"], form["kernels"], form["deadline"], form["p_target"], form["per_hour"])
+    choices = Choices(
+        form["boards"], form["kernels"], form["deadline"], form["p_target"], form["per_hour"], form["looks"]
+    )
     chosen = _waivers_checked(choose(source, choices))
     note = kernel_note(chosen)
     plan = make_plan(
@@ -298,7 +305,7 @@ def _carry_out(
     if not outcome.complete:
         for cell, why in outcome.failed:
             echo(f"failed: {cell.title}: {why}", err=True)
-        left = outcome.total - outcome.sealed
+        left = outcome.total - outcome.sealed - outcome.skipped
         echo(f"{left} of {outcome.total} cells are not done; rtassay experiment resume {path}", err=True)
     if stopped_by is not None and not outcome.complete:
         return EXIT_TERMINATED if stopped_by == signal.SIGTERM else EXIT_INTERRUPTED
@@ -310,7 +317,7 @@ async def _run(path: Path, plan: ExperimentPlan, fail_fast: bool, quiet: bool) -
     from rtassay.boards.known import resolve
     from rtassay.boot.switch import check_names, switch_and_leave
     from rtassay.cli.experiment_progress import ExperimentView
-    from rtassay.cli.experiment_result import judged
+    from rtassay.cli.experiment_result import judged, look
     from rtassay.cli.judging import parser_for
     from rtassay.cli.seal import finish
     from rtassay.experiments.engine import Tools, carry_out
@@ -350,6 +357,7 @@ async def _run(path: Path, plan: ExperimentPlan, fail_fast: bool, quiet: bool) -
         switch=partial(switch_and_leave, tell=view.say) if remote else None,
         kernel_names=check_names,
         attach=attached,
+        look=look,
     )
     try:
         outcome = await carry_out(path, plan, tools, on_step=view, stop=stop, fail_fast=fail_fast)

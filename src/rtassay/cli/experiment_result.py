@@ -73,6 +73,14 @@ def report_of(path: Path, *, save: bool = False) -> ExperimentReport:
     )
 
 
+def look(recordings: Sequence[Path], plan: ExperimentPlan, number: int) -> str:
+    """The state of a combination at a planned look over these recordings."""
+    from rtassay.analysis.many.experiment.grade import with_so_few
+
+    state: str = _Work().repeats(recordings, plan, number)["state"]
+    return with_so_few(state, len(recordings), plan.p_target)
+
+
 def save_reports(path: Path, report: ExperimentReport) -> Path:
     """report.html, report.md beside experiment.json; the page's path. Raises BoardError."""
     from rtassay import reports
@@ -107,25 +115,24 @@ class _Work:
             self._opened[path] = store.open_recording(path, parser_for=parser_for)
         return self._opened[path]
 
-    def repeats(self, recordings: Sequence[Path], plan: Any) -> dict[str, Any]:
-        from dataclasses import asdict
+    def repeats(self, recordings: Sequence[Path], plan: ExperimentPlan, number: int) -> dict[str, Any]:
+        from dataclasses import asdict, replace
 
         from rtassay.analysis.many.repeats import judge_repeats
         from rtassay.experiments import results
 
         opened = [self.opened(path) for path in recordings]
         checks = [check for path in recordings for check in findings_from(judged(path)).checks]
-        return asdict(
-            judge_repeats(
-                opened,
-                checks,
-                deadline_ns=plan.deadline_ns,
-                p=plan.p_target,
-                per_hour=plan.per_hour,
-                confidence=plan.confidence,
-                answered=results.answered(plan),
-            )
+        found = judge_repeats(
+            opened,
+            checks,
+            deadline_ns=plan.deadline_ns,
+            p=plan.p_target,
+            per_hour=plan.per_hour,
+            confidence=plan.look(number).confidence,
+            answered=results.answered(plan),
         )
+        return asdict(replace(found, look=number, looks=plan.looks) if plan.looks > 1 else found)
 
     def compare(self, a: Sequence[Path], b: Sequence[Path], factor: str, at: float) -> dict[str, Any]:
         from rtassay.analysis.many.compare import compare, comparison_dict
@@ -166,10 +173,16 @@ def _levels(status: Status) -> tuple[tuple[str, str, str, str], ...]:
     return tuple(rows)
 
 
+def _combinations(plan: ExperimentPlan) -> dict[tuple[str | None, ...], int]:
+    """The planned runs of each combination."""
+    return dict(Counter(cell.combination for cell in plan.cells))
+
+
 def _design(status: Status) -> Design:
     from rtassay.analysis.many.experiment.cells import Design
     from rtassay.experiments import directory
     from rtassay.experiments.files import read
+    from rtassay.experiments.looks import look_of
 
     plan = status.plan
     told = read(status.path / directory.FILE).given.preset
@@ -177,9 +190,10 @@ def _design(status: Status) -> Design:
         deadline_ns=plan.deadline_ns,
         p=plan.p_target,
         confidence=plan.confidence,
+        sure={key: plan.look(look_of(plan, status.looks.get(key, ()))).confidence for key in _combinations(plan)},
         per=plan.per,
         per_hour=plan.per_hour,
-        planned=dict(Counter(cell.combination for cell in plan.cells)),
+        planned=_combinations(plan),
         levels=plan.levels,
         idle=tuple(dict.fromkeys(cell.load for cell in plan.cells if not cell.plan.loads)),
         asked_kernels=() if told is None else told.kernels,
@@ -243,7 +257,7 @@ def judged(recording: Path) -> dict[str, Any]:
 
 def exit_code(result: dict[str, Any]) -> int:
     """The exit code of the acceptance. 4 while cells are missing. Without a deadline: 0, or 5 if a run is not valid."""
-    if result["cells_sealed"] < result["cells_total"]:
+    if result["cells_sealed"] + result["cells_skipped"] < result["cells_total"]:
         return EXIT_NOT_DEMONSTRATED
     if result["acceptance"] is not None:
         return EXIT_BY_STATE[result["acceptance"]["state"]]

@@ -66,6 +66,10 @@ def plan_json(plan: ExperimentPlan) -> dict[str, Any]:
         "estimate_most_ns": _most_ns(plan),
         "boots": plan.boots,
         "notes": list(plan.notes),
+        "looks": [
+            {"look": number, "after": after, "confidence": plan.look(number).confidence}
+            for number, after in enumerate(plan.looks_after, 1)
+        ],
         "doubts": [asdict(doubt) for doubt in lint(plan)],
         "cells": cells,
     }
@@ -90,6 +94,7 @@ def plan_text(plan: ExperimentPlan) -> str:
         lines[-1] += f", {plan.boots} boots on top"
     if plan.cool_down_most_ns is not None:
         lines[-1] += f", at most {clock(_most_ns(plan))} with cooling down"
+    lines += _look_lines(plan)
     for note in plan.notes:
         lines += textwrap.wrap(f"note: {note}", _WIDTH, subsequent_indent="  ")
     lines += _doubt_lines(plan)
@@ -98,6 +103,17 @@ def plan_text(plan: ExperimentPlan) -> str:
         lines.append(f"  {cell.order:5} {cell.block:5} {cell.repeat:6}  {clock(cell.length_ns):9}  {_cell_words(cell)}")
     lines += ["", "commands (each cell's equivalent of rtassay run, and the probe on the board):"]
     return "\n".join([*lines, *_commands(plan)])
+
+
+def _look_lines(plan: ExperimentPlan) -> list[str]:
+    """When the repeats of a combination are judged, and how strictly."""
+    if plan.looks < 2:
+        return []
+    each = ", ".join(
+        f"{after} ({100 * plan.look(number).confidence:.4g} %)" for number, after in enumerate(plan.looks_after, 1)
+    )
+    text = f"Looks after this many repeats of a combination: {each}. The first that HOLDS or is VIOLATED ends it. All looks together keep {100 * plan.confidence:g} %."
+    return textwrap.wrap(text, _WIDTH, subsequent_indent="  ")
 
 
 def _doubt_lines(plan: ExperimentPlan) -> list[str]:
@@ -151,6 +167,7 @@ def status_json(status: Status) -> dict[str, Any]:
         "current": None if status.running is None else status.running.id,
         "superseded": list(status.superseded),
         "opened": status.opened,
+        "looks": [asdict(look) for looks in status.looks.values() for look in looks],
         "matrix": [
             {
                 "id": cell.id,
@@ -167,6 +184,8 @@ def status_text(status: Status) -> str:
     head = f"{status.plan.name}: {status.state}, {counts['sealed']} of {len(status.cells)} cells done"
     if counts["failed"]:
         head += f", {counts['failed']} failed"
+    if counts["skipped"]:
+        head += f", {counts['skipped']} no longer needed"
     lines = [head]
     if status.state == "running":
         lines.append(f"about {clock(status.left_ns)} left, finished about {finish_time(status.left_ns)}")
@@ -178,7 +197,7 @@ def status_text(status: Status) -> str:
         if word == "running" and status.running is not cell:
             word = "cut off"
         mark = f"  {cell.order:5} {word:11} {state.attempts:8}  {state.recording or '-':23} {cell.title}"
-        lines.append(mark + (f": {state.why}" if state.state == "failed" and state.why else ""))
+        lines.append(mark + (f": {state.why}" if state.state in ("failed", "skipped") and state.why else ""))
     if status.superseded:
         lines += ["", f"superseded, not counted: {', '.join(status.superseded)}"]
     return "\n".join(lines)
@@ -188,6 +207,8 @@ def result_text(result: dict[str, Any]) -> str:
     """A row for each combination, in us; then the worst levels, the comparisons, the acceptance."""
     total, sealed = result["cells_total"], result["cells_sealed"]
     lines = [f"{result['name']}: {result['state']}, {sealed} of {total} cells measured"]
+    if result["cells_skipped"]:
+        lines[0] += f", {result['cells_skipped']} no longer needed"
     combinations = result["combinations"]
     varying = [key for key in _LEVELS if len({row[key] for row in combinations}) > 1] or ["load"]
     titles = [" ".join(f"{row[key]}" for key in varying) for row in combinations]
@@ -235,7 +256,8 @@ def _result_row(title: str, row: dict[str, Any], width: int) -> str:
         f"{runs:>5} {format_us(row['demonstrated_ns']):>10} {format_us(median['p50_ns']):>8} "
         f"{format_us(median['p99_9_ns']):>9} {format_us(row['max_ns']):>10}"
     )
-    return f"{title:{width}} {cells} {'-' if missed is None else missed:>8}  {row['state'] or '-'}"
+    look = f" at look {row['look']} of {row['looks']}" if row["look"] is not None else ""
+    return f"{title:{width}} {cells} {'-' if missed is None else missed:>8}  {row['state'] or '-'}{look}"
 
 
 def _comparison_lines(result: dict[str, Any]) -> list[str]:

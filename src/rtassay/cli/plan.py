@@ -93,7 +93,8 @@ class Number(click.ParamType[float]):
 @setting_option("duration", stated_only=True, help="Time there is, all runs together: what can it show?")
 @setting_option(
     "looks",
-    help="Looks planned at one run (rtassay run --looks): what each may find, and the length that the last one needs.",
+    help="Looks planned at one run (rtassay run --looks), or at so many --runs of an experiment: what each may find, and the length that "
+    "the last one needs.",
 )
 @json_option
 def command(
@@ -124,7 +125,7 @@ def command(
       rtassay plan 20261122T2015 --deadline 100us --duration 8h   what can this night show?
     """
     from rtassay.analysis.judge import planning
-    from rtassay.analysis.judge.looks import spending
+    from rtassay.model.looks import spending
 
     alphas = spending(confidence, looks)
     goal = planning.Goal(p_target, 1 - alphas[-1] if looks > 1 else confidence, per_hour)
@@ -138,12 +139,10 @@ def command(
         true_p=_first(true_p, seen.true_p, asked / _TENTH),
         theta=theta,
         spread=spread,
-        runs=runs or (BOOTS if spread and looks == 1 else 1),
+        runs=runs or (BOOTS if spread else 1),
     )
-    if looks > 1 and assumed.runs > 1:
-        raise UsageError(
-            "--looks with several runs", "each look judges one run alone", "plan without --looks or --runs"
-        )
+    if 1 < assumed.runs < looks:
+        raise UsageError(f"{looks} looks at {assumed.runs} runs", "a look comes after a whole run", f"--runs {looks}")
     rows = [planning.least(goal, assumed, allowed) for allowed in planning.ALLOWED]
     chosen = planning.with_chance(goal, assumed, wanted) if duration_ns is None else None
     night = None if duration_ns is None else _night(goal, assumed, duration_ns)
@@ -257,8 +256,9 @@ def _tell_length(
         looked = f" --looks {looks}" if looks > 1 else ""
         echo(f"  rtassay run --deadline {deadline} {asked} --confidence {confidence:g} --duration {run}{looked}")
     else:
+        looked = f", acceptance.looks = {looks}" if looks > 1 else ""
         echo(
-            f'  in an experiment file: repeats = {assumed.runs}, settings.duration = "{run}", acceptance.per = "combination"'
+            f'  in an experiment file: repeats = {assumed.runs}, settings.duration = "{run}", acceptance.per = "combination"{looked}'
         )
 
 
@@ -277,12 +277,13 @@ def _tell_night(goal: Goal, assumed: Assumed, night: dict[str, Any], duration_ns
 
 
 def _tell_looks(goal: Goal, assumed: Assumed, looks: list[LookRow], confidence: float) -> None:
-    echo(f"\nThe run ends at the first look that decides. All looks together keep {100 * confidence:g} %:")
+    what, after = ("run", "") if assumed.runs == 1 else ("experiment", " runs, ")
+    echo(f"\nThe {what} ends at the first look that decides. All looks together keep {100 * confidence:g} %:")
     late = "Late at most" if _singly(goal, assumed) else "Events at most"
     cells = [
         (
             f"{row.look}",
-            _long(row.duration_s),
+            (f"{row.runs}{after}" if after else "") + _long(row.duration_s),
             f"{100 * row.confidence:.4g} %",
             "-" if row.tolerated is None else f"{row.tolerated}",
             _share(row.chance),

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rtassay.experiments.files import Source
+from rtassay.experiments.files import Source, looks_fault
 from rtassay.experiments.schema import NAME, ExperimentFile
 from rtassay.model.errors import UsageError, both_stated
 from rtassay.model.settings import default
@@ -23,6 +23,7 @@ class Choices:
     deadline: str | None = None
     p: float | None = None
     per_hour: float | None = None
+    looks: int | None = None
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -32,6 +33,7 @@ class Choices:
         words += ["--deadline", self.deadline] if self.deadline is not None else []
         words += ["--p", f"{self.p:g}"] if self.p is not None else []
         words += ["--at-most", format_rate(self.per_hour)] if self.per_hour is not None else []
+        words += ["--looks", str(self.looks)] if self.looks is not None else []
         return tuple(words)
 
 
@@ -49,7 +51,7 @@ def choose(source: Source, choices: Choices) -> ExperimentFile:
                 raise UsageError(f"--kernel '{name}' is not the name of a boot entry")
         if names:
             changes[what] = names
-    stated = {"deadline": choices.deadline, "p": choices.p}
+    stated = {"deadline": choices.deadline, "p": choices.p, "looks": choices.looks}
     accept: dict[str, Any] = {key: value for key, value in stated.items() if value is not None}
     if choices.p is not None:
         accept["at_most"] = None
@@ -59,7 +61,13 @@ def choose(source: Source, choices: Choices) -> ExperimentFile:
         accept |= {"at_most": format_rate(choices.per_hour), "p": default("p")}
     if accept:
         changes["acceptance"] = msgspec.structs.replace(file.acceptance, **accept)
-    return msgspec.structs.replace(file, **changes) if changes else file
+    chosen = msgspec.structs.replace(file, **changes) if changes else file
+    why = looks_fault(chosen)
+    if why is None and chosen.acceptance.looks > 1 and chosen.acceptance.deadline is None:
+        why = "a look judges a requirement, and none is stated: --deadline"
+    if why is not None:
+        raise UsageError(f"{chosen.acceptance.looks} looks are not possible", why)
+    return chosen
 
 
 def kernel_note(file: ExperimentFile) -> str | None:

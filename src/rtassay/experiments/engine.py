@@ -12,8 +12,9 @@ from typing import Any
 
 from rtassay.experiments.cooling import Cooled, cool_down
 from rtassay.experiments.directory import RECORDINGS, ExperimentLock, last_written_s
-from rtassay.experiments.journal import Journal, states
+from rtassay.experiments.journal import DONE, Journal, states
 from rtassay.experiments.kernels import CheckNames, Kernels, Switch
+from rtassay.experiments.looks import Judge, take
 from rtassay.experiments.matrix import OVERHEAD_NS, Cell, ExperimentPlan, estimate_ns
 from rtassay.experiments.recovery import (
     Found,
@@ -47,7 +48,7 @@ class Tools:
     `settled`: called for every recording that counts (to judge it); its errors become warnings, and the cell still counts.
     `switch`: boots a board's kernel by the name of its entry and returns when it runs; None: kernels cannot be changed.
     `kernel_names`: refuses names that a board does not know, before anything is measured. `attach`: continues a recording whose
-    board went on without the host, and seals it.
+    board went on without the host, and seals it. `look`: judges the repeats of a combination at a planned look.
     """
 
     board: Callable[[str], Board]
@@ -56,14 +57,15 @@ class Tools:
     switch: Switch | None = None
     kernel_names: CheckNames | None = None
     attach: Attach | None = None
+    look: Judge | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """Progress of an experiment, for people. `phase`: waiting, fetching, booting, cooling, running, sealed, failed, adopted, superseded,
-    warning.
+    looked, warning.
 
-    `done` of `total` cells are sealed; `left_ns` is the expected time for the rest. `progress` is the session's, while one runs.
+    `done` of `total` cells are sealed or no longer needed; `left_ns` is the expected time for the rest. `progress` is the session's, while one runs.
     """
 
     phase: str
@@ -77,17 +79,19 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of an experiment. `failed`: (cell, reason); `stopped`: on request. Complete when every cell is sealed."""
+    """The end of an experiment. `failed`: (cell, reason); `stopped`: on request; `skipped`: cells that a planned look made needless.
+    Complete when every other cell is sealed."""
 
     sealed: int
     total: int
     failed: tuple[tuple[Cell, str], ...] = ()
     stopped: bool = False
     found: Found = field(default_factory=lambda: Found((), ()))
+    skipped: int = 0
 
     @property
     def complete(self) -> bool:
-        return self.sealed == self.total
+        return self.sealed + self.skipped == self.total
 
 
 async def carry_out(
@@ -150,17 +154,29 @@ class _Experiment:
         if not self._journal.entries:
             self._journal.add("planned", plan=self._hash, cells=len(self._cells), name=self._plan.name)
         self._journal.add("opened", left=len(self._left()), adopted=len(found.adopted))
+        self._look()
         measured = 0
         for cell in self._plan.cells:
-            if self._states[cell.id].state == "sealed" or cell.board in self._lost:
+            if self._states[cell.id].state in DONE or cell.board in self._lost:
                 continue
             if self._stop.asked.is_set() or (self._fail_fast and self._failed):
                 break
             await self._cell(cell, first=measured == 0)
+            self._look()
             measured += 1
         outcome = self._outcome(found)
         self._journal.add("closed", sealed=outcome.sealed, failed=len(outcome.failed), stopped=outcome.stopped)
         return outcome
+
+    def _look(self) -> None:
+        """Take the planned looks that are due."""
+        if self._tools.look is not None:
+            take(self._path, self._plan, self._journal, self._states, self._tools.look, self._looked)
+            self._states = states(self._journal.entries, self._cells)
+            self._failed = {cell: why for cell, why in self._failed.items() if self._states[cell].state not in DONE}
+
+    def _looked(self, cell: Cell, phase: str, text: str) -> None:
+        self._tell(phase, cell, text=text)
 
     async def _wait_for_leftovers(self) -> None:
         """Wait, after a crash in a cell, until none of its processes can still run on the board."""
@@ -359,12 +375,13 @@ class _Experiment:
             return
 
     def _left(self) -> Sequence[Cell]:
-        return [cell for cell in self._plan.cells if self._states[cell.id].state != "sealed"]
+        return [cell for cell in self._plan.cells if self._states[cell.id].state not in DONE]
 
     def _outcome(self, found: Found) -> Outcome:
-        sealed = len(self._cells) - len(self._left())
+        skipped = sum(state.state == "skipped" for state in self._states.values())
+        sealed = len(self._cells) - len(self._left()) - skipped
         failed = tuple((self._cells[cell], why) for cell, why in self._failed.items())
-        return Outcome(sealed, len(self._cells), failed, self._stop.asked.is_set(), found)
+        return Outcome(sealed, len(self._cells), failed, self._stop.asked.is_set(), found, skipped)
 
     def _progress(self, phase: str, cell: Cell, progress: Progress) -> None:
         self._tell(phase, cell, progress=progress)

@@ -179,9 +179,23 @@ def _check(file: ExperimentFile, at: str, faults: _Faults) -> None:
         faults.tried(f"{at}.acceptance.at_most", lambda: BY_NAME["at-most"].read(file.acceptance.at_most or ""))
         if file.acceptance.p != default("p"):
             faults.add(f"{at}.acceptance", str(both_stated("p", "at_most")), "leave out p")
+    if (no_looks := looks_fault(file)) is not None:
+        faults.add(f"{at}.acceptance.looks", no_looks)
     cells = len(file.boards) * max(1, len(file.kernels)) * len(file.loads) * len(file.probes) * len(file.scenarios)
     if cells * file.repeats > _CELLS_MOST:
         faults.add(f"{at}.repeats", f"{cells} combinations x {file.repeats} are more than {_CELLS_MOST} cells")
+
+
+def looks_fault(file: ExperimentFile) -> str | None:
+    """Why its looks cannot be planned; None where they can, or none are."""
+    looks = file.acceptance.looks
+    if looks == 1:
+        return None
+    if file.acceptance.per != "combination":
+        return 'a look judges the repeats of a combination together, which needs per = "combination"'
+    if looks > file.repeats:
+        return f"{looks} looks need {looks} repeats or more, and there are {file.repeats}"
+    return None
 
 
 def _check_load(spec: str, path: str, faults: _Faults) -> None:

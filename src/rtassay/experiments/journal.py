@@ -21,13 +21,15 @@ from rtassay.model.files import read_regular
 from rtassay.store.disk import disk_error, explain, sync_directory
 
 JOURNAL = "journal.jsonl"
+# A cell in one of these states is not measured again.
+DONE = ("sealed", "skipped")
 _LEFT = "the experiment can be resumed from what was written before"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line. `event`: opened, planned, started, cooled, sealed, failed, superseded, closed; `cell` and `recording` are ids where it
-    is about one."""
+    """One line. `event`: planned, opened, started, sealed, failed, superseded, looked, skipped, closed; `cell` and `recording` are ids
+    where it is about one."""
 
     event: str
     at: str
@@ -141,7 +143,7 @@ def _entry(line: bytes) -> Entry | None:
 
 @dataclass(slots=True)
 class CellState:
-    """State of one cell by the journal. `state`: planned, running, sealed, failed. `superseded`: recordings that do not count."""
+    """State of one cell by the journal. `state`: planned, running, sealed, failed, skipped (a planned look made it needless). `superseded`: recordings that do not count."""
 
     state: str = "planned"
     recording: str | None = None
@@ -165,6 +167,8 @@ def states(entries: Iterable[Entry], cells: Iterable[str]) -> dict[str, CellStat
             state.state, state.recording, state.why, state.ended = "sealed", entry.recording, None, entry.at
         elif entry.event == "failed":
             state.state, state.why, state.ended = "failed", entry.facts.get("why"), entry.at
+        elif entry.event == "skipped":
+            state.state, state.why = "skipped", entry.facts.get("why")
         elif entry.event == "superseded":
             if entry.recording is not None and entry.recording not in state.superseded:
                 state.superseded.append(entry.recording)

@@ -91,7 +91,8 @@ def _of_length(plan: ExperimentPlan, cell: Cell) -> Iterator[Doubt]:
         return
     runs = sum(one.combination == cell.combination for one in plan.cells) if plan.per == "combination" else 1
     n = (cell.length_ns - asked.warm_up_ns) // asked.interval_ns * runs
-    needed = math.ceil(math.log1p(-plan.confidence) / math.log1p(-min(allowed, 0.5)))
+    sure = plan.look(plan.looks).confidence
+    needed = math.ceil(math.log1p(-sure) / math.log1p(-min(allowed, 0.5)))
     what = f"p <= {plan.p_target:g}" if plan.per_hour is None else f"{plan.per_hour:g} events an hour at most"
     if n < needed:
         hours = needed * asked.interval_ns / NS_PER_S / 3600

@@ -17,6 +17,7 @@ from rtassay.experiments.files import overlay
 from rtassay.experiments.schema import ExperimentFile, Load, Scenario, Settings
 from rtassay.model.comparison import PRIMARY_Q
 from rtassay.model.errors import InputFileError, RtassayError
+from rtassay.model.looks import Look, planned_look
 from rtassay.model.manifest import Plan
 from rtassay.model.settings import DEFAULT_DURATION_NS, OF_EXPERIMENT, SETTINGS, Setting, default
 from rtassay.model.units import NS_PER_MS, NS_PER_S, parse_cpu_list, parse_duration_ns, parse_rate_per_h
@@ -74,7 +75,7 @@ class ExperimentPlan:
     """All cells in their order. `notes`: facts that a reader of the plan must know (an option dropped).
 
     `correction`: the changes of the corrected form, in the words of the file. `options`: words of the command line that chose boards, kernels or the requirement instead of the file; `order`, `seed`: how the
-    cells came into their order.
+    cells came into their order; `looks`: how often the repeats of a combination are judged, at equal numbers of them.
     """
 
     name: str
@@ -93,6 +94,7 @@ class ExperimentPlan:
     per_hour: float | None = None
     confidence: float = 0.95
     per: str = "cell"
+    looks: int = 1
     compare: tuple[str, ...] = ()
     compare_at: float = PRIMARY_Q
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -115,6 +117,16 @@ class ExperimentPlan:
                 count += 1
             running = (cell.board, cell.kernel)
         return count
+
+    @property
+    def looks_after(self) -> tuple[int, ...]:
+        """After how many repeats of a combination each planned look is due; empty without looks."""
+        repeats = max((cell.repeat for cell in self.cells), default=0)
+        return tuple(-(-repeats * look // self.looks) for look in range(1, self.looks + 1)) if self.looks > 1 else ()
+
+    def look(self, number: int) -> Look:
+        """Look `number` of those planned; the only one of a plan without looks has the confidence of the requirement."""
+        return planned_look(self.confidence, self.looks, number)
 
     def needs_boot(self) -> bool:
         return any(cell.kernel is not None for cell in self.cells)
@@ -154,6 +166,7 @@ def make_plan(
         per_hour=_per_hour(file),
         confidence=file.acceptance.confidence,
         per=file.acceptance.per,
+        looks=file.acceptance.looks,
         compare=file.compare,
         compare_at=file.compare_at,
         levels={

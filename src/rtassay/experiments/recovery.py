@@ -17,6 +17,7 @@ from rtassay.session.attach import attachable
 from rtassay.store import is_running, load_manifest
 from rtassay.store.paths import MANIFEST, recordings
 
+_NEEDLESS = {"sealed": "its cell has a sealed recording", "skipped": "its combination was decided without it"}
 Finish = Callable[[Path], Manifest]
 
 
@@ -51,7 +52,7 @@ def recover(path: Path, cells: dict[str, Cell], plan_hash: str, journal: Journal
         cell = cells.get(manifest.labels.get("cell", ""))
         if cell is None or manifest.labels.get("plan") != plan_hash:
             continue  # not of this experiment: left alone
-        why = None if known[cell.id].state != "sealed" else "its cell has a sealed recording"
+        why = _NEEDLESS.get(known[cell.id].state)
         if why is None:
             why, manifest = _completed(recording, manifest, finish)
         if why is None:

@@ -15,6 +15,7 @@ import msgspec
 
 from rtassay.experiments.directory import RECORDINGS, RESULT
 from rtassay.experiments.journal import CellState
+from rtassay.experiments.looks import look_of
 from rtassay.experiments.matrix import FACTORS, Cell, ExperimentPlan
 from rtassay.experiments.status import Status
 from rtassay.store.disk import write_replacing
@@ -30,12 +31,12 @@ _SHOWN = {0.5: "p50_ns", 0.999: "p99_9_ns", 0.9999: "p99_99_ns", 0.99999: "p99_9
 class Analysis:
     """The analysis functions that this package gets. Paths are those of sealed recordings.
 
-    `findings`: the object of `rtassay show --json`. `repeats`: (recordings, plan) -> an object with at least `demonstrated_ns` and
+    `findings`: the object of `rtassay show --json`. `repeats`: (recordings, plan, look) -> an object with at least `demonstrated_ns` and
     `state` for them taken together. `compare`: (A, B, factor, primary step) -> the object of `rtassay compare --json`.
     """
 
     findings: Callable[[Path], dict[str, Any]]
-    repeats: Callable[[Sequence[Path], ExperimentPlan], dict[str, Any]]
+    repeats: Callable[[Sequence[Path], ExperimentPlan, int], dict[str, Any]]
     compare: Callable[[Sequence[Path], Sequence[Path], str, float], dict[str, Any]]
 
 
@@ -45,7 +46,8 @@ def build(status: Status, analysis: Analysis) -> dict[str, Any]:
     paths = {cell.id: base / f"{state.recording}.rta" for cell, state in status.cells if state.state == "sealed"}
     rows = [_cell(cell, state, paths.get(cell.id), analysis) for cell, state in status.cells]
     groups = _combinations(plan.cells, paths)
-    combinations = [_combination(cells, paths, rows, plan, analysis) for cells in groups]
+    combinations = [_combination(cells, paths, rows, status, analysis) for cells in groups]
+    skipped = status.counts["skipped"]
     return {
         "schema": SCHEMA,
         "name": plan.name,
@@ -58,14 +60,16 @@ def build(status: Status, analysis: Analysis) -> dict[str, Any]:
         "state": status.state,
         "cells_total": len(plan.cells),
         "cells_sealed": len(paths),
+        "cells_skipped": skipped,
         "requirement": {
             "deadline_ns": plan.deadline_ns,
             "p": plan.p_target,
             "per_hour": plan.per_hour,
             "confidence": plan.confidence,
             "per": plan.per,
+            "looks": plan.looks,
         },
-        "acceptance": _acceptance(plan, rows, combinations, len(paths)),
+        "acceptance": _acceptance(plan, rows, combinations, len(paths) + skipped),
         "combinations": combinations,
         "worst": {factor: _worst(factor, combinations) for factor in FACTORS if len(plan.levels.get(factor, ())) > 1},
         "comparisons": _comparisons(plan, paths, analysis),
@@ -151,13 +155,15 @@ def _combination(
     cells: Sequence[Cell],
     paths: dict[str, Path],
     rows: Sequence[dict[str, Any]],
-    plan: ExperimentPlan,
+    status: Status,
     analysis: Analysis,
 ) -> dict[str, Any]:
     wanted = {cell.id for cell in cells}
     mine = [row for row in rows if row["id"] in wanted and row["state"] == "sealed"]
     recordings = [paths[cell.id] for cell in cells if cell.id in paths]
     head = {**_levels(cells[0]), "runs": len(mine), "planned": len(cells), "recordings": [r["recording"] for r in mine]}
+    looks = status.looks.get(cells[0].combination, ())
+    head["looks_taken"] = [asdict(look) for look in looks]
     if not mine:
         return {**head, "state": None, "demonstrated_ns": None}
     severities: dict[str, str] = {}
@@ -176,7 +182,7 @@ def _combination(
         "range_of_runs": {key: [found["low"], found["high"]] for key, found in ranges.items()},
         "verdicts_of_runs": [row["verdict"] for row in mine],
         "checks": severities,
-        **analysis.repeats(recordings, plan),
+        **analysis.repeats(recordings, status.plan, look_of(status.plan, looks)),
     }
 
 
@@ -189,7 +195,7 @@ def _range(values: Sequence[int | None]) -> dict[str, int | None]:
 
 
 def _acceptance(
-    plan: ExperimentPlan, rows: Sequence[dict[str, Any]], combinations: Sequence[dict[str, Any]], sealed: int
+    plan: ExperimentPlan, rows: Sequence[dict[str, Any]], combinations: Sequence[dict[str, Any]], done: int
 ) -> dict[str, Any] | None:
     """The worst answer: of every run alone, or of every combination's runs together. None without a deadline."""
     if plan.deadline_ns is None:
@@ -211,8 +217,8 @@ def _acceptance(
     worst = min(judged, key=lambda row: (_WORST_FIRST.index(row["state"]), -(row["p_upper"] or 0.0)))
     state = worst.pop("state")
     why = None
-    if sealed < len(plan.cells):
-        why = f"{len(plan.cells) - sealed} of {len(plan.cells)} cells are not measured"
+    if done < len(plan.cells):
+        why = f"{len(plan.cells) - done} of {len(plan.cells)} cells are not measured"
         state = "NOT DEMONSTRATED" if state == "HOLDS" else state
     return {"state": state, "at": worst, "why": why}
 

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from rtassay.model.comparison import PRIMARY_Q
 from rtassay.model.settings import BY_NAME, CHOICE, CPUS, DURATION, FLAG, NUMBER, OF_EXPERIMENT, Setting
 
-_P, _SURE, _LANES = BY_NAME["p"], BY_NAME["confidence"], BY_NAME["lanes"]
+_P, _SURE, _LANES, _LOOKS = (BY_NAME[name] for name in ("p", "confidence", "lanes", "looks"))
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_.:+-]*$"
 
 Name = Annotated[str, Meta(pattern=NAME, max_length=60)]
@@ -115,6 +115,15 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
     at_most: Annotated[str, Meta(description="late events instead of p: 0.1/h, 2/d, 1/y")] | None = None
     confidence: Annotated[float, Meta(ge=_SURE.least, lt=_SURE.most, description=_SURE.help)] = _SURE.default
     per: Literal["cell", "combination"] = "cell"
+    looks: Annotated[
+        int,
+        Meta(
+            ge=_LOOKS.least,
+            le=_LOOKS.most,
+            description="judge the repeats of a combination so often, at equal numbers of them, and end it at the first look that decides; "
+            'each look is judged more strictly, so that all together have the confidence; needs per = "combination"',
+        ),
+    ] = 1
     strict: Annotated[bool, Meta(description="every warning of a check makes a measurement invalid")] = False
     waive: Annotated[
         dict[str, Annotated[str, Meta(min_length=1)]],

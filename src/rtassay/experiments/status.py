@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from rtassay.experiments.directory import is_carried_out, load_plan
-from rtassay.experiments.journal import CellState, Entry, read_journal, states
+from rtassay.experiments.journal import DONE, CellState, Entry, read_journal, states
+from rtassay.experiments.looks import Combination, Taken, taken
 from rtassay.experiments.matrix import OVERHEAD_NS, Cell, ExperimentPlan, estimate_ns
 from rtassay.model.units import NS_PER_S
 
@@ -17,7 +18,8 @@ from rtassay.model.units import NS_PER_S
 class Status:
     """`state`: planned, running, interrupted (resumable), incomplete (cells failed; resumable), complete.
 
-    `left_ns`: the expected time for the rest; `running`: the current cell; `superseded`: recordings that do not count.
+    `left_ns`: the expected time for the rest; `running`: the current cell; `superseded`: recordings that do not count;
+    `looks`: those taken, by combination.
     """
 
     plan: ExperimentPlan
@@ -28,11 +30,12 @@ class Status:
     running: Cell | None
     superseded: tuple[str, ...]
     opened: int
+    looks: dict[Combination, tuple[Taken, ...]] = field(default_factory=dict)
 
     @property
     def counts(self) -> dict[str, int]:
         """Cells by state; `running` only if a process carries out the experiment."""
-        names = ("sealed", "running", "failed", "planned")
+        names = ("sealed", "running", "failed", "planned", "skipped")
         found = dict.fromkeys(names, 0)
         for cell, state in self.cells:
             running = state.state == "running"
@@ -48,13 +51,15 @@ def status_of(path: Path) -> Status:
     cells = tuple((cell, known[cell.id]) for cell in plan.cells)
     live = is_carried_out(path)
     running = next((cell for cell, state in cells if state.state == "running"), None) if live else None
-    left = [cell for cell, state in cells if state.state != "sealed"]
+    left = [cell for cell, state in cells if state.state not in DONE]
     left_ns = estimate_ns(left, _overhead_ns(cells))
     if running is not None:
         left_ns -= min(running.length_ns, _since_ns(known[running.id].started))
     superseded = tuple(recording for _, state in cells for recording in state.superseded)
     opened = sum(entry.event == "opened" for entry in entries)
-    return Status(plan, path, _state(live, left, entries), cells, max(0, left_ns), running, superseded, opened)
+    return Status(
+        plan, path, _state(live, left, entries), cells, max(0, left_ns), running, superseded, opened, taken(entries)
+    )
 
 
 def _state(live: bool, left: Sequence[Cell], entries: Sequence[Entry]) -> str:

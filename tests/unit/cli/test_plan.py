@@ -103,8 +103,18 @@ def test_looks_are_planned_with_what_each_may_find(capsys: pytest.CaptureFixture
     assert run(["plan", "--looks", "2", "--deadline", "100us"]) == 0
     out = capsys.readouterr().out
     assert "--confidence 0.95" in out and "--looks 2" in out and "All looks together keep 95 %" in out
-    assert run(["plan", "--looks", "2", "--runs", "4"]) == 2
-    assert "each look judges one run alone" in capsys.readouterr().err
+
+
+def test_looks_at_the_runs_of_an_experiment_come_after_whole_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    data = planned(capsys, "--looks", "3", "--runs", "8", "--spread", "0.5")
+    assert [row["runs"] for row in data["looks"]] == [3, 6, 8]
+    assert [row["n"] for row in data["looks"]] == [data["chosen"]["n"] * runs // 8 for runs in (3, 6, 8)]
+    assert data["looks"][-1]["chance"] == data["chosen"]["chance"]
+    assert run(["plan", "--looks", "3", "--runs", "8"]) == 0
+    out = capsys.readouterr().out
+    assert "acceptance.looks = 3" in out and "The experiment ends at the first look" in out and "3 runs, " in out
+    assert run(["plan", "--looks", "3", "--runs", "2"]) == 2
+    assert "3 looks at 2 runs" in capsys.readouterr().err
 
 
 def test_events_an_hour_are_planned_and_not_beside_p(capsys: pytest.CaptureFixture[str]) -> None:

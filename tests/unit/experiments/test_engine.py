@@ -184,7 +184,7 @@ def test_stopped_before_anything_was_measured(carried: Any) -> None:
 
     outcome, path, _ = carried(Stopped(), stop=stop)
     assert outcome.stopped and not outcome.failed
-    assert status_of(path).counts == {"sealed": 0, "running": 0, "failed": 0, "planned": 2}
+    assert status_of(path).counts == {"sealed": 0, "running": 0, "failed": 0, "planned": 2, "skipped": 0}
 
 
 def test_what_a_crash_left_is_adopted_finished_or_superseded(carried: Any) -> None:
@@ -269,7 +269,7 @@ def test_a_board_that_does_not_come_back_ends_its_cells_until_resume(
     ((_, why),) = outcome.failed
     assert why == "not back after 600 s: gone; switch it off and on"
     assert any("did not come back" in step.text for step in steps)
-    assert status_of(path).counts == {"sealed": 2, "running": 0, "failed": 1, "planned": 1}
+    assert status_of(path).counts == {"sealed": 2, "running": 0, "failed": 1, "planned": 1, "skipped": 0}
 
     async def works(board: Any, kernel: str) -> Runs:
         return Runs(kernel)

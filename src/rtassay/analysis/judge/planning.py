@@ -219,10 +219,11 @@ def _fewer(allowed: int, confidence: float, wider: tuple[float, ...]) -> list[in
 
 @dataclass(frozen=True, slots=True)
 class LookRow:
-    """A planned look at a run after `n` activations a lane, judged at `confidence`: so many late events it `tolerated` (None: it shows
-    nothing yet). `chance`: that it HOLDS by itself; that of any look is at least the largest."""
+    """A planned look at a run after `n` activations a lane, or after so many of several `runs`, judged at `confidence`: so many late
+    events it `tolerated` (None: it shows nothing yet). `chance`: that it HOLDS by itself; that of any look is at least the largest."""
 
     look: int
+    runs: int
     n: int
     duration_s: float
     confidence: float
@@ -231,19 +232,25 @@ class LookRow:
 
 
 def at_looks(goal: Goal, assumed: Assumed, n: int, alphas: Sequence[float]) -> list[LookRow]:
-    """Each of equally spaced looks at a run of `n` activations a lane; `alphas`: what each spends (`analysis.judge.looks`)."""
+    """Each of equally spaced looks at a run of `n` activations a lane, or at several runs of `n` together, each look after a whole run.
+
+    `alphas`: what each spends (`model.looks`).
+    """
     rows = []
     for look, alpha in enumerate(alphas, 1):
-        own, seen = replace(goal, confidence=1 - alpha), n * look // len(alphas)
-        most = tolerated(own, assumed, seen)
+        own, runs = replace(goal, confidence=1 - alpha), -(-assumed.runs * look // len(alphas))
+        seen = n * look // len(alphas) if assumed.runs == 1 else n * runs // assumed.runs
+        at = replace(assumed, runs=runs)
+        most = tolerated(own, at, seen)
         rows.append(
             LookRow(
                 look=look,
+                runs=runs,
                 n=seen,
                 duration_s=seen * assumed.interval_ns / NS_PER_S,
                 confidence=own.confidence,
                 tolerated=most,
-                chance=0.0 if most is None else chance(own, assumed, seen, most),
+                chance=0.0 if most is None else chance(own, at, seen, most),
             )
         )
     return rows

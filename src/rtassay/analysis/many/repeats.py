@@ -26,7 +26,8 @@ class Repeats:
     """Several runs judged as one. `demonstrated_ns`: D* of the worst lane, None if the data demonstrate none or a lane has none.
 
     `state` and what belongs to it are None without a deadline; `lane` is the worst one. The rest is as in `Verdict`. `runs_differ`: the
-    share of late activations is not the same in all runs, and the bound is that of the worst one.
+    share of late activations is not the same in all runs, and the bound is that of the worst one. `look` of `looks`: the planned look
+    that it is judged at; `confidence` is then that look's.
     """
 
     runs: int
@@ -49,6 +50,9 @@ class Repeats:
     lacks: str | None = None
     runs_differ: bool = False
     reasons: tuple[str, ...] = ()
+    confidence: float = 0.95
+    look: int | None = None
+    looks: int = 1
 
 
 def judge_repeats(
@@ -74,7 +78,7 @@ def judge_repeats(
     known = [star for star in stars if star is not None]
     star = max(known) if known and len(known) == len(stars) else None
     if deadline_ns is None or not lanes:
-        return Repeats(len(recordings), star)
+        return Repeats(len(recordings), star, confidence=confidence)
     requirement = Requirement(deadline_ns, p, confidence, per_hour)
     rows = {name: judge_runs(parts, requirement, len(lanes)) for name, parts in lanes.items()}
     worst = worst_of(list(rows.values()))
@@ -84,7 +88,7 @@ def judge_repeats(
     state, capped_by, reasons = under_checks(worst.state, deciding, strict)
     if worst.state == NOT_DEMONSTRATED == state:
         reasons = [*about(worst, requirement), *reasons]
-    return _repeats(len(recordings), star, state, name, worst, capped_by, reasons)
+    return _repeats(len(recordings), star, state, name, worst, capped_by, reasons, confidence)
 
 
 def _repeats(
@@ -95,6 +99,7 @@ def _repeats(
     worst: LaneVerdict,
     capped_by: tuple[str, ...],
     reasons: Sequence[str],
+    confidence: float,
 ) -> Repeats:
     return Repeats(
         runs=runs,
@@ -117,6 +122,7 @@ def _repeats(
         lacks=worst.lacks,
         runs_differ=worst.runs_differ,
         reasons=tuple(dict.fromkeys(reasons)),
+        confidence=confidence,
     )
 
 

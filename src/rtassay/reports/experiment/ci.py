@@ -79,6 +79,8 @@ def _cell(row: dict[str, Any]) -> Case:
     name = f"{row['id']}: {', '.join(levels)}, repeat {row['repeat']}"
     if row["state"] == "planned":
         return Case(name, SKIPPED, message="not run yet")
+    if row["state"] == "skipped":
+        return Case(name, SKIPPED, message=str(row["why"]))
     if row["state"] != "sealed":
         return Case(name, ERROR, str(row["state"]).upper(), str(row.get("why") or row["state"]))
     if not row["n"]:

@@ -52,6 +52,7 @@ def requirement(report: ExperimentReport) -> str:
     return (
         f"latency < {format_time(asked['deadline_ns'])}, {misses}, "
         f"{wording.percent(asked['confidence'])} confidence, {per}"
+        + (f", {asked['looks']} planned looks" if asked["looks"] > 1 else "")
     )
 
 
@@ -93,6 +94,8 @@ def answer_rows(report: ExperimentReport) -> list[tuple[str, ...]]:
         runs = str(len(one.runs)) if len(one.runs) == one.planned else f"{len(one.runs)} of {one.planned}"
         boots = "-" if one.boots is None else str(one.boots)
         verdict = row.get("state") or "-"
+        if row.get("look") is not None:
+            verdict += f" at look {row['look']} of {row['looks']}"
         if report.result["requirement"]["per"] == "cell" and report.result["acceptance"] is not None:
             verdict = ", ".join(dict.fromkeys(run.verdict or "-" for run in one.runs))
         cells = (f"{one.hours:.3g}", wording.count(one.due), wording.count(one.missed), star(report, one))
@@ -320,7 +323,7 @@ def states_summary(report: ExperimentReport) -> str:
     """`28 of 30 cells sealed, 2 failed, 1 recording superseded`."""
     result = report.result
     said = f"{result['cells_sealed']} of {result['cells_total']} cells sealed"
-    for name in ("failed", "planned", "running"):
+    for name in ("failed", "planned", "running", "skipped"):
         number = sum(cell["state"] == name for cell in result["cells"])
         said += f", {number} {name}" if number else ""
     gone = len(result["superseded"])

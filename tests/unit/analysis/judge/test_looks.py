@@ -12,6 +12,7 @@ import pytest
 
 from rtassay.analysis.judge import judge, looks
 from rtassay.analysis.lane.bounds import most_exceedances
+from rtassay.model.looks import spending
 from rtassay.model.manifest import Plan
 from rtassay.model.recording import Recording
 
@@ -22,14 +23,14 @@ PLAN = Plan(probe="rtprobe", interval_ns=MS, duration_ns=90 * SECOND, deadline_n
 
 @pytest.mark.parametrize(("confidence", "planned"), [(0.95, 1), (0.95, 3), (0.99, 20)])
 def test_the_looks_spend_alpha_and_no_more(confidence: float, planned: int) -> None:
-    spent = looks.spending(confidence, planned)
+    spent = spending(confidence, planned)
     assert math.fsum(spent) == pytest.approx(1 - confidence) and min(spent) > 0
     assert list(spent) == sorted(spent, reverse=True)
 
 
 def test_the_table_of_three_looks() -> None:
     """Lan and DeMets 1983: .05 ln(1 + 1.71828 t) at a third, two thirds and the whole."""
-    assert np.cumsum(looks.spending(0.95, 3)) == pytest.approx([0.022641, 0.038170, 0.05], abs=2e-6)
+    assert np.cumsum(spending(0.95, 3)) == pytest.approx([0.022641, 0.038170, 0.05], abs=2e-6)
 
 
 @pytest.mark.parametrize("planned", [3, 5])
@@ -44,7 +45,7 @@ def test_all_looks_together_are_wrong_as_rarely_as_promised(planned: int) -> Non
         held = late <= np.array([-1 if k is None else k for k in most])
         return float(held.any(axis=1).mean())
 
-    assert wrong([1 - spent for spent in looks.spending(0.95, planned)]) <= 0.05 + 5 * math.sqrt(0.05 * 0.95 / rounds)
+    assert wrong([1 - spent for spent in spending(0.95, planned)]) <= 0.05 + 5 * math.sqrt(0.05 * 0.95 / rounds)
     assert wrong([0.95] * planned) > 0.06
 
 

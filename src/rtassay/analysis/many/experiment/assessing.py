@@ -67,7 +67,7 @@ def not_covered(
 ) -> tuple[str, ...]:
     """The cases that the result does not cover."""
     rows = []
-    missing = result["cells_total"] - result["cells_sealed"]
+    missing = result["cells_total"] - result["cells_sealed"] - result["cells_skipped"]
     if missing:
         rows.append(f"{missing} of {result['cells_total']} planned cells: they are not measured")
     if len(design.asked_kernels) > 1 and not design.levels.get("kernel"):

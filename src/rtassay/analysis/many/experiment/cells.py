@@ -49,7 +49,8 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What was planned. `per_hour`: events allowed, in place of `p`; `planned`: runs by combination; `levels`: by factor; `idle`: loads that run nothing."""
+    """What was planned. `per_hour`: events allowed, in place of `p`; `planned`: runs by combination; `levels`: by factor; `idle`: loads that run nothing;
+    `sure`: the confidence of a combination's planned look, where it is not `confidence`."""
 
     deadline_ns: int | None
     p: float
@@ -60,6 +61,7 @@ class Design:
     idle: tuple[str, ...] = ()
     asked_kernels: tuple[str, ...] = ()
     per_hour: float | None = None
+    sure: dict[tuple[str | None, ...], float] = field(default_factory=dict)
 
     @property
     def asked(self) -> str:
@@ -137,7 +139,7 @@ def _combination(mine: Sequence[Measured], planned: int, design: Design, p_each:
         sd_ns=sd,
         max_ns=None if None in maxima else max(top for top in maxima if top is not None),
         quantiles=ladder(view),
-        star_ns=star(lanes, design.p, design.confidence, design.per_hour),
+        star_ns=star(lanes, design.p, design.sure.get(mine[0].combination, design.confidence), design.per_hour),
         star_each_ns=star(lanes, p_each, design.confidence),
         lanes=tuple((name, star({name: parts}, p_each, design.confidence)) for name, parts in lanes.items()),
         hours=sum(run.duration_s or 0.0 for run in runs) / 3600,

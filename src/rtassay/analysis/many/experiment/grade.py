@@ -94,3 +94,8 @@ def capped(state: str, grade: Grade, p: float) -> str:
     if state == "HOLDS" and (grade.letter == "X" or (grade.thin and p < LEAST_P)):
         return "NOT DEMONSTRATED"
     return state
+
+
+def with_so_few(state: str, runs: int, p: float) -> str:
+    """The state of a combination at a look over so many runs: what `capped` would make of it if no more were measured."""
+    return "NOT DEMONSTRATED" if state == "HOLDS" and runs < LEAST_RUNS and p < LEAST_P else state

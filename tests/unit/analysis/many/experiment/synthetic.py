@@ -101,7 +101,7 @@ def make(
         comparisons.append(found)
         return comparison_dict(found)
 
-    def repeated(paths: Sequence[Path], plan: ExperimentPlan) -> dict[str, Any]:
+    def repeated(paths: Sequence[Path], plan: ExperimentPlan, look: int) -> dict[str, Any]:
         checks = [check for path in paths for check in findings[path.stem].checks]
         opened = [recordings[path.stem] for path in paths]
         told = {"deadline_ns": plan.deadline_ns, "p": plan.p_target, "confidence": 0.95, "answered": answered(plan)}
