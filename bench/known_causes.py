@@ -25,7 +25,9 @@ def main() -> int:
     options.add_argument("--kernel", choices=list(rtfault.METAPACKAGES), action="append")
     options.add_argument("--keep", type=Path, help="directory for the streams")
     given = options.parse_args()
-    print("| kernel | fault | length us | injected | hits | wrong |\n| --- | --- | --- | --- | --- | --- |")
+    print(
+        "| kernel | fault | length us | injected | hits to expect | hits | wrong |\n| --- | --- | --- | --- | --- | --- |"
+    )
     bad = 0
     for kernel in given.kernel or rtfault.METAPACKAGES:
         with tempfile.TemporaryDirectory() as scratch:
@@ -36,7 +38,9 @@ def main() -> int:
                 given.keep.mkdir(parents=True, exist_ok=True)
                 (given.keep / f"{kernel}-{number}.rtw").write_bytes(answer.stream)
             for cell in answer.cells:
-                row = (kernel, cell.fault.name, cell.length_us, cell.injected, cell.hits, len(cell.wrong))
+                expected = known_causes.expected_hits(cell.fault, kernel, cell.length_us)
+                told = " to ".join(map(str, dict.fromkeys(expected)))
+                row = (kernel, cell.fault.name, cell.length_us, cell.injected, told, cell.hits, len(cell.wrong))
                 print("|", " | ".join(map(str, row)), "|", flush=True)
                 for words in cell.wrong:
                     print(f"  {words}", file=sys.stderr)

@@ -46,6 +46,8 @@ const char *const capture_events[] = {
 	"ipi/ipi_raise",
 	"ipi/ipi_entry",
 	"ipi/ipi_exit",
+	"exceptions/page_fault_user",
+	"exceptions/page_fault_kernel",
 	NULL,
 };
 
@@ -294,6 +296,17 @@ static void tell_begin(struct capture *c)
 	send_event(c, &j, LANE_NONE);
 }
 
+/* A load has more page faults than there are other events: only those of the lanes count. */
+static int only_of_lanes(struct capture *c, const char *event)
+{
+	char path[128];
+
+	if (strncmp(event, "exceptions/", strlen("exceptions/")) != 0)
+		return 0;
+	snprintf(path, sizeof path, "events/%s/filter", event);
+	return tracefs_put(c->directory, path, "comm == \"" LANE_NAME "\"");
+}
+
 static void switch_on(struct capture *c)
 {
 	int on = 0, error = 0;
@@ -302,8 +315,9 @@ static void switch_on(struct capture *c)
 		char path[128], name[128];
 		int refused;
 
+		refused = only_of_lanes(c, capture_events[i]);
 		snprintf(path, sizeof path, "events/%s/enable", capture_events[i]);
-		refused = tracefs_put(c->directory, path, "1");
+		refused = refused ? refused : tracefs_put(c->directory, path, "1");
 		atomic_fetch_add(&c->beats, 1);
 		if (refused) {
 			error = refused;

@@ -171,7 +171,7 @@ static void *lane_thread(void *argument)
 	sigset_t wake;
 
 	lane->tid = rt_tid();
-	prctl(PR_SET_NAME, "rtprobe-lane");
+	prctl(PR_SET_NAME, LANE_NAME);
 	sigemptyset(&wake);
 	sigaddset(&wake, lane->run->wake_signal);
 	pthread_sigmask(SIG_UNBLOCK, &wake, NULL);

@@ -12,6 +12,8 @@
 #include "run/hits.h"
 #include "run/ring.h"
 
+#define LANE_NAME "rtprobe-lane" /* the filter of page faults goes by it */
+
 /* The supervisor sets CLOSED on a starved lane. The lane sets LEFT when it sees that. */
 enum lane_state { LANE_STARTING, LANE_READY, LANE_RUNNING, LANE_ENDED, LANE_CLOSED, LANE_LEFT, LANE_REFUSED };
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rtassay.causes import formats, pages
 from rtassay.causes.ordinary import Ordinary, ordinary
-from rtassay.causes.owners import NOBODY, Owner, Rules, itself
+from rtassay.causes.owners import NOBODY, Owner, Rules
 from rtassay.causes.stalls import with_stalls
 from rtassay.causes.stretches import Cutter, Stretch, without_ordinary
 from rtassay.causes.symbols import symbols
@@ -87,8 +87,7 @@ def _cut(
     if found is None:
         return [Stretch("A", hit.due_ns, hit.woke_ns, Owner(NOBODY, (NO_PAGES,)), None)]
     cutter = Cutter(lines, hit, found, rules)
-    own = itself(cutter.own_stay(), hit.tid)
-    return without_ordinary(cutter.stretches(), usual[hit.cpu, hit.tid], rules, own)
+    return without_ordinary(cutter.stretches(), usual[hit.cpu, hit.tid], rules, hit.tid, cutter.by_itself)
 
 
 def _attribution(

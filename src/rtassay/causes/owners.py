@@ -7,13 +7,13 @@
 | sleeps, the timer's interrupt has not begun | a thread | `interrupts-off` in that thread |
 | | idle | `idle-exit` |
 | wants to run | a thread of its priority or above, at the switch to or from that thread | `thread` |
-| | a thread of lower priority, or idle, which the scheduler chose meanwhile | `throttling` |
+| | a thread of lower priority, or idle, which the scheduler chose meanwhile, or before while it held a real-time thread back | `throttling` |
 | | idle from before | `idle-exit` |
 | | a thread of lower priority from before | by the last interrupt's record: `preemption-off` (preempt_count), `bottom-halves-off` (flag, not on PREEMPT_RT), `softirq` (flag); else `no-preemption-point`, but not on a kernel that is preemptible everywhere |
 | runs | it | `wake-up` |
-| sleeps again before it read the clock | any thread | `thread`, itself |
+| sleeps again before it read the clock | any thread | `page-fault` if it had one since it was switched to; else `thread`, itself |
 
-What no rule names is `unattributed`.
+What no rule names is `unattributed`. A thread of rtprobe itself is an `observer`, whatever it does.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ from rtassay.model.causes import (
     IRQ,
     NO_EVENT,
     NO_PREEMPTION_POINT,
+    OBSERVER,
     OWN_THREAD,
+    PAGE_FAULT,
+    PAGE_FAULT_EVENT,
     PREEMPT_COUNT,
     PREEMPTION_OFF,
     PRIORITY_ABOVE,
@@ -50,6 +53,8 @@ from rtassay.model.causes import (
 
 NOBODY = Cause(UNATTRIBUTED)
 ORDINARY = Cause(WAKE_UP)
+OBSERVERS = ("rtprobe-trace", "rtprobe-writer", "rtprobe-keeper")
+"""Threads of the measurement. Not the lanes, which are what is measured, and not the built-in load."""
 
 
 class Owner(NamedTuple):
@@ -84,6 +89,7 @@ class Waiter:
 
 def thread_cause(kind: str, stay: Stay) -> Cause:
     """A cause that names a thread."""
+    kind = OBSERVER if stay.name in OBSERVERS else kind
     return Cause(kind, stay.name, None, stay.pid, stay.priority)
 
 
@@ -130,7 +136,7 @@ def while_waiting(rules: Rules, piece: Slice, waiter: Waiter) -> Owner:
 
 def _chosen_meanwhile(stay: Stay, waiter: Waiter) -> bool:
     since = waiter.enqueued_ns if waiter.remote else waiter.since_ns
-    return stay.switched_in and since is not None and stay.start_ns >= since
+    return stay.over_realtime or (stay.switched_in and since is not None and stay.start_ns >= since)
 
 
 def _kept_on(rules: Rules, piece: Slice, waiter: Waiter) -> Owner:
@@ -150,8 +156,8 @@ def _kept_on(rules: Rules, piece: Slice, waiter: Waiter) -> Owner:
     return Owner(thread_cause(NO_PREEMPTION_POINT, stay), (PRIORITY_BELOW,))
 
 
-def itself(stay_or_none: Stay | None, tid: int) -> Owner:
-    """The measured thread, which sleeps or takes long although it was woken."""
-    stay = stay_or_none
-    cause = Cause(THREAD, "", None, tid) if stay is None else thread_cause(THREAD, stay)
-    return Owner(cause, (OWN_THREAD,))
+def itself(stay: Stay | None, tid: int, *, page_fault: bool = False) -> Owner:
+    """The measured thread, which sleeps or takes long although it was woken, since a page fault or not."""
+    kind = PAGE_FAULT if page_fault else THREAD
+    cause = Cause(kind, "", None, tid) if stay is None else thread_cause(kind, stay)
+    return Owner(cause, (OWN_THREAD, PAGE_FAULT_EVENT) if page_fault else (OWN_THREAD,))

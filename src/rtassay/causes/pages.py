@@ -34,6 +34,7 @@ SOFTIRQ_EXIT: Final = "irq/softirq_exit"
 HRTIMER_ENTRY: Final = "timer/hrtimer_expire_entry"
 HRTIMER_EXIT: Final = "timer/hrtimer_expire_exit"
 NMI: Final = "nmi/nmi_handler"
+PAGE_FAULTS: Final = ("exceptions/page_fault_user", "exceptions/page_fault_kernel")
 LOST: Final = "lost"
 """Not the kernel's: events are missing between the event before and the one after."""
 PAGE: Final = "page"
@@ -50,6 +51,7 @@ _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     HRTIMER_ENTRY: ("function",),
     HRTIMER_EXIT: (),
     NMI: ("delta_ns",),
+    **dict.fromkeys(PAGE_FAULTS, ()),
 }
 _REQUIRED: Final = (SWITCH, WAKING)
 _PADDING, _TIME_EXTEND, _ABSOLUTE = 29, 30, 31

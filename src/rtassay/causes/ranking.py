@@ -37,6 +37,8 @@ NEXT_STEP = {
     kinds.IPI: steps.IPI_SENDER,
     kinds.IDLE_EXIT: steps.IDLE_STATES,
     kinds.THROTTLING: steps.THROTTLING_OFF,
+    kinds.PAGE_FAULT: steps.LOCK_MEMORY,
+    kinds.OBSERVER: steps.MEASUREMENT,
     kinds.SMI: steps.FIRMWARE,
     kinds.HYPERVISOR: steps.REAL_HARDWARE,
     kinds.WAKE_UP: steps.ORDINARY,
@@ -46,7 +48,7 @@ NEXT_STEP = {
 
 _OURS = "rtprobe"
 
-_NOT_REMOVABLE = frozenset((kinds.WAKE_UP, kinds.UNATTRIBUTED))
+_NOT_REMOVABLE = frozenset((kinds.WAKE_UP, kinds.UNATTRIBUTED, kinds.OBSERVER))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,8 @@ def rank(
         max_ns=max(seen, default=None),
         demonstrated_ns=predictor.now if hits else None,
         quantiles=quantiles,
-        causes=tuple(shares),
+        causes=tuple(share for share in shares if share.cause.kind != kinds.OBSERVER),
+        observer=next((share for share in shares if share.cause.kind == kinds.OBSERVER), None),
         masked=_masked(shares, predictor, len(exceeding)),
     )
 

@@ -19,7 +19,9 @@ from rtassay.model.causes import (
     IDLE_EXIT,
     INTERRUPTS_OFF,
     NO_PREEMPTION_POINT,
+    OBSERVER,
     PREEMPTION_OFF,
+    PRIORITY_ABOVE,
     SMI,
     SMI_COUNT,
     STEAL_TIME,
@@ -61,7 +63,9 @@ def _longest(cut: Cut) -> int | None:
         return None
     at = max(range(len(cut)), key=lambda i: cut[i].ns)
     whole = cut[-1].end_ns - cut[0].start_ns
-    silent = cut[at].owner.cause.kind in _SILENT and cut[at].piece is not None and cut[at].piece.known  # type: ignore[union-attr]
+    kind, evidence = cut[at].owner.cause.kind, cut[at].owner.evidence
+    by_silence = kind in _SILENT or (kind == OBSERVER and PRIORITY_ABOVE not in evidence)
+    silent = by_silence and cut[at].piece is not None and cut[at].piece.known  # type: ignore[union-attr]
     return at if silent and 2 * cut[at].ns >= whole else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -27,6 +27,8 @@ from rtassay.model.causes import (
     EVENTS_LOST,
     INSIDE,
     IPI,
+    PAGE_FAULT,
+    PRIORITY_ABOVE,
     SOFTIRQ,
     THREAD,
     THROTTLING,
@@ -161,7 +163,15 @@ class Cutter:
         woken = wakings[bisect_right(wakings, out.ns, key=_NS) :]
         if woken and woken[0].ns <= start_ns:
             return while_waiting(self.rules, piece, Waiter(self.priority, woken[0].ns))
-        return itself(self.own_stay(), tid)
+        return self.by_itself(out.ns)
+
+    def by_itself(self, ns: int) -> Owner:
+        """The measured thread at `ns`: its page fault, if it had one since it was switched to, or what else it does."""
+        faults = self.own.page_faults.get(self.hit.tid, [])
+        since_ns = self.hit.due_ns if self.switch_ns is None else self.switch_ns
+        return itself(
+            self.own_stay(), self.hit.tid, page_fault=bisect_right(faults, ns) > bisect_left(faults, since_ns)
+        )
 
     def _priority(self) -> int | None:
         if self.found.switch is not None:
@@ -169,20 +179,23 @@ class Cutter:
         return None if self.found.waking is None else self.found.waking.priority
 
 
-def without_ordinary(cut: list[Stretch], usual: Ordinary, rules: Rules, own: Owner) -> list[Stretch]:
-    """The share of the ordinary path becomes `wake-up`: see `ordinary`."""
+def without_ordinary(
+    cut: list[Stretch], usual: Ordinary, rules: Rules, tid: int, own: Callable[[int], Owner]
+) -> list[Stretch]:
+    """The share of the ordinary path becomes `wake-up`: see `ordinary`. own: the owner of what the measured thread `tid` does
+    from a moment on."""
     result: list[Stretch] = []
     for at, stretch in enumerate(cut):
         is_last = _ends_on_the_path(stretch, cut[at + 1] if at + 1 < len(cut) else None)
         if stretch.phase == "A" and _at_thread_level(stretch):
             result += _keep_excess(stretch, usual.entry_ns, is_last)
-        elif stretch.phase in "BC" and _at_thread_level(stretch):
+        elif stretch.phase in "BCD" and _at_thread_level(stretch):
             result += _keep_excess(stretch, usual.switch_ns, is_last)
         elif stretch.owner.cause == ORDINARY and stretch.piece is not None and stretch.piece.frames:
             result += _blame_excess(stretch, usual.inside_ns, rules)
         else:
             result.append(stretch)
-    return _own_excess(result, usual.own_ns, own)
+    return _own_excess(result, usual.own_ns, tid, own)
 
 
 def _ends_on_the_path(stretch: Stretch, after: Stretch | None) -> bool:
@@ -195,8 +208,11 @@ def _ends_on_the_path(stretch: Stretch, after: Stretch | None) -> bool:
 def _at_thread_level(stretch: Stretch) -> bool:
     """Whether the stretch lies on the ordinary path from or to a thread: not in an interrupt, not another thread's turn."""
     cause = stretch.owner.cause
-    by_order = cause.kind in (THREAD, THROTTLING, SOFTIRQ) or cause == ORDINARY
-    return not by_order and INSIDE not in stretch.owner.evidence and stretch.piece is not None and stretch.piece.known
+    evidence = stretch.owner.evidence
+    by_order = (
+        cause.kind in (THREAD, THROTTLING, SOFTIRQ, PAGE_FAULT) or PRIORITY_ABOVE in evidence or cause == ORDINARY
+    )
+    return not by_order and INSIDE not in evidence and stretch.piece is not None and stretch.piece.known
 
 
 def _keep_excess(stretch: Stretch, usual_ns: int, is_last: bool) -> list[Stretch]:
@@ -218,20 +234,25 @@ def _blame_excess(stretch: Stretch, usual_ns: int, rules: Rules) -> list[Stretch
     return [replace(stretch, end_ns=cut_ns, owner=owner), replace(stretch, start_ns=cut_ns)]
 
 
-def _own_excess(cut: list[Stretch], usual_ns: int, own: Owner) -> list[Stretch]:
-    """The thread itself ran for long before it read the clock: a page fault, its own code."""
-    running = [at for at, stretch in enumerate(cut) if _runs(stretch, own.cause.pid)]
-    if not running or sum(cut[at].ns for at in running) <= 2 * usual_ns:
+def _own_excess(cut: list[Stretch], usual_ns: int, tid: int, own: Callable[[int], Owner]) -> list[Stretch]:
+    """The thread itself ran for long before it read the clock: a page fault, its own code. The last of it is the ordinary share."""
+    running = [at for at, stretch in enumerate(cut) if _runs(stretch, tid)]
+    if sum(cut[at].ns for at in running) <= 2 * usual_ns:
         return cut
-    at = max(running, key=lambda i: cut[i].ns)
-    longest = cut[at]
-    if longest.ns <= usual_ns:
-        return cut
-    cut_ns = longest.end_ns - usual_ns
-    return [*cut[:at], replace(longest, end_ns=cut_ns, owner=own), replace(longest, start_ns=cut_ns), *cut[at + 1 :]]
+    long = [at for at in running if cut[at].ns > usual_ns]
+    result: list[Stretch] = []
+    for at, stretch in enumerate(cut):
+        if at not in long:
+            result.append(stretch)
+            continue
+        cut_ns = stretch.end_ns - (usual_ns if at == long[-1] else 0)
+        result.append(replace(stretch, end_ns=cut_ns, owner=own(stretch.start_ns)))
+        if cut_ns < stretch.end_ns:
+            result.append(replace(stretch, start_ns=cut_ns))
+    return result
 
 
-def _runs(stretch: Stretch, pid: int | None) -> bool:
+def _runs(stretch: Stretch, pid: int) -> bool:
     piece = stretch.piece
     return piece is not None and stretch.owner.cause == ORDINARY and not piece.frames and piece.stay.pid == pid
 

@@ -21,6 +21,8 @@ LEAD_NS: Final = 2_000_000
 _SOFTIRQS: Final = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 _STATES: Final = 0xFF
 """Bits of prev_state that name a sleep; the bits above say that a runnable thread was preempted."""
+_REALTIME: Final = 100
+"""Priorities of the kernel below this are real-time ones; -1 is a deadline."""
 _IPIS: Final = ("reschedule", "call_function", "call_function_single", "irq_work", "ipi")
 
 
@@ -50,7 +52,8 @@ class Seen(NamedTuple):
 @dataclass(slots=True)
 class Stay:
     """One stay of a thread on the CPU. switched_in: its start was seen. chosen_at: its priority then. priority: at its end,
-    where that was seen, since a thread may change its own or lose a boost."""
+    where that was seen, since a thread may change its own or lose a boost. over_realtime: it has no real-time priority and
+    began while the scheduler held a real-time thread back that could run."""
 
     pid: int
     name: str
@@ -58,6 +61,7 @@ class Stay:
     start_ns: int
     switched_in: bool
     chosen_at: int | None = None
+    over_realtime: bool = False
 
 
 class Slice(NamedTuple):
@@ -93,11 +97,13 @@ class Switch(NamedTuple):
 
 @dataclass(slots=True)
 class Timeline:
-    """One CPU: slices in the order of time. `wakings` by thread; `switches` in the order of time; `end_ns`: the last event."""
+    """One CPU: slices in the order of time. `wakings` and `page_faults` by thread; `switches` in the order of time;
+    `end_ns`: the last event."""
 
     slices: list[Slice] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
     wakings: dict[int, list[Waking]] = field(default_factory=dict)
+    page_faults: dict[int, list[int]] = field(default_factory=dict)
     switches: dict[int, list[Switch]] = field(default_factory=dict)
     interrupts: list[Frame] = field(default_factory=list)
     losses: list[tuple[int, int]] = field(default_factory=list)
@@ -140,6 +146,7 @@ class _Walk:
         self.stay = Stay(-1, "", None, 0, False)
         self.seen: Seen | None = None
         self.known = False
+        self.realtime_held = False
         self.last_ns = 0
         self.new_page = False
 
@@ -186,6 +193,7 @@ class _Walk:
         self.frames = ()
         self.soft.clear()
         self.seen = None
+        self.realtime_held = False
 
     def _begin(self, event: Event) -> None:
         """The record itself tells which thread it interrupted."""
@@ -204,6 +212,8 @@ class _Walk:
             pid, priority = _ints(values)
             found = Waking(event.ns, pid, priority, len(self.line.slices))
             self.line.wakings.setdefault(pid, []).append(found)
+        elif name in pages.PAGE_FAULTS:
+            self.line.page_faults.setdefault(event.pid, []).append(event.ns)
         elif name == pages.NMI:
             self._nmi(event.ns, _ints(values)[0])
         elif name.endswith("_entry"):
@@ -225,7 +235,10 @@ class _Walk:
         if kept:
             self.soft[out] = kept
         self.frames = self.soft.pop(into, ())
-        self.stay = Stay(into, self.names[into], int(next_prio), event.ns, True, int(next_prio))
+        self.realtime_held = not _realtime(int(next_prio)) and (
+            self.realtime_held or (found.runnable and _realtime(int(prev_prio)))
+        )
+        self.stay = Stay(into, self.names[into], int(next_prio), event.ns, True, int(next_prio), self.realtime_held)
         self.seen = None
 
     def _enter(self, event: Event) -> None:
@@ -255,6 +268,10 @@ class _Walk:
         frame = Frame(IRQ, "NMI", None, start, IN_INTERRUPT)
         self.line.starts.append(start)
         self.line.slices.append(Slice(start, self.known, self.stay, (*self.frames, frame), self.seen))
+
+
+def _realtime(priority: int) -> bool:
+    return 0 <= priority < _REALTIME
 
 
 def _ints(values: tuple[int | str, ...]) -> tuple[int, ...]:

@@ -31,6 +31,8 @@ THREAD: Final = "thread"
 IPI: Final = "ipi"
 IDLE_EXIT: Final = "idle-exit"
 THROTTLING: Final = "throttling"
+PAGE_FAULT: Final = "page-fault"
+OBSERVER: Final = "observer"
 SMI: Final = "smi"
 HYPERVISOR: Final = "hypervisor"
 WAKE_UP: Final = "wake-up"
@@ -47,6 +49,8 @@ KINDS: Final = (
     IPI,
     IDLE_EXIT,
     THROTTLING,
+    PAGE_FAULT,
+    OBSERVER,
     SMI,
     HYPERVISOR,
     WAKE_UP,
@@ -64,6 +68,7 @@ PRIORITY_ABOVE: Final = "priority-above"
 PRIORITY_BELOW: Final = "priority-below"
 CHOSEN_INSTEAD: Final = "chosen-instead"
 OWN_THREAD: Final = "own-thread"
+PAGE_FAULT_EVENT: Final = "page-fault-event"
 FROM_IDLE: Final = "from-idle"
 HOLE_ON_ALL_CPUS: Final = "hole-on-all-cpus"
 SMI_COUNT: Final = "smi-count"
@@ -85,6 +90,7 @@ EVIDENCE: Final = (
     PRIORITY_BELOW,
     CHOSEN_INSTEAD,
     OWN_THREAD,
+    PAGE_FAULT_EVENT,
     FROM_IDLE,
     HOLE_ON_ALL_CPUS,
     SMI_COUNT,
@@ -162,7 +168,7 @@ class Cause:
     | `ipi` | name of its trace event | | |
     | `softirq` | NET_RX, TIMER ... | | |
     | `hrtimer` | the timer's function: symbol, with [module]; else its address | | |
-    | `thread`, `interrupts-off`, `preemption-off`, `bottom-halves-off`, `no-preemption-point` | of the thread | | of the thread |
+    | `thread`, `interrupts-off`, `preemption-off`, `bottom-halves-off`, `no-preemption-point`, `page-fault`, `observer` | of the thread | | of the thread |
     | others | empty | | |
 
     `priority` is the kernel's: 0 to 99 is real-time, lower is more urgent (FIFO 90 is 9); 100 to 139 is not; None: not known.

@@ -17,6 +17,7 @@ THREAD_PRIORITY: Final = "thread-priority"
 SOFTIRQ_LOAD: Final = "softirq-load"
 TIMER_OWNER: Final = "timer-owner"
 THROTTLING_OFF: Final = "throttling-off"
+LOCK_MEMORY: Final = "lock-memory"
 NAME_THE_FUNCTION: Final = "name-the-function"
 RT_KERNEL: Final = "rt-kernel"
 IPI_SENDER: Final = "ipi-sender"
@@ -150,7 +151,8 @@ class Ranking:
     """The answer of `rtassay causes`: causes with the largest share of the lateness first.
 
     `deadline_ns` None: none is stated, and `exceedances` counts all hits. `above_ns`: only hits at or above it count. `demonstrated_ns`: D* of the traced
-    part, with which the predictions compare. `share_unattributed`: of the lateness; `stall_possible`: hits that may be a stall of the host.
+    part, with which the predictions compare. `share_unattributed`: of the lateness; `stall_possible`: hits that may be a stall of the host. `observer`: what the threads of the measurement itself took; they are
+    in no other list, though their time is part of the lateness.
     """
 
     runs: tuple[Traced, ...]
@@ -169,6 +171,7 @@ class Ranking:
     demonstrated_ns: int | None
     quantiles: tuple[QuantileLevel, ...] = ()
     causes: tuple[CauseShare, ...] = ()
+    observer: CauseShare | None = None
     masked: tuple[Masked, ...] = ()
     schema: str = field(default="rtassay/causes/1")
 

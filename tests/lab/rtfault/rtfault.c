@@ -10,22 +10,34 @@
  */
 #include <linux/console.h>
 #include <linux/delay.h>
+#include <linux/fs.h>
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
 #include <linux/io.h>
 #include <linux/kthread.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
 #include <linux/module.h>
+#include <linux/pci.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include <linux/smp.h>
+#include <linux/task_work.h>
 #include <linux/uaccess.h>
+#include <asm/msr.h>
 #include <uapi/linux/sched/types.h>
 
 #define CPU 0
 #define LOGGED 4096
 #define FLOOD 64
 #define SMI_PORT 0xb2
-#define THROTTLED_NS 80000 /* a preemption by a lane is shorter, in virtual time too */
+#define SMRAM_REGISTER 0x9d /* of the q35 host bridge */
+#define SMRAM_OPEN 0x40
+#define SMI_HANDLER 0xa8000UL /* where the lab's firmware put SMBASE, and 0x8000 */
+#define NS_PER_ROUND 16 /* two instructions of virtual time */
+#define THROTTLED_NS 500000 /* a preemption by a lane is shorter, in virtual time too */
+#define HOG_NS 90000000
+#define LANE_PRIORITY 90
 
 struct plan { char kind; unsigned long length_us; unsigned int count; u64 first_ns, period_ns; };
 struct fault { char kind; unsigned long length_us; u64 start_ns, end_ns; };
@@ -120,16 +132,21 @@ static void rtfault_fifo(int priority)
 	sched_setattr_nocheck(current, &attr);
 }
 
-/* A thread below the lane that never sleeps: the scheduler takes the CPU from all real-time threads for the rest of the period. */
+/*
+ * A thread below the lane that does not sleep: the scheduler takes the CPU from all real-time threads for the rest of its period
+ * (sched_rt_period_us, sched_rt_runtime_us: their difference is the length). It ends after the first such time.
+ */
 static noinline void rtfault_hog(void)
 {
 	u64 start = now_ns(), before = start, now = start;
 
-	while (now < start + plan.length_us * NSEC_PER_USEC) {
+	while (now < start + HOG_NS) {
 		cond_resched();
 		now = now_ns();
-		if (now - before > THROTTLED_NS)
+		if (now - before > THROTTLED_NS) {
 			logged(before, now);
+			return;
+		}
 		before = now;
 	}
 }
@@ -143,12 +160,39 @@ static void rtfault_console_write(struct console *c, const char *text, unsigned 
 }
 static struct console slow_console = { .name = "rtfault", .write = rtfault_console_write, .flags = CON_ENABLED, .index = -1 };
 
+/* The handler of system management interrupts becomes a loop of the plan's length: mov ecx, ROUNDS; dec ecx; jnz; rsm (16 bit). */
+static int rtfault_smi_prepare(void)
+{
+	u8 code[] = { 0x66, 0xb9, 0, 0, 0, 0, 0x66, 0x49, 0x75, 0xfc, 0x0f, 0xaa };
+	u32 rounds = plan.length_us * NSEC_PER_USEC / NS_PER_ROUND;
+	struct pci_dev *bridge = pci_get_domain_bus_and_slot(0, 0, PCI_DEVFN(0, 0));
+	void __iomem *handler = ioremap(SMI_HANDLER, sizeof(code));
+	u8 smram;
+
+	if (!bridge || !handler)
+		return -ENODEV;
+	memcpy(code + 2, &rounds, sizeof(rounds));
+	pci_read_config_byte(bridge, SMRAM_REGISTER, &smram);
+	pci_write_config_byte(bridge, SMRAM_REGISTER, smram | SMRAM_OPEN);
+	memcpy_toio(handler, code, sizeof(code));
+	pci_write_config_byte(bridge, SMRAM_REGISTER, smram);
+	iounmap(handler);
+	pci_dev_put(bridge);
+	return 0;
+}
+
+/* Logged only if the CPU counted it. */
 static noinline void rtfault_smi(void)
 {
-	u64 start = now_ns();
+	u64 before, after, start, end;
 
+	rdmsrl(MSR_SMI_COUNT, before);
+	start = now_ns();
 	outb(0, SMI_PORT);
-	logged(start, now_ns());
+	end = now_ns();
+	rdmsrl(MSR_SMI_COUNT, after);
+	if (after == before + 1)
+		logged(start, end);
 }
 
 /* All of the call is the fault: the board's own console is written to as well. */
@@ -161,6 +205,73 @@ static noinline void rtfault_printk(void)
 }
 
 static void rtfault_ipi(void *unused) { spin(plan.length_us); }
+
+/*
+ * A page fault of the lane itself: on its way back from sleeping it reads a page of this file, which is not there. To bring it takes
+ * the plan's length, asleep as if it came from a disk ('g'), or running ('o').
+ */
+static struct page *page;
+static struct callback_head on_return;
+
+static vm_fault_t rtfault_fault(struct vm_fault *fault)
+{
+	ktime_t length = ns_to_ktime(plan.length_us * NSEC_PER_USEC);
+	u64 start = now_ns();
+
+	if (plan.kind == 'g') {
+		set_current_state(TASK_UNINTERRUPTIBLE);
+		schedule_hrtimeout(&length, HRTIMER_MODE_REL);
+		logged(start, now_ns());
+	} else {
+		spin(plan.length_us);
+	}
+	get_page(page);
+	fault->page = page;
+	return 0;
+}
+static const struct vm_operations_struct memory = { .fault = rtfault_fault };
+
+static int mapped(struct file *f, struct vm_area_struct *area)
+{
+	area->vm_flags |= VM_IO | VM_DONTEXPAND; /* mlockall leaves it alone */
+	area->vm_ops = &memory;
+	return 0;
+}
+
+static void in_the_lane(struct callback_head *unused)
+{
+	struct file *own = filp_open("/proc/rtfault", O_RDONLY, 0);
+	unsigned long at;
+	char byte;
+
+	if (IS_ERR(own))
+		return;
+	at = vm_mmap(own, 0, PAGE_SIZE, PROT_READ, MAP_SHARED, 0);
+	if (!IS_ERR_VALUE(at)) {
+		if (get_user(byte, (char __user *)at))
+			pr_err("rtfault: no page\n");
+		vm_munmap(at, PAGE_SIZE);
+	}
+	filp_close(own, NULL);
+}
+
+static void rtfault_page(void)
+{
+	struct task_struct *t, *lane = NULL;
+
+	rcu_read_lock();
+	for_each_process(t) {
+		struct task_struct *thread;
+
+		for_each_thread(t, thread)
+			if (thread->mm && thread->rt_priority == LANE_PRIORITY)
+				lane = thread;
+	}
+	init_task_work(&on_return, in_the_lane);
+	if (lane)
+		task_work_add(lane, &on_return, TWA_RESUME);
+	rcu_read_unlock();
+}
 
 static void one(void)
 {
@@ -175,6 +286,8 @@ static void one(void)
 	case 'r': rtfault_hog(); break;
 	case 'k': rtfault_printk(); break;
 	case 'm': rtfault_smi(); break;
+	case 'g':
+	case 'o': rtfault_page(); break;
 	case 'x': smp_call_function_single(CPU, rtfault_ipi, NULL, 1); break;
 	}
 }
@@ -208,16 +321,22 @@ static ssize_t written(struct file *f, const char __user *from, size_t n, loff_t
 	char text[96] = { 0 };
 	struct plan new;
 	struct task_struct *t;
+	int error;
 
 	if (n >= sizeof(text) || copy_from_user(text, from, n))
 		return -EINVAL;
 	if (sscanf(text, "%c %lu %u %llu %llu", &new.kind, &new.length_us, &new.count, &new.first_ns, &new.period_ns) != 5)
 		return -EINVAL;
-	if (!strchr("ipbtlhfsrkmx", new.kind) || new.length_us > 2000000)
+	if (!strchr("ipbtlhfsrkmxgo", new.kind) || new.length_us > 2000000)
 		return -EINVAL;
 	if (atomic_cmpxchg(&busy, 0, 1))
 		return -EBUSY;
 	plan = new;
+	error = plan.kind == 'm' ? rtfault_smi_prepare() : 0;
+	if (error) {
+		atomic_set(&busy, 0);
+		return error;
+	}
 	t = kthread_create(work, NULL, "rtfault_%c", plan.kind);
 	if (IS_ERR(t)) {
 		atomic_set(&busy, 0);
@@ -240,12 +359,16 @@ static int shown(struct seq_file *m, void *unused)
 static int opened(struct inode *inode, struct file *f) { return single_open(f, shown, NULL); }
 static const struct proc_ops ops = {
 	.proc_open = opened, .proc_read = seq_read, .proc_lseek = seq_lseek, .proc_release = single_release, .proc_write = written,
+	.proc_mmap = mapped,
 };
 
 static int __init rtfault_begin(void)
 {
 	int i;
 
+	page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	if (!page)
+		return -ENOMEM;
 	tasklet_setup(&tasklet, rtfault_tasklet);
 	for (i = 0; i < FLOOD; i++)
 		tasklet_setup(&flood[i], rtfault_flood);

@@ -13,6 +13,7 @@ from rtassay.model import causes as kinds
 from rtassay.model import ranking as steps
 from rtassay.model.causes import Cause
 from rtassay.model.recording import Recording
+from rtassay.reports.causes import causes_text
 
 from ...support.attributions import IRQ, MS, TIMER, UNKNOWN, US, WAKE_UP, attribution, ranked, run
 
@@ -35,6 +36,22 @@ def test_shares_of_lateness_and_of_exceedances() -> None:
         steps.MOVE_INTERRUPT, steps.MORE_EVENTS, steps.SOFTIRQ_LOAD, steps.ORDINARY,
     ]  # fmt: skip
     assert sum(one.share_of_lateness for one in found.causes) == pytest.approx(1)
+
+
+def test_the_observer_has_its_share_and_no_rank() -> None:
+    own = Cause(kinds.OBSERVER, "rtprobe-trace", None, 12, 9)
+    found = ranked(run(attribution(1, (IRQ, 300 * US)), attribution(2, (own, 250 * US), (IRQ, 50 * US))))
+    assert [share.cause for share in found.causes] == [IRQ]
+    assert found.observer is not None
+    assert (found.observer.cause, found.observer.owned, found.observer.without) == (own, 1, None)
+    assert (found.lateness_ns, found.observer.lateness_ns) == (600 * US, 250 * US)
+    assert any("no cause of the board" in line for line in causes_text.counts(found))
+
+
+def test_without_an_observer_nothing_is_said_of_one() -> None:
+    found = ranked(run(attribution(1, (IRQ, 300 * US))))
+    assert found.observer is None
+    assert not any("no cause of the board" in line for line in causes_text.counts(found))
 
 
 def test_a_prediction_takes_only_the_part_of_the_cause_away() -> None:

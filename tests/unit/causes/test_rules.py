@@ -8,6 +8,7 @@ import pytest
 from simulated_cpu import ENTRY, INSIDE, LANE, OURS, OWN, SWITCH, Cpu, Thread
 
 from rtassay.causes.attribution import attribute
+from rtassay.causes.ordinary import USUAL_NS
 from rtassay.causes.symbols import symbols
 from rtassay.model.causes import Attribution, Cause, Hit, Moved, Trace
 
@@ -94,8 +95,105 @@ def test_throttling_is_a_lower_thread_or_idle_chosen_while_the_lane_runs_on() ->
     assert "chosen-instead" in one.evidence
 
 
+@pytest.mark.parametrize("low", [Thread(0, "swapper/0", 120), WORKER], ids=["idle", "thread"])
+def test_throttling_that_began_before_the_due_time_is_throttling_too(low: Thread) -> None:
+    """A FIFO thread could run, and the scheduler chose another one: real-time threads are held back until one runs again."""
+    cpu = Cpu(STOCK, OURS, ns=DUE - 3_000_000)
+    cpu.switch(Thread(300, "hog", 49), runnable=False)
+    cpu.spend(2_900_000, NOBODY)
+    cpu.switch(low)
+    cpu.ns = DUE
+    woken(cpu)
+    cpu.spend(900_000, NOBODY)
+    one = explained(cpu)
+    assert (one.top, owned(one, "throttling")) == (Cause("throttling"), 900_000 + SWITCH)
+    assert "chosen-instead" in one.evidence
+
+
+def test_a_deadline_thread_that_used_up_its_time_holds_no_other_back() -> None:
+    cpu = Cpu(STOCK, OURS, ns=DUE - 3_000_000)
+    cpu.switch(Thread(300, "deadline", -1), runnable=False)
+    cpu.spend(2_900_000, NOBODY)
+    cpu.switch(WORKER)
+    cpu.ns = DUE
+    woken(cpu)
+    cpu.spend(900_000, NOBODY)
+    assert explained(cpu).top.kind == "no-preemption-point"
+
+
+@pytest.mark.parametrize("fault", ["page_fault_user", "page_fault_kernel"])
+def test_a_page_fault_that_waits_for_the_disk_owns_that_time(fault: str) -> None:
+    cpu = cpu_at_due()
+    woken(cpu)
+    cpu.spend(SWITCH, NOBODY)
+    cpu.switch(OURS)
+    cpu.emit(f"exceptions/{fault}", address=1, ip=2, error_code=4)
+    cpu.switch(WORKER, runnable=False)
+    cpu.spend(800_000, NOBODY)
+    cpu.wake(OURS)
+    cpu.spend(SWITCH, NOBODY)
+    cpu.switch(OURS)
+    one = explained(cpu)
+    assert one.top == Cause("page-fault", "lane", None, LANE, 9)
+    assert (owned(one, "page-fault"), owned(one, "no-preemption-point")) == (800_000, 0)
+    assert {"own-thread", "page-fault-event"} <= set(one.evidence)
+
+
+@pytest.mark.parametrize("faults", [True, False], ids=["page-fault", "own-code"])
+def test_what_a_lane_runs_after_a_page_fault_counts_to_it_between_interrupts_too(faults: bool) -> None:
+    cpu = cpu_at_due()
+    woken(cpu)
+    cpu.spend(SWITCH, NOBODY)
+    cpu.switch(OURS)
+    if faults:
+        cpu.emit("exceptions/page_fault_user", address=1, ip=2, error_code=4)
+    for _ in range(2):
+        cpu.spend(400_000, NOBODY)
+        cpu.leave(cpu.timer())
+    cpu.spend(300_000, NOBODY)
+    one = explained(cpu)
+    kind = "page-fault" if faults else "thread"
+    assert (one.top, owned(one, kind)) == (Cause(kind, "lane", None, LANE, 9), 1_100_000 + OWN - USUAL_NS)
+    assert ("page-fault-event" in one.evidence) is faults
+
+
+def test_a_page_fault_of_an_earlier_turn_is_none_of_this_one() -> None:
+    cpu = Cpu(STOCK, WORKER, ns=DUE - 3_000_000)
+    cpu.switch(OURS)
+    cpu.emit("exceptions/page_fault_user", address=1, ip=2, error_code=4)
+    cpu.switch(WORKER, runnable=False)
+    cpu.ns = DUE
+    woken(cpu)
+    cpu.spend(SWITCH, NOBODY)
+    cpu.switch(OURS)
+    cpu.spend(900_000, NOBODY)
+    assert explained(cpu).top.kind == "thread"
+
+
+@pytest.mark.parametrize("name", ["rtprobe-trace", "rtprobe-writer", "rtprobe-keeper"])
+def test_a_thread_of_the_measurement_is_an_observer_whatever_it_does(name: str) -> None:
+    for priority in (120, 5):
+        cpu = cpu_at_due(under=Thread(210, name, priority))
+        cpu.spend(300_000, NOBODY)
+        woken(cpu)
+        cpu.spend(600_000, NOBODY)
+        cpu.switch(OURS)
+        one = explained(cpu)
+        assert (one.top.kind, one.top.name) == ("observer", name)
+        assert owned(one, "observer") >= 850_000
+
+
+def test_the_built_in_load_and_another_lane_are_no_observers() -> None:
+    for name in ("rtprobe", "rtprobe-lane", "rtprobe-traces"):
+        cpu = cpu_at_due(under=Thread(210, name, 5))
+        woken(cpu)
+        cpu.spend(600_000, NOBODY)
+        cpu.switch(OURS)
+        assert explained(cpu).top.kind == "thread"
+
+
 def test_a_lane_that_blocks_again_before_it_reads_the_clock_owns_that_time() -> None:
-    """A page fault that waits for the disk."""
+    """On a kernel that does not tell of page faults."""
     cpu = cpu_at_due()
     woken(cpu)
     cpu.spend(SWITCH, NOBODY)

@@ -65,6 +65,8 @@ _NAMES: Final[Mapping[str, Callable[[Cause], str]]] = {
     ),
     kinds.IDLE_EXIT: lambda cause: "leaving an idle state",
     kinds.THROTTLING: lambda cause: "real-time throttling or the fair server",
+    kinds.PAGE_FAULT: lambda cause: f"page fault of {_thread(cause)}",
+    kinds.OBSERVER: lambda cause: f"the measurement itself, {_thread(cause)}",
     kinds.SMI: lambda cause: "firmware (SMI)",
     kinds.HYPERVISOR: lambda cause: "the hypervisor",
     kinds.WAKE_UP: lambda cause: "the ordinary path of the wake-up",
@@ -79,6 +81,7 @@ _STEPS: Final[Mapping[str, str]] = {
     codes.MEASUREMENT: "it belongs to the measurement: fewer lanes or a longer interval make it smaller",
     codes.TIMER_OWNER: "find who starts this timer; a driver often has an option for its period, and nohz_full= takes the tick away",
     codes.THROTTLING_OFF: "sysctl kernel.sched_rt_runtime_us=-1 (from Linux 6.12 on also /sys/kernel/debug/sched/fair_server/cpuN/runtime), if no real-time thread can run for ever",
+    codes.LOCK_MEMORY: "lock the memory (mlockall) and touch it before the real-time part begins; no --no-mlock in a measurement",
     codes.NAME_THE_FUNCTION: "name the function, then look for a newer kernel or an option of its driver",
     codes.RT_KERNEL: "a PREEMPT_RT kernel can interrupt it; else less of that work on this CPU",
     codes.IPI_SENDER: "find who sends it: memory that is unmapped, code that is patched, a CPU that goes on or off; isolcpus= keeps many away",
@@ -171,6 +174,10 @@ def counts(ranking: Ranking) -> list[str]:
     if ranking.stall_possible:
         told.append(
             f"Of {wording.count(ranking.stall_possible)} most of the time lies without an event on a virtual board: a stall of its host may be what was seen."
+        )
+    if (watching := ranking.observer) is not None:
+        told.append(
+            f"rtprobe's own threads took {share_of(watching.share_of_lateness)} of the late time, and most of {wording.count(watching.owned)} wake-ups: the measurement's doing, no cause of the board."
         )
     if ranking.share_unattributed is not None:
         told.append(f"Unattributed: {share_of(ranking.share_unattributed)} of the late time.")
