@@ -17,6 +17,7 @@
 #include "run/addresses.h"
 #include "run/keeper.h"
 #include "run/pages.h"
+#include "run/stacks.h"
 #include "tap.h"
 
 enum { MS = 1000000, PAGE = 4096 };
@@ -346,6 +347,56 @@ static void test_instances(void)
 		abort();
 }
 
+/* --- stacks --- */
+
+static void read_back(const char *root, const char *event, char *out, size_t size)
+{
+	char path[200];
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof path, "%s/events/%s/trigger", root, event);
+	fd = open(path, O_RDONLY);
+	got = fd < 0 ? 0 : read(fd, out, size - 1);
+	out[got > 0 ? got : 0] = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+static void test_stacks(void)
+{
+	char root[] = "/tmp/rtprobe-stacks-XXXXXX", command[300], timer[100], change[100];
+	struct stacks both = { 0 }, one = { 0 };
+
+	if (!mkdtemp(root))
+		abort();
+	snprintf(command, sizeof command,
+		 "cd %s && mkdir -p events/timer/hrtimer_expire_entry events/sched/sched_switch && "
+		 "touch events/timer/hrtimer_expire_entry/trigger events/sched/sched_switch/trigger",
+		 root);
+	if (system(command))
+		abort();
+	stacks_on(&both, root, 90);
+	read_back(root, stacks_events[0], timer, sizeof timer);
+	read_back(root, stacks_events[1], change, sizeof change);
+	OK(both.on[0] && both.on[1] && !both.error && !strcmp(timer, "stacktrace if common_pid != 0") &&
+		   !strcmp(change, "stacktrace if next_prio == 9 && prev_pid != 0"),
+	   "a stack follows a timer in a thread, and the switch from a thread to a lane");
+	stacks_off(&both, root);
+	read_back(root, stacks_events[0], timer, sizeof timer);
+	OK(!strcmp(timer, "!stacktrace"), "and none any more");
+	snprintf(command, sizeof command, "rm -r %s/events/timer", root);
+	if (system(command))
+		abort();
+	stacks_on(&one, root, 0);
+	read_back(root, stacks_events[1], change, sizeof change);
+	OK(!one.on[0] && one.on[1] && one.error == ENOENT && !strcmp(change, "stacktrace if prev_pid != 0"),
+	   "an event without triggers is told; without a real-time priority each switch from a thread counts");
+	snprintf(command, sizeof command, "rm -r %s", root);
+	if (system(command))
+		abort();
+}
+
 int main(void)
 {
 	test_hits();
@@ -353,5 +404,6 @@ int main(void)
 	test_pages();
 	test_addresses();
 	test_instances();
+	test_stacks();
 	return tap_end();
 }

@@ -280,6 +280,7 @@ def run(
     cyclictest_line: str | None = None,
     break_above: str | int | None = None,
     trace_above: str | int | None = None,
+    trace_stacks: bool | None = None,
     dma_latency: str | int | None = None,
     aligned: bool | None = None,
     mlock: bool | None = None,

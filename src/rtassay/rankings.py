@@ -90,6 +90,8 @@ def traced_of(recording: Recording) -> Traced:
         traced_p50_ns=after[0],
         untraced_p99_ns=before[1] if apart else None,
         traced_p99_ns=after[1],
+        stacks=None if trace.stacks is None else bool(trace.stacks),
+        stacks_error=trace.stacks_error,
     )
 
 

@@ -94,6 +94,10 @@ def make_plan(values: Mapping[str, Any]) -> Plan:
             "a traced run is judged by its untraced part, which is judged once, at the end",
             "leave one of them out",
         )
+    if values["trace_stacks"] and values["trace_above_ns"] is None:
+        raise UsageError(
+            "--trace-stacks needs --trace-above", "stacks are kept of late wake-ups", "add --trace-above auto"
+        )
     if values["looks"] > 1 and (values["deadline_ns"] is None or duration_ns is None or values["count"] is not None):
         raise UsageError(
             "--looks needs a requirement and a length", hint="state --deadline and --duration, and no --count"

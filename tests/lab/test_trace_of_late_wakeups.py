@@ -15,7 +15,8 @@ from rtassay.wire.stream import StreamParser
 STOCK = Setup("stock", "stock")
 RT = Setup("rt", "rt")
 # Each wake-up is later than a microsecond, so each one of the traced part is a hit.
-TRACE = "cyclic --interval 5ms --trace-above 1us"
+TRACE = "cyclic --interval 5ms --trace-above 1us --trace-stacks"
+STACKS = ["timer/hrtimer_expire_entry", "sched/sched_switch"]
 BASIC = {"sched/sched_switch", "sched/sched_waking", "irq/irq_handler_entry", "timer/hrtimer_expire_entry"}
 INSTANCES = "/sys/kernel/tracing/instances"
 
@@ -90,8 +91,9 @@ def test_hits_come_with_their_pages_and_what_they_are_decoded_with(board: Board,
     (begin,) = (event.data for event in events if isinstance(event, Note) and event.name == "trace_begin")
     assert set(begin["events"]) >= BASIC and begin["above_ns"] == 1000
     assert begin["mono_ns"] >= begin["untraced_until_ns"]
+    assert begin["stacks"] == STACKS and begin["stacks_error"] is None
     texts = {event.name: event.content for event in events if isinstance(event, TraceText)}
-    assert {"header_page", *(f"format/{name}" for name in begin["events"])} <= set(texts)
+    assert {"header_page", "format/ftrace/kernel_stack", *(f"format/{name}" for name in begin["events"])} <= set(texts)
     assert b"field: u64 timestamp" in texts["header_page"] and b"prev_prio" in texts["format/sched/sched_switch"]
     cpus = [lane["cpu"] for lane in events[0].data["lanes"]]
     assert assert_hits_are_in_pages(events, cpus) == trace["captured"] > 0

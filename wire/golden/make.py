@@ -151,6 +151,7 @@ def traced() -> list[Event]:
     lane = {"lane": 0, "cpu": 0, "measure": "wake-up", "tid": 4243, "first_due_ns": ORIGIN_NS, "obtained": OBTAINED}
     begin = {"event": "trace_begin", "mono_ns": until_ns + 10, "above_ns": 100_000, "events": ["sched/sched_switch"]}
     begin |= {"missing": ["nmi/nmi_handler"], "buffer_kb": 1024, "untraced_until_ns": until_ns}
+    begin |= {"stacks": ["timer/hrtimer_expire_entry", "sched/sched_switch"], "stacks_error": None}
     hit = {"event": "trace_hit", "mono_ns": woke_ns, "lane": 0, "k": 6, "due_ns": due_ns, "woke_ns": woke_ns}
     hit |= {"tid": 4243, "cpu": 0, "above_ns": 100_000, "captured": True}
     page = [

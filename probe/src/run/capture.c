@@ -271,6 +271,22 @@ void capture_remove(struct capture *c)
 
 /* --- events on and off --- */
 
+/* The events that are followed by a stack; null: none was asked for. */
+static void tell_stacks(const struct capture *c, struct json *j)
+{
+	if (!c->run->trace_stacks) {
+		json_null(j, "stacks");
+		json_null(j, "stacks_error");
+		return;
+	}
+	json_array(j, "stacks");
+	for (int i = 0; i < STACKS_EVENTS; i++)
+		if (c->stacks.on[i])
+			json_string(j, NULL, stacks_events[i]);
+	json_end_array(j);
+	json_string(j, "stacks_error", c->stacks.error ? strerror(c->stacks.error) : NULL);
+}
+
 static void tell_begin(struct capture *c)
 {
 	const struct run *run = c->run;
@@ -291,6 +307,7 @@ static void tell_begin(struct capture *c)
 				json_string(&j, NULL, capture_events[i]);
 		json_end_array(&j);
 	}
+	tell_stacks(c, &j);
 	json_int(&j, "buffer_kb", c->buffer_kb);
 	json_int(&j, "untraced_until_ns", run->untraced_until_ns);
 	send_event(c, &j, LANE_NONE);
@@ -337,6 +354,10 @@ static void switch_on(struct capture *c)
 		fail(c, "no event could be switched on", error);
 		return;
 	}
+	if (c->run->trace_stacks) {
+		stacks_on(&c->stacks, c->directory, c->run->policy == SCHED_OTHER ? 0 : c->run->priority);
+		send_file(c, "format/ftrace/kernel_stack", "events/ftrace/kernel_stack/format");
+	}
 	send_file(c, "header_page", "events/header_page");
 	error = tracefs_put(c->directory, "tracing_on", "1");
 	if (error) {
@@ -369,6 +390,7 @@ static void send_symbols(struct capture *c)
 static void switch_off(struct capture *c)
 {
 	tracefs_put(c->directory, "tracing_on", "0");
+	stacks_off(&c->stacks, c->directory);
 	atomic_fetch_add(&c->beats, 1);
 	tracefs_put(c->directory, "events/enable", "0");
 	atomic_fetch_add(&c->beats, 1);

@@ -12,6 +12,7 @@
 #include "run/keeper.h"
 #include "run/lane.h"
 #include "run/pages.h"
+#include "run/stacks.h"
 #include "stream/emit.h"
 
 enum { CAPTURE_ERROR = 300, CAPTURE_EVENTS = 32, CAPTURE_PATH = 256 };
@@ -34,6 +35,7 @@ struct capture {
 	struct pages *pages; /* of each lane's CPU */
 	int *raw; /* trace_pipe_raw of each lane's CPU */
 	struct addresses addresses;
+	struct stacks stacks;
 	bool on[CAPTURE_EVENTS]; /* as capture_events */
 	int buffer_kb; /* of each CPU; 0 before capture_prepare: the usual size */
 	bool ready, begun;

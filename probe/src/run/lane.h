@@ -88,6 +88,7 @@ struct run {
 
 	/* --trace-above */
 	bool trace;
+	bool trace_stacks;         /* with kernel stacks (--trace-stacks) */
 	int64_t trace_above_ns;    /* 0: 4 x the running p99.9 of each lane */
 	int64_t untraced_until_ns; /* set with origin_ns; INT64_MAX without a traced part */
 	_Atomic int tracing;       /* the events are on */

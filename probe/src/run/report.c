@@ -33,6 +33,7 @@ static void requested(struct json *j, const struct session *s)
 		json_string(j, "trace_above_ns", "auto");
 	else
 		int_or_null(j, "trace_above_ns", plan_number(s->plan, "trace-above"), plan_set(s->plan, "trace-above"));
+	json_bool(j, "trace_stacks", run->trace_stacks);
 	json_bool(j, "samples", s->writer.keep_samples);
 	json_cpus(j, "cpus", &s->measured);
 	json_end_object(j);

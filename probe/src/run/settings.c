@@ -38,6 +38,8 @@ const struct option_spec shared_settings[] = {
 	  "stop the run and the kernel's trace at the first sample this late" },
 	{ "trace-above", 0, OPT_DURATION, "ns", automatic, 1, TRACE_ABOVE_MOST, NULL, false,
 	  "keep the kernel's trace of samples this late, in the second half of the run; auto: the deadline, else 4 x the running p99.9" },
+	{ "trace-stacks", 0, OPT_FLAG, NULL, NULL, 0, 0, NULL, false,
+	  "with --trace-above: also the kernel's stack, so that what kept a lane waiting gets the function's name" },
 	{ "no-samples", 0, OPT_FLAG, NULL, NULL, 0, 0, NULL, false, "histogram, seconds and spill only, not every sample" },
 	{ "spill", 0, OPT_INTEGER, "samples", NULL, 0, 1000000, "100", false,
 	  "at most so many late samples kept one by one, a lane and second" },
@@ -67,6 +69,9 @@ int settings_take(struct session *s)
 		run->trace_above_ns = plan_number(plan, "trace-above") > 0 ? plan_number(plan, "trace-above") : run->deadline_ns;
 	if (run->trace_above_ns > TRACE_ABOVE_MOST)
 		run->trace_above_ns = TRACE_ABOVE_MOST; /* of a long deadline */
+	run->trace_stacks = plan_flag(plan, "trace-stacks");
+	if (run->trace_stacks && !run->trace)
+		return say_fail(EXIT_USAGE, "--trace-stacks needs --trace-above: stacks are kept of late samples");
 	run->aligned = plan_flag(plan, "aligned");
 	run->fallback = plan_flag(plan, "fallback");
 	run->wake_signal = SIGUSR1;

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from rtassay.causes import formats, pages
 from rtassay.causes.ordinary import Ordinary, ordinary
 from rtassay.causes.owners import NOBODY, Owner, Rules
+from rtassay.causes.places import place
 from rtassay.causes.stalls import with_stalls
 from rtassay.causes.stretches import Cutter, Stretch, without_ordinary
-from rtassay.causes.symbols import symbols
+from rtassay.causes.symbols import Symbols, symbols
 from rtassay.causes.timeline import Timeline, timeline
 from rtassay.causes.wakeups import Wakeup, wakeup
 from rtassay.model.causes import (
@@ -60,7 +62,8 @@ def attribute(
     found = [wakeup(lines, hit) if _covered(lines, hit) else None for hit in trace.hits]
     cuts = [_cut(lines, hit, seen, rules, usual) for hit, seen in zip(trace.hits, found, strict=True)]
     cuts = with_stalls(lines, trace.hits, cuts, moved, virtual)
-    return tuple(_attribution(lines, *one, virtual) for one in zip(trace.hits, found, cuts, strict=True))
+    each = zip(trace.hits, found, cuts, strict=True)
+    return tuple(_attribution(lines, rules.symbols, *one, virtual) for one in each)
 
 
 def _covered(lines: Mapping[int, Timeline], hit: Hit) -> bool:
@@ -91,9 +94,14 @@ def _cut(
 
 
 def _attribution(
-    lines: Mapping[int, Timeline], hit: Hit, found: Wakeup | None, cut: Sequence[Stretch], virtual: bool
+    lines: Mapping[int, Timeline],
+    known: Symbols,
+    hit: Hit,
+    found: Wakeup | None,
+    cut: Sequence[Stretch],
+    virtual: bool,
 ) -> Attribution:
-    parts = _parts(cut)
+    parts = _placed(lines, known, hit, found, _parts(cut))
     total: dict[Cause, int] = defaultdict(int)
     for part in parts:
         total[part.cause] += part.ns
@@ -131,6 +139,18 @@ def _about(lines: Mapping[int, Timeline], hit: Hit, found: Wakeup | None) -> set
     if not any(frame.hard for frame in found.waker_frames(lines)):
         codes.add(WOKEN_OUTSIDE_INTERRUPT)
     return codes
+
+
+def _placed(
+    lines: Mapping[int, Timeline], known: Symbols, hit: Hit, found: Wakeup | None, parts: tuple[Part, ...]
+) -> tuple[Part, ...]:
+    """The parts with the places that stacks name. Phases A and B pass on the CPU that woke the thread."""
+    if found is None:
+        return parts
+    waker = hit.cpu if found.waking_cpu is None else found.waking_cpu
+    return tuple(
+        replace(part, place=place(lines[waker if part.phase in "AB" else hit.cpu], hit, part, known)) for part in parts
+    )
 
 
 def _parts(cut: Sequence[Stretch]) -> tuple[Part, ...]:

@@ -22,6 +22,8 @@ _FIELD = re.compile(
 )
 _ID = re.compile(r"^ID: ([0-9]{1,9})[ \t]*$", re.MULTILINE)
 _CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
+_STACK_SIZE, _STACK_CALLERS = "size", "caller"
+_NARROW = 4
 _LARGEST_RECORD = 1 << 16
 """Bytes. The kernel's own limit is below a page; pages of 64 KiB exist."""
 
@@ -85,6 +87,32 @@ class Reader:
         for i, data_loc in self._texts:
             values[i] = _located(page, offset, size, values[i]) if data_loc else text_of(values[i])
         return values
+
+
+class StackReader:
+    """Reads the records of `ftrace/kernel_stack`: some fields, then the addresses. The format tells their place, the record
+    their number; each is a `long` of the kernel, as wide as the commit of its pages."""
+
+    __slots__ = ("_at", "_fields", "_word", "need")
+
+    def __init__(self, form: Format, names: Sequence[str], word: int) -> None:
+        """Raises NotATrace as `Reader` does."""
+        self._fields = Reader(form, (*names, _STACK_SIZE))
+        self._at = _field(form, _STACK_CALLERS).offset
+        self._word = "I" if word == _NARROW else "Q"
+        if not self._fields.need <= self._at <= _LARGEST_RECORD:
+            raise NotATrace(f"the format of {form.name} is damaged", f"field {_STACK_CALLERS} lies where it cannot lie")
+        self.need = self._at
+        """Bytes a record must have at least."""
+
+    def read(self, page: bytes, offset: int, size: int) -> list[int | str]:
+        """The fields and then the addresses, innermost first. A record that is shorter than it says gives those that it has."""
+        *values, count = self._fields.read(page, offset, size)
+        width = struct.calcsize(self._word)
+        room = (size - self._at) // width
+        found = struct.unpack_from(f"<{max(0, min(int(count), room))}{self._word}", page, offset + self._at)
+        end = (1 << 8 * width) - 1  # older kernels end a stack with it
+        return [*values, *(found[: found.index(end)] if end in found else found)]
 
 
 @lru_cache(maxsize=65536)

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from rtassay.causes.formats import Format, PageLayout, Reader, event_format
+from rtassay.causes.formats import Format, PageLayout, Reader, StackReader, event_format
 from rtassay.model.causes import NotATrace
 
 SWITCH: Final = "sched/sched_switch"
@@ -35,6 +35,8 @@ HRTIMER_ENTRY: Final = "timer/hrtimer_expire_entry"
 HRTIMER_EXIT: Final = "timer/hrtimer_expire_exit"
 NMI: Final = "nmi/nmi_handler"
 PAGE_FAULTS: Final = ("exceptions/page_fault_user", "exceptions/page_fault_kernel")
+STACK: Final = "ftrace/kernel_stack"
+"""The stack of the event before it: the addresses of the functions, the innermost first."""
 LOST: Final = "lost"
 """Not the kernel's: events are missing between the event before and the one after."""
 PAGE: Final = "page"
@@ -77,7 +79,7 @@ class Decoder:
     """What pages of one trace are decoded by. `readers`: number of an event's type to its name and reader."""
 
     layout: PageLayout
-    readers: Mapping[int, tuple[str, Reader]]
+    readers: Mapping[int, tuple[str, Reader | StackReader]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +96,11 @@ def decoder(layout: PageLayout, formats: Mapping[str, str]) -> Decoder:
     missing = [name for name in _REQUIRED if name not in formats]
     if missing:
         raise NotATrace(f"the trace has no format of {missing[0]}", "no wake-up can be explained without it")
-    readers = {}
+    readers: dict[int, tuple[str, Reader | StackReader]] = {}
     for name, text in formats.items():
+        if name == STACK:
+            form = event_format(name, text)
+            readers[_id(form)] = (name, StackReader(form, _COMMON, layout.commit_size))
         if name in _FIELDS or is_pair(name):
             form = event_format(name, text)
             readers[_id(form)] = (name, Reader(form, (*_COMMON, *_FIELDS.get(name, ()))))

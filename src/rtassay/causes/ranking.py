@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from rtassay.causes.functions import functions
 from rtassay.causes.removing import Key, key_of, owned_ns, without
 from rtassay.model import causes as kinds
 from rtassay.model import ranking as steps
@@ -124,13 +125,15 @@ def rank(
     )
 
 
-def next_step(cause: Cause) -> str:
-    """What to do about it. An interrupt without a number is the CPU's own; threads of the probe are the measurement's."""
+def next_step(cause: Cause, *, named: bool = False) -> str:
+    """What to do about it. An interrupt without a number is the CPU's own; threads of the probe are the measurement's. `named`: its
+    function is known."""
     if cause.kind == kinds.THREAD and cause.name.startswith(_OURS):
         return steps.MEASUREMENT
     if cause.kind == kinds.IRQ and cause.number is None:
         return steps.CPU_INTERRUPT
-    return NEXT_STEP[cause.kind]
+    step = NEXT_STEP[cause.kind]
+    return steps.FUNCTION_KNOWN if named and step == steps.NAME_THE_FUNCTION else step
 
 
 def _hits(runs: Sequence[TracedRun]) -> list[_Hit]:
@@ -177,6 +180,7 @@ def _shares(
         own = [hit for hit in its if hit.top == key]
         total = sum(hit.owned[key] for hit in its)
         late = sum(hit.top == key for hit in exceeding)
+        named = functions(key, [hit.attribution for hit in its])
         found.append(
             CauseShare(
                 cause=cause,
@@ -194,7 +198,8 @@ def _shares(
                 ),
                 groups=_groups(key, hits),
                 without=None,
-                next_step=next_step(cause),
+                next_step=next_step(cause, named=any(one.function for one in named)),
+                functions=named,
                 spread=_spread([_share(key, [h for h in hits if h.run == run]) for run in range(runs)]),
             )
         )

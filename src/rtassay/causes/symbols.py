@@ -23,12 +23,21 @@ class Symbols:
 
     def name(self, address: int) -> str:
         """`name`, `name+0x1c`, with ` [module]` where it lies in one; the address in hex where no symbol is near."""
-        at = bisect_right(self.addresses, address) - 1
-        if at < 0 or address - self.addresses[at] >= _FARTHEST:
+        at = self._at(address)
+        if at is None:
             return f"0x{address:x}"
         offset = address - self.addresses[at]
         plus = f"+0x{offset:x}" if offset else ""
         return f"{self.names[at]}{plus}{self.modules[at]}"
+
+    def function(self, address: int) -> str:
+        """The name alone; empty where no symbol is near."""
+        at = self._at(address)
+        return "" if at is None else self.names[at]
+
+    def _at(self, address: int) -> int | None:
+        at = bisect_right(self.addresses, address) - 1
+        return None if at < 0 or address - self.addresses[at] >= _FARTHEST else at
 
 
 def symbols(kallsyms: str) -> Symbols:

@@ -97,8 +97,9 @@ class Switch(NamedTuple):
 
 @dataclass(slots=True)
 class Timeline:
-    """One CPU: slices in the order of time. `wakings` and `page_faults` by thread; `switches` in the order of time;
-    `end_ns`: the last event."""
+    """One CPU: slices in the order of time. `wakings` and `page_faults` by thread; `switches` in the order of time; `end_ns`: the last event.
+    `stacks`: addresses of functions by the number of the slice that began with that event; of a switch, those of the thread
+    that left."""
 
     slices: list[Slice] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
@@ -108,6 +109,7 @@ class Timeline:
     interrupts: list[Frame] = field(default_factory=list)
     losses: list[tuple[int, int]] = field(default_factory=list)
     page_starts: list[int] = field(default_factory=list)
+    stacks: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def sure_since(self, due_ns: int) -> int:
         """Since when the pages sent for a hit follow each other without a gap: the start of the page of `LEAD_NS` before."""
@@ -149,8 +151,13 @@ class _Walk:
         self.realtime_held = False
         self.last_ns = 0
         self.new_page = False
+        self.before: Event | None = None
 
     def step(self, event: Event) -> None:
+        before, self.before = self.before, event
+        if event.name == pages.STACK:
+            self._stack(event, before)
+            return
         if event.name == pages.LOST:
             self._lose(event.ns)
             return
@@ -171,6 +178,11 @@ class _Walk:
         self._apply(event)
         self.last_ns = event.ns
         self._slice(event.ns)
+
+    def _stack(self, event: Event, before: Event | None) -> None:
+        """Of the event before it, where that is one of those that have a stack."""
+        if before is not None and before.name in (pages.HRTIMER_ENTRY, pages.SWITCH) and before.pid == event.pid:
+            self.line.stacks[len(self.line.slices) - 1] = _ints(event.values)
 
     def name_the_unnamed(self) -> None:
         for piece in self.line.slices:

@@ -102,6 +102,7 @@ class CyclictestCommand(click.Command):
 )
 @setting_option("break-above")
 @setting_option("trace-above")
+@setting_option("trace-stacks")
 @setting_option("dma-latency")
 @setting_option("aligned")
 @setting_option("mlock")

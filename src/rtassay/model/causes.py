@@ -63,6 +63,7 @@ PHASES: Final = ("A", "B", "C", "D")
 NO_EVENT: Final = "no-event"
 INSIDE: Final = "inside"
 PREEMPT_COUNT: Final = "preempt-count"
+AT_END: Final = "at-end"
 BH_FLAG: Final = "bottom-halves-flag"
 PRIORITY_ABOVE: Final = "priority-above"
 PRIORITY_BELOW: Final = "priority-below"
@@ -182,13 +183,27 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the kernel a cause kept the CPU, by a stack of it.
+
+    function: `name+0xoffset [module]`; locks, clocks and the scheduler itself are passed over. Empty: in user space. at: INSIDE
+    (an interrupt found the CPU there) or AT_END (what kept the CPU ended there). chain: the stack from the innermost function on.
+    """
+
+    function: str
+    at: str
+    chain: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
-    """`ns` nanoseconds from `start_ns` on, in one phase, with one owner."""
+    """`ns` nanoseconds from `start_ns` on, in one phase, with one owner. place: where a stack names one."""
 
     phase: str
     cause: Cause
     start_ns: int
     ns: int
+    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)

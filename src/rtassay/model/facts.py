@@ -221,6 +221,8 @@ class TraceBegin:
     above_ns: int | None
     events: tuple[str, ...]
     missing: tuple[str, ...]
+    stacks: tuple[str, ...] | None
+    stacks_error: str | None
     buffer_kb: int | None
     untraced_until_ns: int | None
 

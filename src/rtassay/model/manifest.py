@@ -60,6 +60,7 @@ class Plan:
     confidence: float = 0.95
     break_above_ns: int | None = None
     trace_above_ns: int | str | None = None
+    trace_stacks: bool = False
     dma_latency_us: int | None = None
     mlock: bool | None = None
     aligned: bool | None = None
@@ -113,7 +114,7 @@ class TraceEntry:
     """What was traced in the second part of a run (wire/STREAM.md, "A traced run").
 
     `above_ns` None: four times the running p99.9. `untraced_until_ns`: where the first part ends; `from_ns`: since when all events were on. Both None if tracing
-    never began. `error`: why the run, or a part of it, was not traced, in the board's words. `undecoded`: why the pages have no
+    never began. `stacks`: events that had a stack of the kernel, `stacks_error`: why not all did; None: nobody asked for stacks. `error`: why the run, or a part of it, was not traced, in the board's words. `undecoded`: why the pages have no
     attributions, in the decoder's words.
     """
 
@@ -122,6 +123,8 @@ class TraceEntry:
     from_ns: int | None = None
     events: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    stacks: tuple[str, ...] | None = None
+    stacks_error: str | None = None
     buffer_kb: int | None = None
     hits: int | None = None
     captured: int | None = None

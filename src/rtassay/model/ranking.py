@@ -19,6 +19,7 @@ TIMER_OWNER: Final = "timer-owner"
 THROTTLING_OFF: Final = "throttling-off"
 LOCK_MEMORY: Final = "lock-memory"
 NAME_THE_FUNCTION: Final = "name-the-function"
+FUNCTION_KNOWN: Final = "function-known"
 RT_KERNEL: Final = "rt-kernel"
 IPI_SENDER: Final = "ipi-sender"
 IDLE_STATES: Final = "idle-states"
@@ -54,6 +55,7 @@ class Traced:
 
     state: TRACED if late wake-ups have an attribution, else why not: nobody asked for it, nothing was late, the board refused
     (`refused` says why: CUT, NOT_ROOT ...; `error` in its own words), no hit was captured, the trace cannot be decoded, or another tool measured.
+    `stacks`: whether stacks of the kernel were kept (None: nobody asked for them), `stacks_error`: why not all, in the board's words.
     `untraced_ns`, `traced_ns`: how long each part was. p50 and p99 of both parts show what tracing itself cost.
     """
 
@@ -73,6 +75,24 @@ class Traced:
     traced_p50_ns: int | None = None
     untraced_p99_ns: int | None = None
     traced_p99_ns: int | None = None
+    stacks: bool | None = None
+    stacks_error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionShare:
+    """A function of the kernel in which a cause kept the CPU, by stacks (`model.causes.Place`; `function` empty: user space).
+
+    hits: of which it has a part; `lateness_ns`: all its parts together, `share_of_cause`: of the lateness of the cause; `chain`: the stack of the
+    longest part.
+    """
+
+    function: str
+    at: str
+    hits: int
+    lateness_ns: int
+    share_of_cause: float
+    chain: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +127,7 @@ class CauseShare:
     hits: those of which it has a part; owned: those of which it has the largest part; exceedances: owned ones at or above the deadline.
     `lateness_ns`: all its parts together, `largest_ns`: most in one hit. `share_of_quantiles`: of the lateness of hits at or above each of
     `Ranking.quantiles`. `groups`: "cpu 1", "kernel 6.1", "load none" -> share of the lateness there. `spread`: of share_of_lateness over runs.
+    `functions`: in which it kept the CPU, where stacks tell.
     """
 
     cause: Cause
@@ -123,6 +144,7 @@ class CauseShare:
     without: Without | None
     next_step: str
     spread: Spread | None = None
+    functions: tuple[FunctionShare, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,6 +231,11 @@ SETTINGS: Final = (
         least=1, most=4 * NS_PER_S, words=("auto",), field="trace_above_ns", probe=True,
     ),
     Setting(
+        "trace-stacks", FLAG,
+        "With --trace-above: also stacks of the kernel, so that causes get the name of a function (rtassay zoom does it for a recording).",
+        default=False, field="trace_stacks", probe=True,
+    ),
+    Setting(
         "dma-latency", INTEGER, "Hold /dev/cpu_dma_latency at this, or off.",
         unit="us", least=0, most=2_000_000_000, default=0, words=("off",), field="dma_latency_us", probe=True,
         shown="0, as cyclictest",

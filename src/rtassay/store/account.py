@@ -72,6 +72,8 @@ def trace_entry(collected: Collector) -> TraceEntry | None:
         from_ns=begin.mono_ns,
         events=begin.events,
         missing=begin.missing,
+        stacks=begin.stacks,
+        stacks_error=begin.stacks_error,
         buffer_kb=begin.buffer_kb,
     )
     return entry if end is None else replace(entry, **{name: getattr(end, name) for name in _OF_TRACE_END})

@@ -32,7 +32,7 @@ _COLUMNS = {
     EVENTS: "kind string, lane int16, mono_ns int64, k int64, latency_ns int64, missed int64, text string",
     CAUSES: "lane int16, cpu int32, tid int32, k int64, due_ns int64, woke_ns int64, phase string, start_ns int64, ns int64, "
     "kind string, name string, number int64, pid int32, priority int32, top bool, evidence string, complete bool, "
-    "events_lost bool, stall_possible bool",
+    "events_lost bool, stall_possible bool, function string, stack_at string, chain string",
     TELEMETRY: "monitor string, name string, mono_ns int64, value double, unit string",
 }
 SCHEMAS = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from rtassay.model.causes import Attribution, Cause, Hit, Moved, Part, Trace
+from rtassay.model.causes import Attribution, Cause, Hit, Moved, Part, Place, Trace
 from rtassay.model.errors import RtassayError
 from rtassay.model.events import Event, Note, TracePage, TraceText
 from rtassay.model.manifest import LaneEntry, Manifest
@@ -24,6 +24,7 @@ _KALLSYMS = "kallsyms"
 _HEADER_PAGE = "header_page"
 _FORMAT = "format/"
 _ROWS_AT_ONCE = 1 << 16
+_CALLED_BY = " < "
 _HIT_COLUMNS = ("lane", "cpu", "tid", "k", "due_ns", "woke_ns")
 
 TelemetryRow = tuple[str, str, int, float, str]
@@ -178,6 +179,7 @@ def _rows(one: Attribution) -> Iterator[dict[str, Any]]:
             "pid": cause.pid,
             "priority": cause.priority,
             "top": cause == one.top,
+            **_place_row(part.place),
         }
 
 
@@ -203,7 +205,7 @@ def read_causes(path: Path) -> tuple[Attribution, ...]:
 
 
 def _attribution(rows: list[dict[str, Any]]) -> Attribution:
-    parts = tuple(Part(row["phase"], _cause(row), row["start_ns"], row["ns"]) for row in rows)
+    parts = tuple(Part(row["phase"], _cause(row), row["start_ns"], row["ns"], _place(row)) for row in rows)
     first = rows[0]
     top = next((part.cause for part, row in zip(parts, rows, strict=True) if row["top"]), parts[0].cause)
     return Attribution(
@@ -215,6 +217,18 @@ def _attribution(rows: list[dict[str, Any]]) -> Attribution:
         events_lost=first["events_lost"],
         stall_possible=first["stall_possible"],
     )
+
+
+def _place_row(place: Place | None) -> dict[str, Any]:
+    if place is None:
+        return {"function": None, "stack_at": None, "chain": None}
+    return {"function": place.function, "stack_at": place.at, "chain": _CALLED_BY.join(place.chain)}
+
+
+def _place(row: dict[str, Any]) -> Place | None:
+    if row["function"] is None:
+        return None
+    return Place(row["function"], row["stack_at"], tuple(row["chain"].split(_CALLED_BY)) if row["chain"] else ())
 
 
 def _cause(row: dict[str, Any]) -> Cause:

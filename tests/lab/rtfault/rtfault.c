@@ -59,7 +59,7 @@ static void logged(u64 start_ns, u64 end_ns)
 		faults[i] = (struct fault){ plan.kind, plan.length_us, start_ns, end_ns };
 }
 
-static noinline void spin(unsigned long length_us)
+static noinline void rtfault_spin(unsigned long length_us)
 {
 	u64 start = now_ns(), now = start;
 
@@ -75,25 +75,25 @@ static noinline void rtfault_interrupts_off(void)
 	unsigned long flags;
 
 	local_irq_save(flags);
-	spin(plan.length_us);
+	rtfault_spin(plan.length_us);
 	local_irq_restore(flags);
 }
 
 static noinline void rtfault_preemption_off(void)
 {
 	preempt_disable();
-	spin(plan.length_us);
+	rtfault_spin(plan.length_us);
 	preempt_enable();
 }
 
 static noinline void rtfault_bottom_halves_off(void)
 {
 	local_bh_disable();
-	spin(plan.length_us);
+	rtfault_spin(plan.length_us);
 	local_bh_enable();
 }
 
-static void rtfault_tasklet(struct tasklet_struct *t) { spin(plan.length_us); }
+static void rtfault_tasklet(struct tasklet_struct *t) { rtfault_spin(plan.length_us); }
 
 /* Many short softirqs one after the other; the first and the last say when the flood was. */
 static u64 flood_start_ns;
@@ -121,7 +121,7 @@ static void start_flood(void)
 
 static enum hrtimer_restart rtfault_hrtimer(struct hrtimer *t)
 {
-	spin(plan.length_us);
+	rtfault_spin(plan.length_us);
 	return HRTIMER_NORESTART;
 }
 
@@ -204,7 +204,7 @@ static noinline void rtfault_printk(void)
 	logged(start, now_ns());
 }
 
-static void rtfault_ipi(void *unused) { spin(plan.length_us); }
+static void rtfault_ipi(void *unused) { rtfault_spin(plan.length_us); }
 
 /*
  * A page fault of the lane itself: on its way back from sleeping it reads a page of this file, which is not there. To bring it takes
@@ -281,8 +281,8 @@ static void one(void)
 	case 'b': rtfault_bottom_halves_off(); break;
 	case 't': tasklet_schedule(&tasklet); break;
 	case 'l': start_flood(); break;
-	case 'f': spin(plan.length_us); break;
-	case 's': spin(plan.length_us); break;
+	case 'f': rtfault_spin(plan.length_us); break;
+	case 's': rtfault_spin(plan.length_us); break;
 	case 'r': rtfault_hog(); break;
 	case 'k': rtfault_printk(); break;
 	case 'm': rtfault_smi(); break;

@@ -10,7 +10,7 @@ from rtassay.model.ranking import Ranking
 from rtassay.model.recording import Recording
 from rtassay.reports import page
 from rtassay.reports.causes import causes_text as text
-from rtassay.reports.causes import outliers
+from rtassay.reports.causes import functions, outliers
 
 
 class HtmlCauses:
@@ -36,6 +36,9 @@ def section(ranking: Ranking, recording: Recording | None = None) -> dict[str, A
         "counts": text.counts(ranking) if ranking.answered else [text.LEFT],
         "columns": text.COLUMNS,
         "rows": text.rows(ranking),
+        "function_columns": functions.COLUMNS,
+        "functions": functions.rows(ranking),
+        "stack_note": functions.note(ranking),
         "notes": [note for note in (text.left_out(ranking), text.now(ranking), text.spread_note(ranking)) if note]
         if ranking.answered
         else [],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rtassay.model.foreign import markdown
 from rtassay.model.ranking import Ranking
 from rtassay.reports.causes import causes_text as text
+from rtassay.reports.causes import functions
 from rtassay.reports.markdown_text import document, text_table
 
 
@@ -32,6 +33,10 @@ def sections(ranking: Ranking) -> list[str]:
                 if note is not None
             ),
         ]
+        if named := functions.rows(ranking):
+            parts.append(text_table(functions.COLUMNS, named))
+        if (note := functions.note(ranking)) is not None:
+            parts.append(f"> {markdown(note)}")
         for columns, rows in (text.quantile_table(ranking), text.group_table(ranking)):
             if rows:
                 parts += ["Share of the lateness:", text_table(columns, rows, numbers=True)]

@@ -14,6 +14,7 @@ from rtassay.model.recording import Recording
 from rtassay.model.units import NS_PER_S, NS_PER_US, format_time
 from rtassay.reports import svg, wording
 from rtassay.reports.causes import causes_text as text
+from rtassay.reports.causes import functions
 
 MOST = 24
 _COLOURS = 7
@@ -125,6 +126,7 @@ def rows(recording: Recording, ranking: Ranking) -> list[Row]:
 def _row(one: Attribution, chosen: dict[Key, str], longest_ns: int, origin_ns: int | None) -> Row:
     hit = one.hit
     notes = [f"Evidence: {evidence(one)}."] if one.evidence else []
+    notes += [told for part in one.parts if (told := functions.stack(part)) is not None]
     if not one.complete:
         notes.append("The trace of it is incomplete.")
     if one.stall_possible:
@@ -147,7 +149,7 @@ def _part(part: Part, due_ns: int) -> tuple[str, ...]:
         f"{part.phase}, {text.PHASES[part.phase]}" if part.phase in text.PHASES else one_line(part.phase, 8),
         wording.us(part.start_ns - due_ns, 1),
         wording.us(part.ns, 1),
-        text.name(part.cause),
+        text.name(part.cause) + ("" if part.place is None else f", in {functions.function_of(part.place.function)}"),
     )
 
 

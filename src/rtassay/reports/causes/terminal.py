@@ -8,6 +8,7 @@ from rtassay.model.foreign import one_line
 from rtassay.model.ranking import Ranking
 from rtassay.reports import text_table
 from rtassay.reports.causes import causes_text as text
+from rtassay.reports.causes import functions
 from rtassay.reports.text_table import Column, figures, number, words
 
 
@@ -42,6 +43,15 @@ class TerminalCauses:
         lines += ["", *self._table(titles, text.rows(ranking))]
         if (more := text.left_out(ranking)) is not None:
             lines += self._wrap(more)
+        if named := functions.rows(ranking):
+            titles = [
+                *map(words, functions.COLUMNS[:3]),
+                *map(figures, functions.COLUMNS[3:5]),
+                words(functions.COLUMNS[5]),
+            ]
+            lines += ["", *self._table(titles, named)]
+        if (note := functions.note(ranking)) is not None:
+            lines += self._wrap(note)
         for columns, table in (text.quantile_table(ranking), text.group_table(ranking)):
             if table:
                 titles = [words(columns[0]), *(number(title) for title in columns[1:])]

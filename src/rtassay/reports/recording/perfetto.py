@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from rtassay.model.causes import Attribution
+from rtassay.model.causes import Attribution, Place
 from rtassay.model.recording import Recording
 from rtassay.model.units import NS_PER_US, format_time
 from rtassay.reports.base import JudgedRecording
 from rtassay.reports.causes import causes_text as text
+from rtassay.reports.causes import functions
 from rtassay.reports.causes.outliers import evidence
 
 
@@ -66,4 +67,11 @@ def _slices(recording: Recording, one: Attribution) -> Iterator[dict[str, Any]]:
         whole = sum(part.ns for part in parts)
         yield piece(f"{phase}: {text.PHASES.get(phase, '')}", parts[0].start_ns, whole)
         for part in parts:
-            yield piece(text.name(part.cause), part.start_ns, part.ns, kind=part.cause.kind)
+            yield piece(text.name(part.cause), part.start_ns, part.ns, kind=part.cause.kind, **_place(part.place))
+
+
+def _place(place: Place | None) -> dict[str, Any]:
+    """Where in the kernel, and the stack, the innermost function first."""
+    if place is None:
+        return {}
+    return {"function": functions.function_of(place.function), "seen": place.at, "stack": " < ".join(place.chain)}
