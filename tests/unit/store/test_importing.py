@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rtassay import store
-from rtassay.model.errors import BoardError, InputFileError
+from rtassay.model.errors import BoardError, InputFileError, UsageError
 from rtassay.model.events import End, Event, Facts, Samples
 from rtassay.model.manifest import Damage, Manifest, Plan, Seal, Source
 from rtassay.store import importing
@@ -37,6 +37,16 @@ def imported(home: Path, facts: dict[str, Any], *, format_name: str = "table", *
     source = Source("a tool", "1.0", format_name, "skip")
     path = store.import_events(home / "home", file, source, events(facts, 5_000, 6_000), **options)
     return store.open_recording(path, verify=True).manifest
+
+
+def test_an_import_is_found_by_its_file_and_a_name_of_a_person_goes_before(tmp_path: Path) -> None:
+    first, second = (imported(tmp_path, TOLD, name=name).id for name in (None, "b"))
+    home = tmp_path / "home"
+    assert store.find("b", home).name == f"{second}.rta"
+    with pytest.raises(UsageError, match="fits 2 recordings"):
+        store.find("a.csv", home)
+    third = imported(tmp_path, TOLD, name="a.csv").id
+    assert store.find("a.csv", home).name == f"{third}.rta" and len({first, second, third}) == 3
 
 
 def test_the_plan_is_what_the_file_says_was_asked_for(tmp_path: Path) -> None:

@@ -113,11 +113,15 @@ def test_late_samples_stand_at_the_positions_of_the_whole_sequence(data: st.Data
 
 
 @pytest.mark.usefixtures("few")
-def test_a_burst_beyond_the_probes_limit_has_its_order(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("plan", "facts"), [({"deadline_ns": 900}, {}), ({}, {"requested": {"deadline_ns": 900}})])
+def test_a_burst_beyond_the_probes_limit_has_its_order(
+    tmp_path: Path, plan: dict[str, int], facts: dict[str, Any]
+) -> None:
     """Fifteen late ones within a second, of which the probe sent two: their order is known all the same, down to the run's deadline."""
     latency = [50] * 100 + list(range(1000, 1015)) + [50] * 100
     frame = Spill(0, 13, *np.array([[100, 1000, 0], [101, 1001, 0]]).T)
-    path = sealed(tmp_path, [Facts({"interval_ns": INTERVAL}), frame, block(0, 0, latency), End({})], deadline_ns=900)
+    facts = {"interval_ns": INTERVAL, **facts}
+    path = sealed(tmp_path, [Facts(facts), frame, block(0, 0, latency), End({})], **plan)
     recording = store.open_recording(path)
     assert rows(recording) == [(100 + i, 1000 + i, 0) for i in range(15)]
     assert accounts(recording)[0].ordered_from_ns == 51

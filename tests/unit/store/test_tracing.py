@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from rtassay.model.causes import Attribution, Hit, Moved, NotATrace, Trace
 from rtassay.model.events import Event, Note, TracePage, TraceText
 from rtassay.model.manifest import Manifest
 from rtassay.store import tracing
+from rtassay.wire.encode import StreamEncoder
 from rtassay.wire.stream import StreamParser, read_events
 
 from ...support.traced_run import (
@@ -93,6 +95,37 @@ def test_the_decoder_gets_what_the_board_sent(tmp_path: Path, monkeypatch: pytes
     assert trace.header_page.startswith("\tfield: u64 timestamp") and trace.kallsyms.endswith("_text\n")
     assert [(one.cpu, one.tid, one.k, one.latency_ns) for one in trace.hits] == [(3, 7, HIT_K, HIT_NS)]
     assert store.open_recording(path).causes == ()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        ({}, None),
+        ({"preempt_model": "PREEMPT_RT"}, True),
+        ({"preempt_model": "PREEMPT"}, True),
+        ({"preempt_model": "PREEMPT_VOLUNTARY"}, False),
+        ({"preempt_model": "PREEMPT_DYNAMIC"}, None),
+        ({"preempt_model": "PREEMPT_DYNAMIC", "preempt_dynamic": "full"}, True),
+        ({"preempt_model": "PREEMPT_DYNAMIC", "preempt_dynamic": "lazy"}, True),
+        ({"preempt_model": "PREEMPT_DYNAMIC", "preempt_dynamic": "none"}, False),
+    ],
+)
+def test_the_decoder_knows_whether_the_kernel_is_preemptible(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: dict[str, str], expected: bool | None
+) -> None:
+    seen: list[Any] = []
+
+    def attribute(trace: Trace, **more: Any) -> tuple[Attribution, ...]:
+        seen.append(more["preemptible"])
+        return ()
+
+    monkeypatch.undo()
+    monkeypatch.setattr("rtassay.causes.attribution.attribute", attribute)
+    manifest = replace(MANIFEST, inventory={"kernel": kernel})
+    with (tmp_path / "trace.rtw").open("wb") as file:
+        file.write(StreamEncoder().encode(hit(HIT_K)))
+    assert tracing.write_causes(tmp_path, manifest, ()) is None
+    assert seen == [expected]
 
 
 @pytest.mark.parametrize("keep_samples", [True, False])

@@ -1,0 +1,37 @@
+"""More exact limits of the checks: of the deviation of a summary, of the firmware's bits, and of numbers that are not known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rtassay.analysis.checks import environment
+from rtassay.model.manifest import Plan
+
+from ..build import SECOND, US, cyclictest, recording, skip_lane
+from .condition_cases import minute
+from .imported_cases import lane, told
+from .test_limits import looked
+
+
+@pytest.mark.parametrize(("sd_ns", "severity"), [(32_622.0, "pass"), (32_623.0, "invalid")])
+def test_a_deviation_up_to_the_largest_that_the_other_numbers_allow(sd_ns: float, severity: str) -> None:
+    """Bhatia-Davis with a bin of 1 us as slack: (sd - 1 us)^2 <= (999 us + 1 us) (0 + 1 us)."""
+    n = 10**6
+    beyond = lane(counts={}, over=n, max_ns=1000 * US)
+    made = told("summary", beyond, min_ns=US, avg_ns=float(US), max_ns=1000 * US, sd_ns=sd_ns, n=n)
+    assert looked("SUMMARY-INCONSISTENT", made).severity == severity
+
+
+def test_the_bits_of_the_firmware_are_those_of_vcgencmd() -> None:
+    bits = (environment.UNDER_VOLTAGE, environment.CAPPED, environment.THROTTLED, environment.SOFT_LIMIT)
+    assert bits == (0x1, 0x2, 0x4, 0x8) and environment.STICKY == 16
+
+
+def test_a_plan_by_time_is_not_held_against_a_lane_without_an_interval() -> None:
+    plan = Plan(duration_ns=60 * SECOND)
+    unknown = cyclictest(skip_lane({5: 100}, interval=None, due=100), plan=plan, end_reason="duration")
+    assert looked("ENDED-EARLY", unknown).severity == "pass"
+    no_account = recording(replace(minute(), entry=replace(minute().entry, due=None)), plan=plan)
+    assert looked("ENDED-EARLY", no_account).severity == "pass"

@@ -1,0 +1,117 @@
+"""A recording beside published rows: what differs, and where a row says nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rtassay.analysis.judge import judge
+from rtassay.analysis.many.against import against
+from rtassay.model.published import AgainstRow, Published, PublishedCheck
+
+from ..build import MS, cyclictest, skip_lane
+
+FINDINGS = replace(
+    judge(cyclictest(skip_lane({5: 10, 9: 1}), labels={"load": "hackbench"})), duration_s=3600.0, interval_ns=MS
+)
+ROW = Published(
+    id="R", system="a board", cpu="", cores="", kernel="6.1", preempt="RT", isolated="", load="hackbench", tool="cyclictest 2.4",
+    command="", interval_us="1000", duration="1 h", samples="", min_us="", avg_us="", max_us="", stdev_us="", scope="", source="a paper",
+    locator="", verification="read", notes="",
+)  # fmt: skip
+
+
+def beside(findings: object = FINDINGS, **changes: str) -> AgainstRow:
+    return against(findings, [replace(ROW, **changes)], (), "x").rows[0]  # type: ignore[arg-type]
+
+
+def test_a_row_that_states_the_same_does_not_differ() -> None:
+    assert beside() == AgainstRow(
+        id="R", system="a board", kernel="6.1 (RT)", load="hackbench", tool="cyclictest 2.4", interval="1000", duration="1 h",
+        samples="not stated", min_us="-", avg_us="-", max_us="-", source="a paper (read)",
+    )  # fmt: skip
+    silent = beside(
+        preempt="",
+        verification="",
+        load="",
+        interval_us="",
+        duration="",
+        min_us="1",
+        avg_us="2",
+        max_us="3",
+        samples="9",
+    )
+    assert (silent.kernel, silent.source, silent.samples) == ("6.1", "a paper", "9")
+    assert (silent.load, silent.interval, silent.duration) == ("not stated",) * 3
+    assert (silent.min_us, silent.avg_us, silent.max_us) == ("1", "2", "3")
+    assert silent.differs == ("load not comparable", "duration not comparable", "interval not comparable")
+
+
+@pytest.mark.parametrize(
+    ("duration", "words"),
+    [
+        ("66 min", None),
+        ("54.6 min", None),
+        ("67 min", "duration (1.1 times as long)"),
+        ("54 min", "duration (0.9 of this one)"),
+        ("9.9 h", "duration (9.9 times as long)"),
+        ("10 h", "duration (10 times as long)"),
+        ("3 d claimed", "duration (72 times as long)"),
+        ("100 d", "duration (2,400 times as long)"),
+        ("36 s", "duration (0.01 of this one)"),
+        (">1 day", "duration not comparable"),
+    ],
+)
+def test_a_duration_within_a_tenth_is_the_same(duration: str, words: str | None) -> None:
+    assert beside(duration=duration).differs == (() if words is None else (words,))
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "words"),
+    [
+        ("hackbench", "Hackbench", None),
+        ("hackbench", "stress", "load"),
+        ("none", "idle", None),
+        ("idle", "none (idle system)", None),
+        ("none", "stress", "load (none here)"),
+        ("stress", "none", "load (none there)"),
+        ("unknown", "stress", "load not comparable"),
+        ("unknown", "", "load not comparable"),
+    ],
+)
+def test_loads(own: str, other: str, words: str | None) -> None:
+    assert beside(replace(FINDINGS, load=own), load=other).differs == (() if words is None else (words,))
+
+
+def test_tools_and_intervals() -> None:
+    assert beside(tool="timerlat").differs == ("tool",) and beside(tool="Cyclictest").differs == ()
+    assert beside(interval_us="100").differs == ("interval (100 us, here 1000 us)",)
+    assert beside(interval_us="1000/1500").differs == ()
+    assert beside(interval_us="~1000 (default)").differs == ("interval (~1000 us, here 1000 us)",)
+    assert beside(replace(FINDINGS, interval_ns=None)).differs == ("interval not comparable",)
+    assert beside(replace(FINDINGS, duration_s=None)).differs == ("duration not comparable",)
+    assert beside(replace(FINDINGS, source={})).differs == ("tool",)
+
+
+def test_the_recording_itself_says_what_it_does_not_know() -> None:
+    own = against(FINDINGS, [], (), "asked").own
+    assert (own.id, own.interval, own.duration, own.samples) == ("this", "1000", "1h", "11")
+    assert own.max_us == "9.0" and own.source == FINDINGS.id and own.tool.startswith("cyclictest")
+    blank = replace(
+        FINDINGS, interval_ns=None, duration_s=None, kernel=None, pooled=replace(FINDINGS.pooled, mean_ns=None)
+    )
+    unknown = against(blank, [], (), "asked").own
+    assert (unknown.interval, unknown.duration, unknown.kernel, unknown.avg_us) == (
+        "not known",
+        "not known",
+        "not known",
+        "-",
+    )
+
+
+def test_checks_of_other_rows_are_left_out_and_each_is_named_once() -> None:
+    checks = [
+        PublishedCheck(name, "warning", rows, "") for name, rows in (("A", ("R", "S")), ("B", ("S",)), ("A", ("R",)))
+    ]
+    assert against(FINDINGS, [ROW], checks, "x").rows[0].checks == ("A",)
