@@ -15,7 +15,7 @@ from rtassay.analysis.judge import judge
 from rtassay.model import warnings
 from rtassay.model.causes import Attribution, Hit, Moved, NotATrace, Trace
 from rtassay.model.events import Event, Note, TracePage, TraceText
-from rtassay.model.manifest import Manifest
+from rtassay.model.manifest import LaneEntry, Manifest
 from rtassay.store import tracing
 from rtassay.wire.encode import StreamEncoder
 from rtassay.wire.stream import StreamParser, read_events
@@ -121,7 +121,7 @@ def test_the_decoder_knows_whether_the_kernel_is_preemptible(
 
     monkeypatch.undo()
     monkeypatch.setattr("rtassay.causes.attribution.attribute", attribute)
-    manifest = replace(MANIFEST, inventory={"kernel": kernel})
+    manifest = replace(MANIFEST, inventory={"kernel": kernel}, lanes=(LaneEntry(0, "0", 3, MS, N),))
     with (tmp_path / "trace.rtw").open("wb") as file:
         file.write(StreamEncoder().encode(hit(HIT_K)))
     assert tracing.write_causes(tmp_path, manifest, ()) is None
