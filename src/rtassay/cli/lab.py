@@ -10,9 +10,11 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from rtassay.cli.lab_rtos import record as record_rtos
 from rtassay.cli.lab_script import Asked, record
 from rtassay.cli.options import json_option, print_json
 from rtassay.cli.terminal import echo
+from rtassay.lab import rtos
 from rtassay.lab.script import LIMIT_S
 from rtassay.model.findings import VIRTUAL_BOARD
 
@@ -28,6 +30,7 @@ def command() -> None:
     rtassay run lab:quick --deadline 10ms   measure it (it can never be shown to hold)
     rtassay board kernel use rt lab:quick   boot its other kernel
     rtassay lab start disk                  Debian on a disk behind GRUB (built once, two minutes)
+    rtassay lab start freertos              FreeRTOS with rtprobe-lite, over its console: docs/guides/rtos.md
     rtassay lab stop quick
     """
 
@@ -58,7 +61,7 @@ def build(kind: str, arch: str, as_json: bool) -> int:
 
 
 @command.command("start")
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[quick|disk] [-- WORDS...]")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[quick|disk|freertos] [-- WORDS...]")
 @_arch_option
 @click.option("--name", help="Its name; use it as the board lab:NAME.  [default: the kind]")
 @click.option("--kernel", type=click.Choice(["stock", "rt"]), help="Kernel that a quick board boots.  [default: stock]")
@@ -108,6 +111,13 @@ def start(
     from rtassay.model.errors import UsageError
     from rtassay.model.units import parse_duration_ns
 
+    if deterministic and words[:1] == (rtos.KIND,):
+        refused = {"--kernel": kernel, "--seed": seed, "--load": load}
+        if given := [option for option, value in refused.items() if value is not None]:
+            raise UsageError(
+                f"{given[0]} does not go with freertos", hint="its words say it: run count=5000 load=critical"
+            )
+        return record_rtos(words[1:], output, parse_duration_ns(limit) / 1e9 if limit else rtos.LIMIT_S, as_json)
     if deterministic:
         _refuse_for_script_board(words, arch)
         limit_s = parse_duration_ns(limit) / 1e9 if limit else LIMIT_S
@@ -117,13 +127,21 @@ def start(
         if value is not None:
             raise UsageError(f"{option} goes with --deterministic")
     kind = words[0] if words else "quick"
-    if kind not in _KINDS.choices or len(words) > 1:
-        raise UsageError(f"no board '{' '.join(words)}'", hint="quick or disk; or --deterministic -- WORDS for rtprobe")
+    if kind not in (*_KINDS.choices, rtos.KIND) or len(words) > 1:
+        raise UsageError(
+            f"no board '{' '.join(words)}'", hint="quick, disk or freertos; or --deterministic -- WORDS for rtprobe"
+        )
     if kind == "disk" and (kernel or append):
         raise UsageError(
             "GRUB chooses the kernel of a disk board",
             hint="start it, then: rtassay board kernel use rt lab:disk --once",
         )
+    lifetime_s = max(60, int(parse_duration_ns(lifetime) / 1e9))
+    if kind == rtos.KIND:
+        if kernel or append or arch != "amd64":
+            raise UsageError("a freertos board takes --name and --for only", hint="it is a Cortex-M3 with one program")
+        started = rtos.start(_say, name=name or machine.free_name(kind), lifetime_s=lifetime_s)
+        return _tell_started(started, f"rtassay run lab:{started.name} --duration 10s --deadline 100us", as_json)
     begun = time.monotonic()
     image = _image(kind, arch, cached=True)
     started = machine.start(
@@ -136,14 +154,17 @@ def start(
         append=append,
         lifetime_s=max(60, int(parse_duration_ns(lifetime) / 1e9)),
     )
+    took = f" ({time.monotonic() - begun:.0f} s)"
+    next_lines = f"rtassay run lab:{started.name} --deadline 10ms     rtassay lab ssh {started.name}"
+    return _tell_started(started, next_lines, as_json, took)
+
+
+def _tell_started(board: Any, next_lines: str, as_json: bool, took: str = "") -> int:
     if as_json:
-        print_json({"schema": "rtassay/lab-start/1", "board": f"lab:{started.name}", **_row(started)})
+        print_json({"schema": "rtassay/lab-start/1", "board": f"lab:{board.name}", **_row(board)})
         return 0
-    echo(f"lab:{started.name} is up ({time.monotonic() - begun:.0f} s); {VIRTUAL_BOARD}")
-    echo(
-        f"  rtassay run lab:{started.name} --deadline 10ms     rtassay lab ssh {started.name}     rtassay lab stop {started.name}",
-        err=True,
-    )
+    echo(f"lab:{board.name} is up{took}; {VIRTUAL_BOARD}")
+    echo(f"  {next_lines}     rtassay lab stop {board.name}", err=True)
     return 0
 
 
@@ -262,6 +283,8 @@ def _image(kind: str, arch: str, *, cached: bool = False) -> Any:
 def _row(board: Any) -> dict[str, Any]:
     row = asdict(board)
     del row["ticks"]
+    if board.kind == rtos.KIND:
+        return {**row, "console": f"unix:{board.directory}/console", "label": VIRTUAL_BOARD}
     return {**row, "ssh": ["ssh", *board.ssh_options, board.name], "label": VIRTUAL_BOARD}
 
 

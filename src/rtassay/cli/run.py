@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtassay import runs
+from rtassay import consoles, runs
 from rtassay.cli import ci, config_file, cyclictest_letters, cyclictest_result
 from rtassay.cli.attach import Work, attaching
 from rtassay.cli.ci import ci_options
@@ -120,6 +120,8 @@ class CyclictestCommand(click.Command):
     metavar="NAME",
     help="What to call the recording: lists, figures and reports show it, and it names the recording.",
 )
+@click.option("--send", metavar="TEXT", help=r"Of a console: what starts rtprobe-lite there, as 'rtlite\n' in a shell.")
+@click.option("--wait", metavar="TEXT", help="Of a console: what it says when it is ready for --send, as 'nsh> '.")
 @click.option("--report", "report_file", metavar="FILE", help="Also write a report (.html, .md, .json).")
 @ci_options
 @click.option("--output", metavar="DIR", help="Directory for the recording (default: where rtassay keeps them).")
@@ -144,6 +146,7 @@ def command(**options: Any) -> int:
       rtassay run --cpus isolated --load-cpus 0-1        isolated CPUs, load on the others
       rtassay run cyclictest -m -S -p90 -i200 -h400 -q   a cyclictest line, pasted
       rtassay run root@192.168.1.7 --deadline 100us      another board, over SSH; name it: rtassay board add
+      rtassay run serial:/dev/ttyUSB0 --deadline 100us   an RTOS with rtprobe-lite, over its console: docs/guides/rtos.md
       rtassay run --attach                               fetch the rest of a run after this host died
 
     A pasted line of cyclictest ends with cyclictest's own rows and the verdict. Its options keep their meaning and units (us; s for
@@ -161,7 +164,13 @@ def command(**options: Any) -> int:
     for words in options["cyclictest"].dropped:
         echo(f"not needed: {words}", err=True)
     home = Path(options["output"]) if options["output"] else store.home()
-    if options["attach"] is None:
+    if options["attach"] is None and consoles.takes(options["board"]):
+        work = _over_console(consoles.make_request(options["board"], values_of(options)))
+    elif options["send"] is not None or options["wait"] is not None:
+        raise UsageError(
+            "--send and --wait go with a console", hint="as: rtassay run serial:/dev/ttyUSB0 --send 'rtlite\\n'"
+        )
+    elif options["attach"] is None:
         work = _run(runs.make_request(options["board"], values_of(options)), quiet=options["quiet"])
     else:
         work = attaching(options["attach"], home, told=not options["quiet"])
@@ -187,6 +196,15 @@ def _run(request: runs.RunRequest, *, quiet: bool) -> Work:
         if not quiet:
             request.board.notice = lambda sentence: echo(sentence, err=True)
         return await runs.measure(request, view, stop)
+
+    return work
+
+
+def _over_console(request: consoles.Request) -> Work:
+    """Work that starts a run of rtprobe-lite."""
+
+    async def work(view: ProgressView, stop: StopRequest) -> RunResult:
+        return await consoles.measure(request, view, stop)
 
     return work
 

@@ -4,6 +4,7 @@ from typing import Final
 
 MEMBERS: Final = {
     "rtw": "rtassay.importers.rtw:RtwImporter",
+    "console": "rtassay.importers.console:ConsoleImporter",
     "cyclictest": "rtassay.importers.cyclictest:CyclictestImporter",
     "cyclictest-verbose": "rtassay.importers.cyclictest_verbose:CyclictestVerboseImporter",
     "cyclictest-json": "rtassay.importers.cyclictest_json:CyclictestJsonImporter",

@@ -119,18 +119,8 @@ def start(
     The board ends after `lifetime_s`, or with this process (`with_parent`). Raises UsageError for a bad name or one in use,
     and BoardError if QEMU is missing or the board does not come up; then nothing of it stays behind.
     """
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"'{name}' is no name for a board", hint="small letters, digits, . _ -; at most 31")
     places.need(image.arch.qemu, "ssh", "timeout", "setpriv")
-    directory = places.runtime_dir() / name
-    old = find(name, missing_ok=True)
-    if old is not None:
-        raise UsageError(f"a board '{name}' runs already", hint=f"rtassay lab stop {name}, or start with --name OTHER")
-    claim = _claim(name)
-    if claim is None:
-        raise UsageError(f"a board '{name}' runs already, of another home of yours", hint="start with --name OTHER")
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir(mode=0o700, parents=True)
+    directory, claim = _place_for(name)
     port = _free_port()
     try:
         with claim:
@@ -152,6 +142,35 @@ def start(
     except BaseException:
         stop(machine)
         raise
+    return machine
+
+
+def start_program(
+    argv: Sequence[str], *, name: str, kind: str, arch: str, kernel: str, console: str, lifetime_s: int
+) -> Machine:
+    """Start a board without SSH, as a QEMU line; its serial line is the socket `console` in the board's directory.
+
+    Raises UsageError for a name that is taken or no name, BoardError when QEMU ends at once; then nothing of it is left.
+    """
+    places.need("timeout", "setpriv")
+    directory, claim = _place_for(name)
+    try:
+        with claim:
+            words = [*argv, "-qmp", f"unix:{directory / 'qmp'},server=on,wait=off"]
+            words += ["-serial", f"unix:{directory / console},server=on,wait=off"]
+            process = _spawn(words, directory, lifetime_s, False, claim)
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    machine = Machine(name, kind, arch, kernel, 1, 0, process.pid, _ticks(process.pid) or 0, str(directory))
+    _write(directory / _STATE, json.dumps(asdict(machine)))
+    until = time.monotonic() + _ENDS_WITHIN_S
+    while not (directory / console).exists():
+        if process.poll() is not None or time.monotonic() >= until:
+            log = (directory / "qemu.log").read_text(errors="replace").strip().splitlines()
+            stop(machine)
+            raise BoardError(f"the lab board '{name}' did not come up", log[-1] if log else "QEMU opened no console")
+        time.sleep(0.02)
     return machine
 
 
@@ -236,6 +255,21 @@ def _claim(name: str) -> socket.socket | None:
         claim.close()
         return None
     return claim
+
+
+def _place_for(name: str) -> tuple[Path, socket.socket]:
+    """A new directory for a board, and the claim to its name. Raises UsageError for a name that is taken, or no name."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"'{name}' is no name for a board", hint="small letters, digits, . _ -; at most 31")
+    directory = places.runtime_dir() / name
+    if find(name, missing_ok=True) is not None:
+        raise UsageError(f"a board '{name}' runs already", hint=f"rtassay lab stop {name}, or start with --name OTHER")
+    claim = _claim(name)
+    if claim is None:
+        raise UsageError(f"a board '{name}' runs already, of another home of yours", hint="start with --name OTHER")
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(mode=0o700, parents=True)
+    return directory, claim
 
 
 def _spawn(

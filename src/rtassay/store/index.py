@@ -81,6 +81,13 @@ def entries(home: Path) -> list[IndexEntry]:
     return sorted(found, key=lambda entry: entry.id)
 
 
+def _planned_ns(manifest: Manifest) -> int | None:
+    plan = manifest.plan
+    if plan.duration_ns is None and plan.count is not None and plan.interval_ns is not None:
+        return plan.count * plan.interval_ns
+    return plan.duration_ns
+
+
 def describe(path: Path) -> IndexEntry:
     """The entry of one recording, read now."""
     identity = path.name.removesuffix(SUFFIX)
@@ -91,7 +98,7 @@ def describe(path: Path) -> IndexEntry:
     findings = load_findings(path) or {}
     pooled, verdict = _dict(findings.get("pooled")), _dict(findings.get("verdict"))
     started, ended = manifest.started_ns, manifest.ended_ns
-    span_ns = ended - started if started is not None and ended is not None else manifest.plan.duration_ns
+    span_ns = ended - started if started is not None and ended is not None else _planned_ns(manifest)
     missed = [lane.missed for lane in manifest.lanes]
     highest = [lane.max_ns for lane in manifest.lanes if lane.max_ns is not None]
     told = manifest.board_start.kernel.release or manifest.probe_facts.kernel.release

@@ -25,7 +25,8 @@ from rtassay.model.findings import lane_words
 from rtassay.model.manifest import Obtained
 from rtassay.model.units import NS_PER_S, format_cpu_list
 
-REAL_TIME = ("fifo", "rr", "deadline")
+# fixed-priority: the policy of most RTOSes, as rtprobe-lite tells it.
+REAL_TIME = ("fifo", "rr", "deadline", "sched_fifo", "fixed-priority")
 _THROTTLED = re.compile(r"(RT|DL) (runtime )?(throttling|replenish)|throttling activated", re.IGNORECASE)
 
 
@@ -121,7 +122,7 @@ def not_pinned(context: Context) -> Outcome:
 
 @check(
     id="NOT-RT-POLICY",
-    condition="a lane's policy, read back from the kernel, is not fifo, rr or deadline, or its priority is not the one asked for",
+    condition="a lane's policy, read back from the kernel, is not fifo, rr, deadline or fixed-priority, or its priority is not the one asked for",
     kind=INTEGRITY,
     severity=INVALID,
     explanation="An ordinary thread waits for its turn: its latency says nothing about a real-time thread.",

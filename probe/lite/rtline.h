@@ -1,0 +1,18 @@
+#ifndef RTLINE_H
+#define RTLINE_H
+
+#include <stdint.h>
+
+/* A line of that kind begins. Its text has room for 127 characters. */
+void rtl_line_begin(const char *kind);
+void rtl_line_text(const char *text);
+void rtl_line_number(int64_t value);
+/* " key=value" */
+void rtl_line_field(const char *key, int64_t value);
+void rtl_line_word(const char *key, const char *value);
+/* Writes it. */
+void rtl_line_end(void);
+/* The line that ends a session: how many lines there were, and their checksums combined. The next session counts anew. */
+void rtl_line_close(void);
+
+#endif

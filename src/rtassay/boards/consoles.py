@@ -1,0 +1,198 @@
+"""Boards with a console and nothing else: a serial line, a terminal server, a socket of QEMU. Bytes go both ways; nobody logs in."""
+
+from __future__ import annotations
+
+import re
+import socket
+import stat
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+from urllib.parse import parse_qsl
+
+from rtassay.model.errors import BoardError, UsageError
+
+BAUD: Final = 115200
+_BAUD_MOST = 10_000_000
+_READ_BYTES = 4096
+KINDS: Final = ("serial", "unix", "telnet", "rfc2217")
+_HOST_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[^\s:\[\]/-][^\s:\[\]/]*):(?P<port>\d{1,5})")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`serial:/dev/ttyUSB0?baud=115200`, `unix:PATH`, `telnet:HOST:PORT` (bytes as they are) or `rfc2217:HOST:PORT?baud=N`.
+
+    `baud` is None for a socket, whose speed is nobody's to choose.
+    """
+
+    kind: str
+    place: str
+    baud: int | None
+
+    @property
+    def name(self) -> str:
+        """As a person types it, without the speed."""
+        return f"{self.kind}:{self.place}"
+
+
+def is_console(text: str) -> bool:
+    """Whether a word for a board names a console."""
+    return text.partition(":")[0] in KINDS and ":" in text
+
+
+def parse(text: str) -> Address:
+    """Raises UsageError for a word that is no address of a console."""
+    kind, _, rest = text.partition(":")
+    place, _, query = rest.partition("?")
+    if kind not in KINDS or not place or "\0" in place:
+        raise UsageError(f"'{text}' is no console", hint="serial:/dev/ttyUSB0?baud=115200, telnet:HOST:PORT, unix:PATH")
+    if kind in ("telnet", "rfc2217"):
+        match = _HOST_PORT.fullmatch(place)
+        if match is None or not 0 < int(match["port"]) < 65536:
+            raise UsageError(f"'{place}' is not HOST:PORT", hint=f"{kind}:terminal-server:2001")
+    return Address(kind, place, _baud(kind, query))
+
+
+def _baud(kind: str, query: str) -> int | None:
+    told = dict(parse_qsl(query, keep_blank_values=True))
+    unknown = sorted(told.keys() - {"baud"})
+    if unknown or (told and kind in ("unix", "telnet")):
+        raise UsageError(f"a console of kind {kind} does not take '{query}'", hint="baud=N, of serial and rfc2217")
+    if kind in ("unix", "telnet"):
+        return None
+    word = told.get("baud", str(BAUD))
+    if not (word.isascii() and word.isdigit() and len(word) < 9 and 50 <= int(word) <= _BAUD_MOST):
+        raise UsageError(f"baud={word} is no speed", hint=f"50 to {_BAUD_MOST}; most consoles have {BAUD}")
+    return int(word)
+
+
+class Link(Protocol):
+    """An open console. Methods block at most a quarter of a second, and raise BoardError when the console is gone."""
+
+    def read(self) -> bytes:
+        """What came; empty where nothing did."""
+        ...
+
+    def write(self, data: bytes) -> None:
+        """Send all of it."""
+        ...
+
+    def close(self) -> None:
+        """Give it free. Safe to call twice."""
+        ...
+
+
+def open_link(address: Address) -> Link:
+    """Raises BoardError where it cannot be opened, or where somebody else has it."""
+    if address.kind in ("unix", "telnet"):
+        return SocketLink(address)
+    return SerialLink(address)
+
+
+class SocketLink:
+    """A stream socket."""
+
+    def __init__(self, address: Address) -> None:
+        self._name = address.name
+        try:
+            self._socket = _connected(address)
+        except OSError as error:
+            raise BoardError(
+                f"cannot open {self._name}", error.strerror or str(error), "is its other end there?"
+            ) from error
+
+    def read(self) -> bytes:
+        try:
+            data = self._socket.recv(_READ_BYTES)
+        except TimeoutError:
+            return b""
+        except OSError as error:
+            raise BoardError(f"{self._name} is gone", error.strerror) from error
+        if not data:
+            raise BoardError(f"{self._name} was closed by its other end")
+        return data
+
+    def write(self, data: bytes) -> None:
+        try:
+            self._socket.sendall(data)
+        except OSError as error:
+            raise BoardError(f"cannot write to {self._name}", error.strerror or str(error)) from error
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def _connected(address: Address) -> socket.socket:
+    if address.kind == "unix":
+        found = socket.socket(socket.AF_UNIX)
+        found.settimeout(5)
+        found.connect(address.place)
+    else:
+        host, _, port = address.place.rpartition(":")
+        found = socket.create_connection((host.strip("[]"), int(port)), timeout=10)
+    found.settimeout(0.2)
+    return found
+
+
+class SerialLink:
+    """A serial line of this machine, or one behind a terminal server that speaks RFC 2217 (pyserial)."""
+
+    def __init__(self, address: Address) -> None:
+        import serial
+
+        self._name = address.name
+        self._errors = (OSError, serial.SerialException, ValueError)
+        if address.kind == "serial":
+            _need_device(address.place)
+            url, options = address.place, {"exclusive": True}
+        else:
+            url, options = f"rfc2217://{address.place}", {}
+        try:
+            self._port: Any = serial.serial_for_url(url, baudrate=address.baud, timeout=0.2, write_timeout=5, **options)
+        except self._errors as error:
+            raise BoardError(
+                f"cannot open {self._name}",
+                str(error)[:200],
+                "does another program (minicom, a getty) use it? is your user in the group dialout?",
+            ) from error
+
+    def read(self) -> bytes:
+        try:
+            return bytes(self._port.read(max(1, min(self._port.in_waiting, _READ_BYTES))))
+        except self._errors as error:
+            raise BoardError(f"{self._name} is gone", str(error)[:200]) from error
+
+    def write(self, data: bytes) -> None:
+        try:
+            self._port.write(data)
+        except self._errors as error:
+            raise BoardError(f"cannot write to {self._name}", str(error)[:200]) from error
+
+    def close(self) -> None:
+        self._port.close()
+
+
+def _need_device(path: str) -> None:
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError as error:
+        raise BoardError(f"there is no {path}", error.strerror, "ls /dev/tty* shows the serial lines") from error
+    if not stat.S_ISCHR(mode):
+        raise UsageError(f"{path} is no serial line", hint="a socket of QEMU is unix:PATH")
+
+
+def wait_for(link: Link, text: bytes, seconds: float) -> bytes:
+    """Read until `text` was seen; what came. Raises BoardError where it did not come in time."""
+    until, seen = time.monotonic() + seconds, b""
+    while text not in seen:
+        if time.monotonic() >= until:
+            last = seen[-60:].decode(errors="replace").strip()
+            raise BoardError(
+                f"the console did not say '{text.decode(errors='replace')}' within {seconds:.0f} s",
+                f"its last words: {last}" if last else "it said nothing at all",
+                "check cable, speed (?baud=) and power",
+            )
+        seen += link.read()
+    return seen
