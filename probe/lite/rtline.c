@@ -3,8 +3,10 @@
 
 #include "rtlite.h"
 
+enum { WORD = 40 };
+
 static struct {
-	char text[128];
+	char text[200]; /* the longest line, H with four large bins, has 170 */
 	int length;
 	uint32_t seq, lines, crcs;
 } out;
@@ -44,7 +46,11 @@ void rtl_line_word(const char *key, const char *value)
 	rtl_line_text(" ");
 	rtl_line_text(key);
 	rtl_line_text("=");
-	rtl_line_text(value);
+	for (int i = 0; value[i] && i < WORD; i++) {
+		const char one[2] = { value[i] > ' ' && value[i] < 127 ? value[i] : '?', 0 };
+
+		rtl_line_text(one);
+	}
 }
 
 void rtl_line_begin(const char *kind)

@@ -46,7 +46,7 @@ static void tell_error(const char *what, const char *about)
 {
 	rtl_line_begin("ERROR");
 	rtl_line_word("what", what);
-	rtl_line_word("about", about);
+	rtl_line_word("about", *about ? about : "-");
 	rtl_line_end();
 }
 
@@ -190,7 +190,7 @@ static int obey(char *command)
 			return 0;
 		}
 	}
-	if (rtl_plan.count * (rtl_plan.interval_ns / 1000) > 7 * DAY / 1000)
+	if (rtl_plan.count > 7 * DAY / rtl_plan.interval_ns)
 		tell_error("longer-than-a-week", "count");
 	else
 		run();
@@ -211,13 +211,17 @@ void rtl_main(void)
 	rtl_line_end();
 	while ((c = rtl_get()) >= 0) {
 		if (c != '\n' && c != '\r') {
-			if (length < (int)sizeof command - 1)
+			if (length < (int)sizeof command)
 				command[length++] = (char)c;
 			continue;
 		}
-		command[length] = 0;
-		if (obey(command))
-			return;
+		if (length == (int)sizeof command) {
+			tell_error("command-too-long", "-");
+		} else {
+			command[length] = 0;
+			if (obey(command))
+				return;
+		}
 		rtl_line_begin("READY");
 		rtl_line_end();
 		length = 0;

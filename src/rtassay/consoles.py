@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from rtassay.boards.consoles import Address, is_console, open_link, parse
+from rtassay.boards.consoles import Address, is_console, parse
+from rtassay.boards.links import open_link
 from rtassay.lab import rtos
 from rtassay.model.errors import UsageError
 from rtassay.model.labels import check_labels, check_name, check_text

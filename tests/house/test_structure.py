@@ -27,7 +27,16 @@ ALLOWED: dict[str, tuple[str, ...] | None] = {
     "importers": ("model", "wire", "probes"),
     "published": ("model",),
     "store": ("model", "wire", "causes"),
-    "session": ("model", "wire", "store", "boards.base", "probes.base", "loads.base", "monitors.base"),
+    "session": (
+        "model",
+        "wire",
+        "store",
+        "boards.base",
+        "boards.consoles",
+        "probes.base",
+        "loads.base",
+        "monitors.base",
+    ),
     "experiments": ("model", "store", "session", "boot.base", "probes.base"),
     "reports": ("model",),
     "figures": ("model",),
@@ -96,7 +105,7 @@ def test_nobody_imports_the_command_line() -> None:
 def test_only_the_command_line_imports_the_python_api() -> None:
     for path in modules():
         if package_of(path) not in ("cli", "__init__.py", "api.py"):
-            assert not {"api", "runs"} & {n.split(".")[0] for n in our_imports(path)}, path
+            assert not {"api", "runs", "consoles"} & {n.split(".")[0] for n in our_imports(path)}, path
 
 
 def test_figures_never_touch_pyplot() -> None:

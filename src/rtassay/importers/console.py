@@ -28,7 +28,7 @@ class ConsoleImporter(Importer):
         return Source("rtprobe-lite", "1", self.name, "counted")
 
     def read(self, path: Path) -> Iterator[Event]:
-        """Raises InputFileError for a log without a run, and for one with several."""
+        """Raises InputFileError for a log in which the plan was refused, and for one with several runs."""
         parser = ConsoleParser()
         for block in blocks(path, progress=self.progress):
             yield from parser.feed(block)
@@ -40,11 +40,6 @@ class ConsoleImporter(Importer):
                 "one recording holds one run",
                 "cut the log before each line with FACTS and import the pieces",
             )
-        if not parser.measured:
-            why = (
-                "; ".join(f"{what}: {about}" for what, about in parser.errors[:3])
-                or "no line THREAD: nothing was measured"
-            )
-            raise InputFileError(
-                f"{path} holds no run of rtprobe-lite", why, "capture the console from the command `run` on"
-            )
+        if parser.errors and not parser.measured:
+            why = "; ".join(f"{what}: {about}" for what, about in parser.errors[:3])
+            raise InputFileError(f"{path} holds no run of rtprobe-lite", f"it refused the plan: {why}")

@@ -38,6 +38,13 @@ osadl() { # counts in the classes, and the one sample that a maximum beyond them
 hgrm() { awk '/^#\[Max/ { gsub(/[^0-9.]/, " ", $0); printf "all\t%d\n", $NF }' "$1"; }
 table() { awk '!/^#/ && NF' "$1" | awk 'END { printf "all\t%d\n", NR - 1 }'; }
 
+console() { # counts of the bins, of every lane
+	tr -d '\r' <"$1" | awk '{ at = index($0, "@RTL1 ") } !at { next } { $0 = substr($0, at) } $3 == "H" {
+		split($4, lane, "="); l = lane[2]; if (!(l in sum)) order[++n] = l
+		for (i = 6; i < NF; i++) { split($i, bin, ":"); sum[l] += bin[2] } }
+	     END { for (i = 1; i <= n; i++) printf "%s\t%d\n", order[i], sum[order[i]] }'
+}
+
 for file in */*.ok.*; do
 	case "$file" in
 	*.count) continue ;;
@@ -47,6 +54,7 @@ for file in */*.ok.*; do
 	rteval/*) made=$(rteval "$file") ;;
 	osadl/*) made=$(osadl "$file") ;;
 	hgrm/*) made=$(hgrm "$file") ;;
+	console/*) made=$(console "$file") ;;
 	table/*) made=$(table "$file") ;;
 	parquet/two-cpus.ok.parquet) made=$(table table/two-cpus.ok.csv) ;; # made from that file
 	*) continue ;;

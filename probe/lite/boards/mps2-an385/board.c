@@ -32,9 +32,12 @@ enum {
 	NS_PER_TICK = 1000000000 / BOARD_CLOCK_HZ,
 	LATEST_TICKS = 0x40000000,
 	PRIORITY = configMAX_SYSCALL_INTERRUPT_PRIORITY, /* these interrupts may call FreeRTOS */
-	ENABLE = 1, INTERRUPT = 8,             /* APB timer */
-	STORM_ON = 0x80 | 0x40 | 0x20 | 0x02,  /* enabled, periodic, interrupt, 32 bits */
-	TX_FULL = 1, RX_FULL = 2, TX_RX_ON = 3 /* UART */
+	ENABLE = 1,
+	INTERRUPT = 8, /* APB timer */
+	STORM_ON = 0x80 | 0x40 | 0x20 | 0x02, /* enabled, periodic, interrupt, 32 bits */
+	TX_FULL = 1,
+	RX_FULL = 2,
+	TX_RX_ON = 3 /* UART */
 };
 
 int64_t board_now_ns(void)
@@ -156,7 +159,11 @@ void SysTick_Handler(void);
 __attribute__((section(".vectors"), used)) static void (*const vectors[16 + 32])(void) = {
 	[0] = (void (*)(void))&stack_end,
 	[1] = reset_handler,
-	[2] = stop, [3] = stop, [4] = stop, [5] = stop, [6] = stop,
+	[2] = stop,
+	[3] = stop,
+	[4] = stop,
+	[5] = stop,
+	[6] = stop,
 	[11] = SVC_Handler,
 	[12] = stop,
 	[14] = PendSV_Handler,
