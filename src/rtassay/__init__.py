@@ -8,15 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rtassay.api import compare, extrapolate, open, plot, run
+    from rtassay.api import compare, extrapolate, open, plot, rank_causes, run
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "compare", "extrapolate", "open", "plot", "run"]
+__all__ = ["__version__", "compare", "extrapolate", "open", "plot", "rank_causes", "run"]
 
 
 def __getattr__(name: str) -> Any:
     """The API is imported at its first use: the command line starts without it."""
-    if name not in ("compare", "extrapolate", "open", "plot", "run"):
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from rtassay import api
 

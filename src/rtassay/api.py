@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rtassay.model.extrapolation import Extrapolation
     from rtassay.model.findings import Findings, Verdict
     from rtassay.model.manifest import LaneEntry, Manifest
+    from rtassay.model.ranking import Ranking
     from rtassay.model.recording import Recording
     from rtassay.model.settings import Setting
     from rtassay.session.control import Progress
@@ -394,6 +395,36 @@ def extrapolate(
         for one in opened
     }
     return extrapolate_recordings([one.recording for one in opened], levels, confidence, failed)
+
+
+def rank_causes(
+    recordings: Sequence[OpenRecording | str | Path],
+    *,
+    deadline: str | int | None = None,
+    above: str | int | None = None,
+    p: float | None = None,
+    confidence: float | None = None,
+) -> Ranking:
+    """Who owned the late time of traced runs, and what D* becomes without each cause (`rtassay causes`, docs/method/causes.md).
+
+    `deadline`, `above` (only wake-ups as late as this): text (`"200us"`) or int ns; `p` per due activation, 0 <= p < 1; `confidence` between 0 and 1.
+    What is not given comes from the runs' own plans, where they agree on it. `causes` of the result is sorted by share of lateness, 0 to 1;
+    times are int ns. `answered` is False, and `runs` tells why, where no late wake-up has a known owner.
+
+    Raises UsageError without recordings and for values out of range, CorruptRecording.
+    """
+    from rtassay import rankings
+    from rtassay.model.settings import BY_NAME
+
+    if not recordings:
+        raise UsageError("there is no recording to rank the causes of")
+    return rankings.rank(
+        [_opened(one).recording for one in recordings],
+        deadline_ns=_ns(deadline),
+        above_ns=_ns(above),
+        p=None if p is None else _value(BY_NAME["p"], p),
+        confidence=None if confidence is None else _value(BY_NAME["confidence"], confidence),
+    )
 
 
 def plot(

@@ -97,7 +97,9 @@ def traced(home: Path, identity: str) -> None:
     """A traced run with known causes, with an id of our choice."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rtassay.store.tracing._attribute", traced_run.known)
-        path = traced_run.record(home / "recordings", traced_run.traced_run())
+        path = traced_run.record(
+            home / "recordings", traced_run.with_pages(traced_run.traced_run(), "debian-6.1-arm64")
+        )
         store.seal(path)
     store.save_manifest(path, replace(store.load_manifest(path), id=identity))
     path.rename(path.with_name(f"{identity}.rta"))

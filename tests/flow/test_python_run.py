@@ -24,7 +24,7 @@ def test_the_code_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     done = subprocess.run([sys.executable, "-c", "\n".join(blocks)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     paths = list(tmp_path.glob("**/*.rta"))
-    assert len(paths) == 3
+    assert len(paths) == 4
     for path in paths:
         assert_account_is_exact(path)
         assert (path / "findings.json").exists()

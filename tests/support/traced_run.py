@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cause_traces import real_pages, texts
 
 from rtassay import store
 from rtassay.model import causes as kinds
@@ -90,6 +91,21 @@ def traced_run(*, keep_samples: bool = True, cut: bool = False, hits: Sequence[N
         bins(second, traced=True),
         *([] if cut else [TraceText("kallsyms", b"ffffffff81000000 T _text\n"), End(end)]),
     ]
+
+
+def with_pages(events: Sequence[Event], kernel: str, cpu: int = 3) -> list[Event]:
+    """The same run with the real texts and pages of a kernel (tests/data/causes) in place of its own."""
+    header, formats = texts(kernel)
+    found: list[Event] = []
+    for event in events:
+        if isinstance(event, TraceText) and event.name == "header_page":
+            found.append(TraceText("header_page", header.encode()))
+            found += [TraceText(f"format/{name}", text.encode()) for name, text in formats.items()]
+        elif isinstance(event, Note) and event.name == "trace_begin":
+            found += [event, *(TracePage(cpu, page) for page in real_pages(kernel))]
+        elif not isinstance(event, TraceText | TracePage):
+            found.append(event)
+    return found
 
 
 def known(trace: Trace, manifest: Manifest, moved: Sequence[Moved] = ()) -> list[Attribution]:

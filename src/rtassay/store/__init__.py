@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from rtassay.store.reading import histogram_from_samples, iter_samples, open_recording
     from rtassay.store.samples import with_order
     from rtassay.store.sealing import seal
+    from rtassay.store.tracing import kernel_trace
 
 _LAZY = {
     "import_events": "rtassay.store.importing",
     "histogram_from_samples": "rtassay.store.reading",
     "iter_samples": "rtassay.store.reading",
+    "kernel_trace": "rtassay.store.tracing",
     "open_recording": "rtassay.store.reading",
     "seal": "rtassay.store.sealing",
     "with_order": "rtassay.store.samples",
@@ -37,6 +39,7 @@ __all__ = [
     "import_events",
     "is_running",
     "iter_samples",
+    "kernel_trace",
     "load_findings",
     "load_manifest",
     "new_id",

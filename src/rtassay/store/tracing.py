@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rtassay.model.causes import Attribution, Cause, Hit, Moved, Part, Place, Trace
-from rtassay.model.errors import RtassayError
+from rtassay.model.errors import CorruptRecording, RtassayError
 from rtassay.model.events import Event, Note, TracePage, TraceText
 from rtassay.model.manifest import LaneEntry, Manifest
 from rtassay.model.views import integer
@@ -76,6 +76,17 @@ class TraceFrames:
             return False
         self._file.close()
         return True
+
+
+def kernel_trace(path: Path, manifest: Manifest) -> Trace:
+    """The trace of a sealed recording as the board sent it; without pages where there is none. Raises CorruptRecording."""
+    file = path / TRACE
+    if not file.exists():
+        return Trace("", {}, {}, ())
+    try:
+        return trace_of(file, manifest.lanes)
+    except OSError as error:
+        raise CorruptRecording(f"{file} cannot be read", error.strerror) from error
 
 
 def trace_of(path: Path, lanes: Iterable[LaneEntry]) -> Trace:

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+import rtassay
 from rtassay import rankings, store
 from rtassay.model import causes as kinds
 from rtassay.model import ranking as codes
+from rtassay.model.errors import UsageError
 from rtassay.model.events import End, Note, TracePage
 from rtassay.model.manifest import TraceEntry
+from rtassay.model.ranking import ranking_dict
 from rtassay.reports.causes import causes_text as text
 from rtassay.store import tracing
 
@@ -48,6 +51,23 @@ def test_json_is_one_object(tmp_path: Path) -> None:
     assert (irq["cause"]["kind"], irq["cause"]["name"], irq["exceedances"]) == ("irq", "eth0", 2)
     assert irq["without"]["exceedances"] == 0 and irq["without"]["max_ns"] == 300 * US
     assert thread["without"]["max_ns"] == 600 * US and thread["next_step"] == codes.THREAD_PRIORITY
+
+
+def test_python_ranks_what_the_command_ranks(tmp_path: Path) -> None:
+    first, second = recorded(tmp_path), recorded(tmp_path)
+    for words, given in (
+        ((), {}),
+        (("--deadline", "800us", "--p", "0.1"), {"deadline": "800us", "p": 0.1}),
+        (("--above", "950us", "--confidence", "0.9"), {"above": 950 * US, "confidence": 0.9}),
+    ):
+        told = in_process("causes", first, second, *words, "--json", home=tmp_path)
+        ranked = rtassay.rank_causes([rtassay.open(first), second], **given)
+        assert json.loads(json.dumps(ranking_dict(ranked))) == json.loads(told.stdout)
+    for wrong in ({"p": 1.0}, {"confidence": "much"}, {"deadline": "3"}, {"above": "late"}):
+        with pytest.raises(UsageError):
+            rtassay.rank_causes([first], **wrong)
+    with pytest.raises(UsageError):
+        rtassay.rank_causes([])
 
 
 def test_several_runs_are_ranked_together_and_files_go_by_suffix(tmp_path: Path) -> None:

@@ -131,6 +131,7 @@ def _row(one: Attribution, chosen: dict[Key, str], longest_ns: int, origin_ns: i
         notes.append("The trace of it is incomplete.")
     if one.stall_possible:
         notes.append("Stall possible: the board is virtual, and most of this time has no event.")
+    notes.append(f"Activation {hit.k} of lane {hit.lane}: rtassay export --to trace.dat --hit {hit.lane}:{hit.k}.")
     return Row(
         id=hit_id(one),
         at="-" if origin_ns is None else f"{(hit.woke_ns - origin_ns) / NS_PER_S:.3f} s",
