@@ -316,6 +316,46 @@
     });
   }
 
+  /* The owners of one late wake-up, zoomed as the charts are: parts are stretched, marks and ticks are placed anew. */
+  function owners(host) {
+    const drawing = host.querySelector("svg"), wide = 960, most = +drawing.dataset.us, ticks = drawing.querySelector(".ticks");
+    const tick = ticks.firstElementChild, x = { min: 0, max: most };
+    const place = (us) => (us - x.min) / (x.max - x.min) * wide;
+    const inside = (at) => at >= -0.1 && at <= wide + 0.1;
+    const plot = { scales: { x }, setScale: (key, to) => { Object.assign(x, to); redraw(); },
+      posToVal: (pixel) => x.min + (pixel * drawing.viewBox.baseVal.width / drawing.getBoundingClientRect().width + drawing.viewBox.baseVal.x) / wide * (x.max - x.min) };
+    const entry = { plot, x: [0, most] };
+    function redraw() {
+      const k = most / (x.max - x.min);
+      drawing.querySelector(".parts").setAttribute("transform", `scale(${k} 1) translate(${-x.min / most * wide} 0)`);
+      let last = -Infinity;
+      for (const mark of drawing.querySelectorAll(".phases > g")) {
+        const at = place(+mark.dataset.x / wide * most), seen = inside(at);
+        mark.setAttribute("transform", `translate(${at} 0)`);
+        mark.style.display = seen ? "" : "none";
+        mark.querySelector("text").toggleAttribute("hidden", at - last < 16);
+        if (seen && at - last >= 16) last = at;
+      }
+      ticks.replaceChildren(...even(x.min, x.max, 10).map((us) => {
+        const mark = tick.cloneNode(true);
+        mark.setAttribute("transform", `translate(${place(us)} 0)`);
+        mark.querySelector("text").textContent = String(us);
+        return mark;
+      }));
+    }
+    plot.over = drawing;
+    let from = null;
+    const at = (event) => plot.posToVal(event.clientX - drawing.getBoundingClientRect().left);
+    drawing.addEventListener("mousedown", (event) => { from = at(event); event.preventDefault(); });
+    drawing.addEventListener("mouseup", (event) => {
+      const [low, high] = [from, at(event)].sort((a, b) => a - b);
+      if (from != null && high - low > (x.max - x.min) / 100) setX(entry, low, high);
+      from = null;
+    });
+    drawing.addEventListener("dblclick", () => setX(entry, 0, most));
+    listen(host, () => entry);
+  }
+
   /* Telemetry of a lane's CPU has that lane's colour, a second quantity of it dashes; what belongs to no lane is grey, then the rest. */
   function looksOf(names) {
     const used = {};
@@ -476,6 +516,7 @@
   }
   const time = document.getElementById("fig-time");
   if (time) listen(time.querySelector(".chart"), () => timePlots[0]);
+  document.querySelectorAll(".wide-scroll").forEach(owners);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   let width = 0;
   new ResizeObserver(() => {

@@ -171,29 +171,32 @@ def _rect(part: Part, due_ns: int, scale: object, chosen: dict[Key, str], top: i
 
 
 def _wide(one: Attribution, chosen: dict[Key, str]) -> str:
-    """The wake-up alone: its phases above the bar, a time axis in us below."""
+    """The wake-up alone: its phases above the bar, a time axis in us below. report.js zooms it by `data-us` and `data-x`."""
     due_ns, latency = one.hit.due_ns, max(one.hit.latency_ns, 1)
     scale = svg.scale(0, latency, 0, _WIDTH, logarithmic=False)
-    parts = [
-        f'<svg class="owners wide" viewBox="-8 0 {_WIDTH + 60} {_WIDE_HEIGHT}" role="img" aria-label="Owners over time">'
-    ]
-    parts += [_rect(part, due_ns, scale, chosen, 24, 30) for part in one.parts]
-    last = float(-_LABEL_ROOM)
+    rects = "".join(_rect(part, due_ns, scale, chosen, 24, 30) for part in one.parts)
+    phases, last = "", float(-_LABEL_ROOM)
     for phase in kinds.PHASES:
         inside = [part for part in one.parts if part.phase == phase]
         if not inside:
             continue
         left = scale(inside[0].start_ns - due_ns)
-        parts.append(f'<path d="M{left:.1f} 18V58"/>')
-        if left - last >= _LABEL_ROOM / 3:
-            parts.append(f'<text x="{left + 2:.1f}" y="16">{phase}</text>')
-            last = left
-    for tick in svg.even_ticks(0, latency):
-        x = scale(tick)
-        parts.append(
-            f'<path class="grid" d="M{x:.1f} 58V64"/><text class="mid" x="{x:.1f}" y="80">{tick / NS_PER_US:g}</text>'
-        )
-    return "".join(parts) + f'<text x="{_WIDTH + 14}" y="80">us</text></svg>'
+        room = left - last >= _LABEL_ROOM / 3
+        last = left if room else last
+        phases += _mark(left, f'<path d="M0 18V58"/><text x="2" y="16"{"" if room else " hidden"}>{phase}</text>')
+    ticks = "".join(
+        _mark(scale(tick), f'<path d="M0 58V64"/><text class="mid" y="80">{tick / NS_PER_US:g}</text>')
+        for tick in svg.even_ticks(0, latency)
+    )
+    return (
+        f'<svg class="owners wide" data-us="{latency / NS_PER_US:.3f}" viewBox="-8 0 {_WIDTH + 60} {_WIDE_HEIGHT}" role="img" aria-label="Owners over time">'
+        f'<svg width="{_WIDTH}" height="{_WIDE_HEIGHT}"><g class="parts">{rects}</g></svg>'
+        f'<g class="phases">{phases}</g><g class="ticks">{ticks}</g><text x="{_WIDTH + 14}" y="80">us</text></svg>'
+    )
+
+
+def _mark(x: float, inner: str) -> str:
+    return f'<g data-x="{x:.1f}" transform="translate({x:.1f} 0)">{inner}</g>'
 
 
 def _key(cause: Cause) -> Key:
