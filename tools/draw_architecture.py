@@ -46,6 +46,7 @@ WORDS = {
     "boards": "transports to a board",
     "loads": "what keeps a board busy",
     "monitors": "what is watched meanwhile",
+    "knobs": "settings that bear on latency",
     "importers": "files of other tools",
     "boot": "which kernel boots next",
     "lab": "virtual boards",

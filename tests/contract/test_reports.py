@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from knob_readings import seen
 
 from rtassay import reports
 from rtassay.model import rooms
@@ -14,8 +15,10 @@ from rtassay.model.comparison import Comparison
 from rtassay.model.errors import UsageError
 from rtassay.model.experiment import ExperimentReport
 from rtassay.model.extrapolation import Extrapolation
+from rtassay.model.knobs import Action, Detail, Examination, Goal
 from rtassay.model.ranking import Ranking, Traced
 from rtassay.reports.base import JudgedRecording
+from rtassay.session import examining
 
 from ..support.attributions import IRQ, TIMER, UNKNOWN, US, attribution, ranked, run
 from ..unit.analysis.many.experiment.synthetic import make
@@ -31,6 +34,7 @@ CLASSES = {
     "experiment": ExperimentReport,
     "extrapolation": Extrapolation,
     "causes": Ranking,
+    "examination": Examination,
 }
 NAMES = list(rooms.table("reports"))
 
@@ -111,6 +115,23 @@ def hostile_ranking():
     return replace(made, runs=(*made.runs, failed))
 
 
+def examination_of_a_board():
+    return examining.judge(examining.members(), "pi", "board", seen("pi3-rt"), Goal((3,), 1_000_000, 80))
+
+
+def hostile_examination():
+    made = examination_of_a_board()
+    action, detail = Action("write", HOSTILE, HOSTILE), Detail(HOSTILE, HOSTILE, HOSTILE, "high", HOSTILE)
+    found = tuple(
+        replace(one, now=HOSTILE, wanted=HOSTILE, actions=(action,) * 9, details=(detail,) * 9) for one in made.found
+    )
+    return replace(made, subject=HOSTILE, kernel=HOSTILE, found=found)
+
+
+def examination_of_nothing():
+    return examining.examine_inventory(HOSTILE, "inventory", {}, Goal())
+
+
 SUBJECTS = {
     "recording": {
         **{name: functools.partial(judged_example, name) for name in examples.EXAMPLES},
@@ -130,6 +151,11 @@ SUBJECTS = {
         "two runs": ranking_of_two_runs,
         "nothing known": ranked,
         "hostile text": hostile_ranking,
+    },
+    "examination": {
+        "a board": examination_of_a_board,
+        "nothing known": examination_of_nothing,
+        "hostile text": hostile_examination,
     },
 }
 SUBJECT = {
@@ -199,7 +225,8 @@ def test_an_unknown_format_names_the_known_ones_of_its_subject(word):
     assert known == [name.partition(".")[2] for name in NAMES if name.partition(".")[0] == word]
     with pytest.raises(UsageError, match=f"{word} in the format 'htm'") as caught:
         reports.load(CLASSES[word], "htm")
-    assert caught.value.hint == f"did you mean 'html'? known: {', '.join(known)}"
+    meant = "did you mean 'html'? " if "html" in known else ""
+    assert caught.value.hint == f"{meant}known: {', '.join(known)}"
 
 
 @pytest.mark.parametrize("word", CLASSES)
@@ -209,7 +236,8 @@ def test_a_suffix_names_a_format_and_an_unknown_one_the_known_suffixes(word):
         assert reports.load(CLASSES[word], found).suffix == reports.load(CLASSES[word], name).suffix
     with pytest.raises(UsageError, match="names no format") as caught:
         reports.format_of(CLASSES[word], "page.doc")
-    assert ".html" in caught.value.hint
+    suffixes = {reports.load(CLASSES[word], name).suffix for name in reports.formats(CLASSES[word])}
+    assert all(suffix in caught.value.hint for suffix in suffixes)
 
 
 def test_an_installed_format_joins_its_subject(monkeypatch):

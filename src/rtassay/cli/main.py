@@ -56,6 +56,7 @@ VERBS: Final = {
     "prune": ("rtassay.cli.prune", "Free the space of old recordings."),
     "seal": ("rtassay.cli.seal", "Seal a recording whose host died."),
     "checks": ("rtassay.cli.checks", "The validity checks, their meaning and the remedies."),
+    "doctor": ("rtassay.cli.doctor", "Settings of a board that bear on latency: wrong, unknown, fine."),
     "board": ("rtassay.cli.board", "Boards: name them, look at them, clear them."),
     "lab": ("rtassay.cli.lab", "Virtual boards with real kernels, to try it all without hardware."),
     "probe": ("rtassay.cli.probe", "The programs that measure: list, settings, self-test."),
@@ -67,7 +68,7 @@ GROUPS: Final = {
     "The first hour": ("run", "list", "show", "report", "compare"),
     "Measure": ("experiment", "presets", "status", "watch", "seal"),
     "Judge": ("plan", "causes", "extrapolate", "checks", "published"),
-    "Boards and kernels": ("board", "lab", "probe"),
+    "Boards and kernels": ("doctor", "board", "lab", "probe"),
     "Recordings": ("import", "export", "figure", "table", "label", "rm", "prune"),
     "Comfort": ("config", "completion"),
 }

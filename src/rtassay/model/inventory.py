@@ -6,9 +6,12 @@ JSON; `manifest.board_start` and `manifest.board_end` are these views of it. At 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from rtassay.model.views import view_of
+
+_RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,12 @@ class KernelState:
 def preempt_rt(version: str | None) -> bool | None:
     """Whether `uname -v` names PREEMPT_RT (old kernels: PREEMPT RT); None without one."""
     return "PREEMPT_RT" in version.replace("PREEMPT RT", "PREEMPT_RT") if version else None
+
+
+def version_of(release: str | None) -> tuple[int, int] | None:
+    """(6, 12) of `6.12.48-rt`; None for another text."""
+    found = _RELEASE.match(release or "")
+    return None if found is None else (int(found[1]), int(found[2]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from rtassay.model.errors import UsageError
 
-ROOMS: Final = ("probes", "boards", "loads", "monitors", "importers", "boot", "reports")
+ROOMS: Final = ("probes", "boards", "loads", "monitors", "importers", "boot", "knobs", "reports")
 
 
 def table(room: str) -> dict[str, str]:

@@ -44,6 +44,11 @@ MEMBERS: dict[str, str] = {
     "causes.markdown": "rtassay.reports.causes.markdown:MarkdownCauses",
     "causes.json": "rtassay.reports.causes.json:JsonCauses",
     "causes.terminal": "rtassay.reports.causes.terminal:TerminalCauses",
+    "examination.terminal": "rtassay.reports.examination.terminal:TerminalExamination",
+    "examination.json": "rtassay.reports.examination.json:JsonExamination",
+    "examination.junit": "rtassay.reports.examination.ci:JunitExamination",
+    "examination.ktap": "rtassay.reports.examination.ci:KtapExamination",
+    "examination.summary": "rtassay.reports.examination.ci:SummaryExamination",
 }
 # Class of a subject -> its word in the table. By name, so that --help loads none of them.
 SUBJECTS: Final = {
@@ -52,6 +57,7 @@ SUBJECTS: Final = {
     "ExperimentReport": "experiment",
     "Extrapolation": "extrapolation",
     "Ranking": "causes",
+    "Examination": "examination",
 }
 
 S = TypeVar("S")

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import difflib
-import re
 from typing import Any, Final
 
 from rtassay.analysis.checks import placement
 from rtassay.analysis.checks.base import INTEGRITY, NOTE, SYNTHETIC, WARNING, Outcome, check, passed, unknown
 from rtassay.analysis.checks.context import Context
+from rtassay.model.inventory import version_of
 from rtassay.model.units import format_cpu_list
 
 FAIR_SERVERS_SINCE: Final = (6, 12)
 UNKNOWN_WORDS_SINCE: Final = (5, 14)
-_RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})")
 # Words of the command line that bear on latency: one that is nearly one of these is misspelt.
 _OF_LATENCY: Final = (
     "isolcpus", "nohz_full", "nohz", "rcu_nocbs", "rcu_nocb_poll", "irqaffinity", "threadirqs", "kthread_cpus", "skew_tick", "idle",
     "preempt", "mitigations", "nosmt", "nosoftlockup", "nowatchdog", "nmi_watchdog", "tsc", "clocksource", "highres", "hpet", "maxcpus",
     "nr_cpus", "intel_pstate", "amd_pstate", "cpuidle", "transparent_hugepage", "numa_balancing", "audit", "rcutree",
 )  # fmt: skip
-
-
-def version_of(release: str | None) -> tuple[int, int] | None:
-    """(6, 12) of `6.12.48-rt`; None for another text."""
-    found = _RELEASE.match(release or "")
-    return None if found is None else (int(found[1]), int(found[2]))
 
 
 @check(

@@ -1,0 +1,1 @@
+"""Interrupts, and the kernel's own work."""

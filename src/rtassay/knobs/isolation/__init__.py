@@ -1,0 +1,1 @@
+"""CPUs kept for the application, and how threads are scheduled."""

@@ -1,0 +1,53 @@
+"""CPUs that the scheduler leaves alone, by a partition at run time."""
+
+from __future__ import annotations
+
+import re
+
+from rtassay.knobs.base import Knob, Seen, absent, cpus_text, ok, unknown, wrong
+from rtassay.model.knobs import CGROUP, LOW, RUN_TIME, Action, Goal, Look
+from rtassay.model.units import format_cpu_list
+
+_MOUNTS = "/proc/mounts"
+_PARTITION = "/sys/fs/cgroup/*/cpuset.cpus.partition"
+_CONTROLLERS = "/sys/fs/cgroup/cgroup.controllers"
+
+
+class CpusetPartition(Knob):
+    """A partition that the kernel refused says `isolated invalid (reason)`."""
+
+    name = "cpuset-partition"
+    title = "isolated CPUs, by a cgroup partition"
+    why = "As isolcpus, without a reboot. Threads and interrupts that are bound to a CPU stay there."
+    effect = "near isolcpus on kernels since 6.8; before, only load balancing is off"
+    harm = "the cgroup tree belongs to systemd; other work has fewer CPUs"
+    scope = RUN_TIME
+    evidence = "C"
+    severity = LOW
+    sources = (
+        "kernel: admin-guide/cgroup-v2.rst (cpuset.cpus.partition)",
+        "kernel commits f28e2244, 181c8e09, 0947d018",
+    )
+    reads = (_MOUNTS, _PARTITION, _CONTROLLERS)
+    excludes = ("isolcpus",)
+
+    def look(self, seen: Seen, goal: Goal) -> Look:
+        if not re.search(r"^\S+ /sys/fs/cgroup cgroup2 ", seen.text(_MOUNTS), re.MULTILINE):
+            return absent("cgroup v2 is not mounted at /sys/fs/cgroup: see cpuset-v1")
+        if "cpuset" not in seen.text(_CONTROLLERS).split():
+            return absent("the kernel has no cpuset controller in cgroup v2")
+        states = seen.matching(_PARTITION) if seen.has(_PARTITION) else {}
+        invalid = {path: state for path, state in states.items() if "invalid" in state}
+        if invalid:
+            path, state = next(iter(invalid.items()))
+            return wrong(f"{path}: {state}", "a partition that is valid", Action(CGROUP, path, "isolated"))
+        wanted = seen.measured(goal)
+        missing = [cpu for cpu in wanted if cpu not in seen.isolated()]
+        if not missing:
+            return ok(f"{cpus_text(wanted)} isolated")
+        path = "/sys/fs/cgroup/rtassay"
+        return unknown(
+            f"none for {cpus_text(missing)}; isolcpus does the same at boot",
+            f"a partition of {cpus_text(missing)}",
+            Action(CGROUP, path, f"cpuset.cpus={format_cpu_list(wanted)} cpuset.cpus.partition=isolated"),
+        )

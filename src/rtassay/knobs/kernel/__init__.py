@@ -1,0 +1,1 @@
+"""The kernel itself: how it was built and what it was told."""

@@ -1,0 +1,1 @@
+"""Clocks, idle states and power."""

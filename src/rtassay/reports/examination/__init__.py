@@ -1,0 +1,1 @@
+"""Reports about the settings of a board."""

@@ -1,0 +1,113 @@
+"""Words about the settings of a board, for every format."""
+
+from __future__ import annotations
+
+import shlex
+
+from rtassay.model.foreign import one_line
+from rtassay.model.knobs import (
+    ABSENT,
+    BOOT_WORD,
+    CGROUP,
+    EVIDENCE,
+    HOLD,
+    OK,
+    RUN_TIME,
+    SERVICE,
+    THREAD,
+    UNKNOWN,
+    WRITE,
+    WRONG,
+    Action,
+    Examination,
+    Found,
+)
+from rtassay.model.units import format_cpu_list, format_time
+
+_MANY = 6
+
+
+def headline(examination: Examination) -> str:
+    """One line: how many settings are in which state."""
+    wrong, unknown = len(examination.of(WRONG)), len(examination.of(UNKNOWN))
+    fine, absent = len(examination.of(OK)), len(examination.of(ABSENT))
+    return f"{examination.subject}: {wrong} of {len(examination.found)} settings wrong, {unknown} unknown, {fine} fine, {absent} not there"
+
+
+def conditions(examination: Examination) -> str:
+    """What was looked at, and what for."""
+    goal = examination.goal
+    cpus = "the CPUs that the board isolates" if goal.isolated is None else f"CPU {format_cpu_list(goal.isolated)}"
+    period = "" if goal.period_ns is None else f", period {format_time(goal.period_ns)}"
+    looked = (
+        f"watched {examination.watched_ns / 1e9:.1f} s"
+        if examination.kind == "board"
+        else f"a {examination.kind}, without the board"
+    )
+    return f"Kernel {examination.kernel or 'not known'}; {looked}; for an application on {cpus}, priority {goal.priority}{period}."
+
+
+def weight(found: Found) -> str:
+    """Severity and evidence: `high, D (published data ...)`."""
+    return f"{found.severity}; evidence {found.evidence}: {EVIDENCE[found.evidence]}"
+
+
+def proof(found: Found) -> str:
+    """How long it takes to prove what the change is worth here."""
+    minutes = found.proof_s // 60
+    hours = f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
+    boots = "" if found.scope == RUN_TIME else ", 8 boots"
+    return f"about {hours} (12 runs of 5 min{boots})"
+
+
+def how(action: Action) -> str:
+    """The change, as a person would make it."""
+    if action.kind == WRITE:
+        return f"echo {shlex.quote(action.value)} > {action.target}"
+    if action.kind == HOLD:
+        return f"keep {action.target} open with the 32-bit number {action.value} written to it"
+    if action.kind == THREAD:
+        what, _, value = action.value.partition(" ")
+        return (
+            f"taskset -cp {value} {action.target}"
+            if what == "affinity"
+            else f"chrt --{what} -p {value} {action.target}"
+        )
+    if action.kind == CGROUP:
+        return f"{action.target}: {action.value}"
+    if action.kind == SERVICE:
+        return (
+            f"systemctl {action.value} {action.target}"
+            if action.value == "stop"
+            else f"{action.target}: {action.value}"
+        )
+    if action.kind == BOOT_WORD:
+        return f"{action.target or 'kernel command line'}: {action.value}"
+    return f"{action.target}: {action.value}" if action.target else action.value
+
+
+def changes(found: Found) -> list[str]:
+    """The first changes that would set it right, and how many more there are."""
+    told = [one_line(how(action), 300) for action in found.actions[:_MANY]]
+    more = len(found.actions) - len(told)
+    return [*told, f"and {more} more (--json)"] if more > 0 else told
+
+
+def details(found: Found) -> list[str]:
+    """The first parts of a setting that has many, and how many more there are."""
+    told = []
+    for detail in found.details[:_MANY]:
+        wanted = "" if detail.wanted is None else f", wanted {detail.wanted}"
+        why = "" if detail.why is None else f": {detail.why}"
+        told.append(one_line(f"{detail.name}: {detail.now}{wanted}{why}", 300))
+    more = len(found.details) - len(told)
+    return [*told, f"and {more} more (--json)"] if more > 0 else told
+
+
+def by_reason(found: tuple[Found, ...]) -> list[tuple[str, str]]:
+    """(settings, reason), the settings of one reason together."""
+    together: dict[str, list[str]] = {}
+    for one in found:
+        reason = one.now if one.wanted is None else f"{one.now} (try {one.wanted})"
+        together.setdefault(reason, []).append(one.id)
+    return [(", ".join(names), reason) for reason, names in together.items()]
