@@ -42,6 +42,7 @@ PARTS = (
     Part("writer", probe_cost.writer_priority),
     Part("size", recording_cost.bytes_per_sample),
     Part("histogram", recording_cost.histogram_of_1e8),
+    Part("verdict", recording_cost.verdict_of_1e8),
     Part("start", recording_cost.start_up),
     Part("import", import_cost.cost),
     Part("monitors", monitor_cost.cost),

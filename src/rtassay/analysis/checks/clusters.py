@@ -22,7 +22,7 @@ from rtassay.analysis.checks.base import (
 from rtassay.analysis.checks.context import Context, named
 from rtassay.analysis.checks.patterns import Floats, Outliers, outliers
 from rtassay.analysis.lane.account import Account
-from rtassay.analysis.lane.claim import Evidence
+from rtassay.analysis.lane.claim import evidence
 from rtassay.analysis.lane.distribution import Ints
 from rtassay.analysis.lane.extremal_index import theta_intervals
 from rtassay.model.findings import SINGLY, lane_words
@@ -87,11 +87,11 @@ def dependence_unknown(context: Context) -> Outcome:
     """The bound rests on an assumption that the data cannot test."""
     if not context.accounts:
         return unknown("no lane")
-    evidence = [(lane, Evidence([lane], context.confidence)) for lane in context.accounts]
+    found = [(lane, evidence([lane], context.confidence, len(context.accounts))) for lane in context.accounts]
     if context.deadline_ns is None:
-        blind = [lane for lane, one in evidence if one.trace is None]
+        blind = [lane for lane, one in found if one.trace is None]
     else:
-        blind = [lane for lane, one in evidence if one.at(context.deadline_ns).upper.assumes == SINGLY]
+        blind = [lane for lane, one in found if one.at(context.deadline_ns).upper.assumes == SINGLY]
     if not blind:
         return passed("the data tell how singly late activations come")
     text = f"{named(blind)}: nothing tells whether late activations come singly; the bounds assume that they do"

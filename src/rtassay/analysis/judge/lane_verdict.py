@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.bounds import p_upper, poisson_upper, samples_needed
-from rtassay.analysis.lane.claim import Claim, Evidence, Requirement
+from rtassay.analysis.lane.claim import Claim, Requirement, evidence
 from rtassay.model.findings import ACTIVATIONS, FEWER_LATE, SINGLE_LATE, Assumption, Needed
 from rtassay.model.units import NS_PER_H, NS_PER_S
 
@@ -50,7 +50,7 @@ def judge_lane(account: Account, requirement: Requirement, lanes: int = 1) -> La
 
 def judge_runs(accounts: Sequence[Account], requirement: Requirement, lanes: int = 1) -> LaneVerdict:
     """One lane over several runs, an account for each."""
-    claim = Evidence(accounts, requirement.confidence, lanes).claim(requirement.deadline_ns)
+    claim = evidence(accounts, requirement.confidence, lanes).claim(requirement.deadline_ns)
     state = VIOLATED if claim.violates(requirement) else HOLDS if claim.holds(requirement) else NOT_DEMONSTRATED
     account, seen, trace = accounts[0], claim.seen, claim.upper.trace or claim.trace
     return LaneVerdict(

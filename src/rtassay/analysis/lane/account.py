@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ class Account:
 
     `final`: the source's own account is complete. `unlimited`: its histogram has no last bin. `top`: ends of the bins (excluded).
     `ordered_from_ns`: every sample with latency >= it stands in `spills` with its position; None if the order is not known. Dropped
-    samples and truncated activations are in no histogram and do not count here.
+    samples and truncated activations are in no histogram and do not count here. `made`: what was computed of it once, by its class and settings.
     """
 
     lane: Lane
@@ -65,6 +65,7 @@ class Account:
     spills: Spills
     explained: Explained | None = None
     ordered_from_ns: int | None = None
+    made: dict[object, object] = field(init=False, default_factory=dict, repr=False, compare=False)
 
     @property
     def entry(self) -> LaneEntry:

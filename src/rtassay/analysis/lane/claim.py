@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from rtassay.analysis.lane.bounds import (
 )
 from rtassay.analysis.lane.dispersion import differ, spread, widening
 from rtassay.analysis.lane.distribution import Ints, ints
-from rtassay.analysis.lane.events import Bursts, Kept, Runs, join, merging_gaps, together
+from rtassay.analysis.lane.events import Bursts, Kept, Runs, join, kept, latest, merging_gaps, together
 from rtassay.analysis.lane.exceedance import Exceedances, exceedances, most_reaching, total
 from rtassay.analysis.lane.trace import MOST, Trace, ordered_from, trace
 from rtassay.model.findings import AS_ABOVE, AS_FEW, AS_SEEN, BURSTS, SINGLY, THETA, UNLIKE_RUNS, WORST_RUN
@@ -127,6 +128,7 @@ class Evidence:
         self.due = sum(account.exposure for account in accounts)
         self._gaps = merging_gaps(accounts[0].interval_ns)
         self._limits: list[tuple[Bound | None, float | None]] = []
+        self._claims: dict[int, Claim] = {}
 
     def claim(self, deadline_ns: int) -> Claim:
         """The claim at a deadline. The upper limits are the largest of those at it and above: p never rises with the deadline."""
@@ -155,11 +157,11 @@ class Evidence:
 
     @cached_property
     def _kept(self) -> list[Kept]:
-        return [Kept(account) for account in self.accounts]
+        return [kept(account) for account in self.accounts]
 
     @cached_property
     def _alone(self) -> list[Evidence]:
-        return [Evidence([account], self.confidence) for account in self.accounts]
+        return [evidence([account], self.confidence) for account in self.accounts]
 
     @cached_property
     def _levels(self) -> list[int]:
@@ -168,12 +170,11 @@ class Evidence:
         if edge is None:
             return []
         width = self.accounts[0].bin_width_ns - 1
-        latest = np.sort(np.concatenate([kept.latency_ns for kept in self._kept]))[::-1]
-        latest = latest[latest >= edge]
-        rows = list(range(min(_EACH, latest.size)))
-        while rows and rows[-1] * _STEP < latest.size - 1:
+        known = latest(self._kept, edge)
+        rows = list(range(min(_EACH, known.size)))
+        while rows and rows[-1] * _STEP < known.size - 1:
             rows.append(int(rows[-1] * _STEP) + 1)
-        return sorted({int(latest[row]) + width for row in rows}, reverse=True)
+        return sorted({int(known[row]) + width for row in rows}, reverse=True)
 
     def _largest_above(self, deadline_ns: int) -> tuple[Bound | None, float | None]:
         """The largest upper limits at the levels above the deadline. Each is looked at once."""
@@ -194,7 +195,11 @@ class Evidence:
 
     def at(self, deadline_ns: int) -> Claim:
         """The claim of what is seen at that deadline alone."""
-        late = self._late(deadline_ns)
+        if deadline_ns not in self._claims:
+            self._claims[deadline_ns] = self._claim_of(self._late(deadline_ns))
+        return self._claims[deadline_ns]
+
+    def _claim_of(self, late: _Late) -> Claim:
         return Claim(
             seen=late.seen,
             events=None if late.bursts is None else late.bursts.sizes.size,
@@ -209,7 +214,7 @@ class Evidence:
 
     def _late(self, deadline_ns: int) -> _Late:
         parts = [exceedances(account, deadline_ns) for account in self.accounts]
-        runs = [kept.late(deadline_ns) for kept in self._kept]
+        runs = [one.late(deadline_ns) for one in self._kept]
         seen = total(parts)
         ordered = all(run.late == part.certain for run, part in zip(runs, parts, strict=True))
         bursts = self._joined(runs) if ordered else None
@@ -243,17 +248,16 @@ class Evidence:
         edge = ordered_from(self.accounts)
         if edge is None:
             return None
-        latest = np.sort(np.concatenate([kept.latency_ns for kept in self._kept]))[::-1]
-        latest = latest[latest >= edge]
-        if not latest.size:
+        known = latest(self._kept, edge)
+        if not known.size:
             return None
-        level = int(latest[min(MANY, latest.size) - 1])
-        runs = [kept.late(level + kept.account.bin_width_ns - 1) for kept in self._kept]
+        level = int(known[min(MANY, known.size) - 1])
+        runs = [one.late(level + one.account.bin_width_ns - 1) for one in self._kept]
         return ints([one.sizes.size for one in self._joined_alone(runs)])
 
     def _joined_alone(self, runs: Sequence[Runs]) -> list[Bursts]:
         """The events of each run by itself: a run with more of them than the others has them closer together, and is no burst for that."""
-        return [join([run], kept.account.exposure, self._gaps) for run, kept in zip(runs, self._kept, strict=True)]
+        return [join([run], one.account.exposure, self._gaps) for run, one in zip(runs, self._kept, strict=True)]
 
     def _joined(self, runs: Sequence[Runs]) -> Bursts:
         return together(self._joined_alone(runs)) if self._widening > 1 else join(runs, self.due, self._gaps)
@@ -354,6 +358,17 @@ class Evidence:
     def _hours(self) -> float | None:
         interval = self.accounts[0].interval_ns
         return self.due * interval / NS_PER_H if interval and self.due > 0 else None
+
+
+def evidence(accounts: Sequence[Account], confidence: float, lanes: int = 1) -> Evidence:
+    """`Evidence(...)`; that of a single run is made once, since its verdict and its D* need the same limits."""
+    if len(accounts) != 1:
+        return Evidence(accounts, confidence, lanes)
+    key = (Evidence, confidence, lanes)
+    found = accounts[0].made.get(key)
+    if found is None:
+        found = accounts[0].made[key] = Evidence(accounts, confidence, lanes)
+    return cast(Evidence, found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rtassay.analysis.lane.account import Account
-from rtassay.analysis.lane.claim import Evidence, Requirement
+from rtassay.analysis.lane.claim import Evidence, Requirement, evidence
 from rtassay.analysis.lane.exceedance import cannot_exceed_from
 from rtassay.model.findings import Demonstrated
 
@@ -19,16 +19,16 @@ def demonstrated(
     """
     if not accounts:
         return Demonstrated(p, None)
-    return Demonstrated(p, star(Evidence(accounts, confidence, lanes), p, per_hour))
+    return Demonstrated(p, star(evidence(accounts, confidence, lanes), p, per_hour))
 
 
-def star(evidence: Evidence, p: float, per_hour: float | None = None) -> int | None:
+def star(found: Evidence, p: float, per_hour: float | None = None) -> int | None:
     """See `demonstrated`."""
 
     def enough(deadline_ns: int) -> bool:
-        return evidence.holds(Requirement(deadline_ns, p, evidence.confidence, per_hour))
+        return found.holds(Requirement(deadline_ns, p, found.confidence, per_hour))
 
-    low, high = 0, max(cannot_exceed_from(account) for account in evidence.accounts)
+    low, high = 0, max(cannot_exceed_from(account) for account in found.accounts)
     if not enough(high):
         return None
     while high - low > 1:

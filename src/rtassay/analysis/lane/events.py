@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -16,6 +17,8 @@ GAPS = (10, 1_000, 10_000, 60_000)
 CHANCE = 0.02
 """Probability, over all gaps, that one counts although late activations come independently."""
 _FAR = 1 << 40
+# Sorting costs about so many passes over what is sorted.
+_SORTING = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +48,54 @@ class Kept:
     """The wake-ups of a lane that were kept one by one, the latest first."""
 
     def __init__(self, account: Account) -> None:
-        order = np.argsort(-account.spills.latency_ns, kind="stable")
+        spills = account.spills
+        if not bool((spills.k[1:] >= spills.k[:-1]).all()):
+            spills = spills.at(np.argsort(spills.k, kind="stable"))
         self.account = account
-        self.latency_ns = account.spills.latency_ns[order]
-        self._k, self._missed = account.spills.k[order], account.spills.missed[order]
+        self._spills = spills
+        self._latest = np.argsort(-spills.latency_ns)
+        self.latency_ns = spills.latency_ns[self._latest]
 
     def late(self, deadline_ns: int) -> Runs:
         """Those that reach the deadline. A late sample of a counted source stands for itself and at most those it missed; truncated
         activations that were certainly late are one run."""
         account, interval = self.account, self.account.interval_ns
         number = int(np.searchsorted(-self.latency_ns, account.bin_width_ns - deadline_ns, side="left"))
-        k, count = self._k[:number], np.ones(number, np.int64)
+        rows = self._rows(number)
+        k, count = self._spills.k[rows], np.ones(number, np.int64)
         if account.counted and interval:
-            reach = self.latency_ns[:number] + account.bin_width_ns - deadline_ns
-            count = np.minimum(-(-reach // interval), 1 + self._missed[:number])
+            reach = self._spills.latency_ns[rows] + account.bin_width_ns - deadline_ns
+            count = np.minimum(-(-reach // interval), 1 + self._spills.missed[rows])
         tail = account.truncated_tail()
         if tail is not None and account.entry.due is not None and (reaching := tail.reaching(deadline_ns)):
             k = np.append(k, account.entry.due - tail.count)
             count = np.append(count, reaching)
-        order = np.argsort(k, kind="stable")
-        return Runs(k[order], count[order])
+            order = np.argsort(k, kind="stable")
+            k, count = k[order], count[order]
+        return Runs(k, count)
+
+    def _rows(self, number: int) -> Ints:
+        """The `number` latest by rising position: a few are sorted, of many the others are left out."""
+        latest, total = self._latest[:number], self._latest.size
+        if number * _SORTING < total:
+            return np.sort(latest)
+        chosen = np.zeros(total, bool)
+        chosen[latest] = True
+        return np.flatnonzero(chosen)
+
+
+def kept(account: Account) -> Kept:
+    """The account's `Kept`, made once: a verdict, D* and the checks all need it."""
+    found = account.made.get(Kept)
+    if found is None:
+        found = account.made[Kept] = Kept(account)
+    return cast(Kept, found)
+
+
+def latest(lanes: Sequence[Kept], edge_ns: int) -> Ints:
+    """The latencies of all of them from `edge_ns` on, falling."""
+    found = lanes[0].latency_ns if len(lanes) == 1 else -np.sort(-np.concatenate([one.latency_ns for one in lanes]))
+    return found[: int(np.searchsorted(-found, -edge_ns, side="right"))]
 
 
 def merging_gaps(interval_ns: int | None) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.bounds import burst_upper
-from rtassay.analysis.lane.events import Kept, join, merging_gaps
+from rtassay.analysis.lane.events import Kept, join, latest, merging_gaps
 from rtassay.analysis.lane.exceedance import cannot_exceed_from
 
 EXCEEDANCES = (20, 50, 100, 200, 500)
@@ -41,8 +41,7 @@ def trace(lanes: Sequence[Kept], confidence: float) -> Trace | None:
         return None
     most = MOST * sum(lane.account.exposure for lane in lanes)
     # one more than the most there can be at a level, and enough for the largest number that is tried
-    latency = np.concatenate([lane.latency_ns[: max(EXCEEDANCES[-1], int(most)) + 1] for lane in lanes])
-    latency = np.sort(latency[latency >= edge])[::-1]
+    latency = latest(lanes, edge)[: max(EXCEEDANCES[-1], int(most)) + 1]
     if latency.size < ENOUGH:
         return None
     levels = {int(latency[n - 1]) for n in EXCEEDANCES if n <= latency.size}

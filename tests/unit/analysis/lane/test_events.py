@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtassay.analysis.lane.account import accounts
+from rtassay.analysis.lane.claim import evidence
 from rtassay.analysis.lane.distribution import ints
-from rtassay.analysis.lane.events import Kept, Runs, join, merging_gaps
+from rtassay.analysis.lane.events import Kept, Runs, join, kept, merging_gaps
 from rtassay.analysis.lane.exceedance import exceedances
 from rtassay.model.units import NS_PER_S
 
@@ -100,3 +101,23 @@ def test_order_of_a_source_that_skips_is_that_of_its_samples() -> None:
     )
     runs = Kept(accounts(cyclictest(made))[0]).late(DEADLINE)
     assert (runs.first.tolist(), runs.count.tolist()) == ([3, 50], [1, 1])
+
+
+def test_many_late_wake_ups_are_in_the_order_of_their_positions_as_a_few_are() -> None:
+    """A few of the latest are sorted, of many the others are left out: both give the same runs."""
+    random = np.random.default_rng(3)
+    latency = random.permutation(2_000) + 1
+    rows = [(3 * at, int(ns) * US, 0) for at, ns in enumerate(latency)]
+    lane = replace(skip_lane({1: 2_000}, limit_us=9_000, first_due_ns=0, spilled=2_000), spills=spills_of(rows))
+    made = Kept(accounts(cyclictest(lane))[0])
+    for late in (1, 40, 99, 101, 1_000, 2_000):
+        expected = [3 * at for at, ns in enumerate(latency) if ns > 2_000 - late]
+        assert made.late((2_001 - late) * US).first.tolist() == expected, late
+
+
+def test_what_a_lane_shows_is_made_once_for_its_verdict_and_its_d_star() -> None:
+    made = accounts(cyclictest(skip_lane({5: 90, 700: 2}, limit_us=900, first_due_ns=0, spilled=2)))[0]
+    assert evidence([made], 0.95, 2) is evidence([made], 0.95, 2)
+    assert evidence([made], 0.95, 2) is not evidence([made], 0.95)
+    assert evidence([made, made], 0.95).accounts == (made, made)
+    assert kept(made) is kept(made) and kept(replace(made)) is not kept(made)
