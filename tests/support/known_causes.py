@@ -22,6 +22,8 @@ SURE_US = 1000
 ABOVE_NS = 110_000
 """Above a wake-up that a tick delays, which takes 102 us here."""
 SHARE, SLACK_NS = 0.05, 10_000
+OWN_NS = 50_000
+"""What the thread of a fault takes for itself at a time, to wake up and to sleep again."""
 SHORT_PERIOD_NS = 40_000_000
 LENGTHS_US = (100, 1000, 3000)
 _INTERVAL_NS = 1_000_000
@@ -83,7 +85,7 @@ FAULTS = (
         delays_rt=True,
         period_ns=120_000_000,
         lengths_us=(2000, 3000),
-        set_up="cd /proc/sys/kernel; echo $((19500 - us)) > sched_rt_runtime_us; echo 20000 > sched_rt_period_us; cd /",
+        set_up="cd /proc/sys/kernel; echo -1 > sched_rt_runtime_us; echo 20000 > sched_rt_period_us; echo $((19500 - us)) > sched_rt_runtime_us; cd /",
     ),
     Fault("page fault, from disk", "g", ("page-fault",), "rtprobe-lane", delays_rt=True),
     # The lane also maps the page and takes it away again.
@@ -147,24 +149,36 @@ def run(kernel: str, module: bytes, probe: Path, faults: Sequence[Fault], seed: 
 def _script(kernel: str, faults: Sequence[Fault]) -> str:
     """rtprobe, and when its events are on one plan after the other, at the phase of the lane's due times."""
     traced_ms = sum(len(f.lengths_us) * (HITS * f.period_ns // 1_000_000 + 300) for f in faults) + 3000
-    lines = [
-        "set -e; insmod /rtfault.ko",
+    lines = ["set -e; insmod /rtfault.ko", *begun(traced_ms)]
+    for fault in faults:
+        for length_us in fault.lengths_us:
+            lines += [
+                f"us={length_us}; {fault.set_up}",
+                SOON,
+                planned(fault, kernel, length_us, "rtfault"),
+                f"sleep {(HITS * fault.period_ns / 1e9 + 0.2):.2f}",
+            ]
+    return "\n".join([*lines, "wait $probe", "cat /proc/rtfault > /out/faults", ""])
+
+
+def begun(traced_ms: int) -> list[str]:
+    """Shell lines: rtprobe, until it traces; $first is its first due time."""
+    return [
         f"rtprobe cyclic --cpus 0 --interval 1ms --duration {2 * traced_ms}ms --trace-above {ABOVE_NS}ns --no-samples -o /out/{STREAM} &",
         "probe=$!",
         f"until grep -q -a trace_begin /out/{STREAM} 2>/dev/null; do sleep 0.2; done",
         f"first=$(grep -a -o '\"first_due_ns\": *[0-9]*' /out/{STREAM} | head -n 1 | grep -o '[0-9]*$')",
     ]
-    for fault in faults:
-        lead_ns = fault.lead_rt_ns if kernel == "rt" else fault.lead_ns
-        for length_us in fault.lengths_us:
-            lines += [
-                f"us={length_us}; {fault.set_up}",
-                "now=$(( $(cut -d' ' -f1 /proc/uptime | tr -d .) * 10000000 ))",
-                f"k=$(( (now - first) / {_INTERVAL_NS} + 150 ))",
-                f'echo "{fault.letter} {length_us} {HITS} $((first + k * {_INTERVAL_NS} - {lead_ns})) {fault.period_ns}" > /proc/rtfault',
-                f"sleep {(HITS * fault.period_ns / 1e9 + 0.2):.2f}",
-            ]
-    return "\n".join([*lines, "wait $probe", "cat /proc/rtfault > /out/faults", ""])
+
+
+SOON = f"now=$(( $(cut -d' ' -f1 /proc/uptime | tr -d .) * 10000000 )); k=$(( (now - first) / {_INTERVAL_NS} + 150 ))"
+
+
+def planned(fault: Fault, kernel: str, length_us: int, module: str) -> str:
+    """A shell line: HITS faults, the first at activation $k of the lane."""
+    lead_ns = fault.lead_rt_ns if kernel == "rt" else fault.lead_ns
+    at = f"$((first + k * {_INTERVAL_NS} - {lead_ns}))"
+    return f'echo "{fault.letter} {length_us} {HITS} {at} {fault.period_ns}" > /proc/{module}'
 
 
 def judge(faults: Sequence[Fault], truths: Sequence[Truth], stream: bytes) -> Answer:
@@ -184,7 +198,7 @@ def judge(faults: Sequence[Fault], truths: Sequence[Truth], stream: bytes) -> An
             continue
         others += 1
         invented += [
-            f"k {one.hit.k}: {part.cause}" for part in one.parts if "rtfault" in part.cause.name and part.ns > SLACK_NS
+            f"k {one.hit.k}: {part.cause}" for part in one.parts if "rtfault" in part.cause.name and part.ns > OWN_NS
         ]
     cells = []
     for fault in faults:

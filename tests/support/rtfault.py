@@ -14,8 +14,8 @@ SOURCE = Path(__file__).parents[1] / "lab" / "rtfault" / "rtfault.c"
 METAPACKAGES = {"stock": "linux-image-amd64", "rt": "linux-image-rt-amd64"}
 
 
-def build(kernel: str, scratch: Path) -> bytes:
-    """The module for Debian's newest kernel of that kind. `scratch`: an empty directory; 80 MB are unpacked there."""
+def build(kernel: str, scratch: Path, name: str = "rtfault") -> bytes:
+    """The module for Debian's newest kernel of that kind, and its file /proc/`name`. `scratch`: an empty directory; 80 MB are unpacked there."""
     packages = Packages(arch_named("amd64").name)
     image = packages.newest(METAPACKAGES)[kernel]
     release = image.removeprefix("linux-image-")
@@ -29,12 +29,12 @@ def build(kernel: str, scratch: Path) -> bytes:
         shutil.copytree(home, tree, symlinks=True, dirs_exist_ok=True)
     makefile = tree / "usr/src" / headers / "Makefile"
     makefile.write_text(makefile.read_text().replace("/usr/src/", f"{tree}/usr/src/"))
-    module = scratch / "rtfault"
+    module = scratch / name
     module.mkdir()
-    shutil.copy(SOURCE, module)
-    (module / "Makefile").write_text("obj-m := rtfault.o\n")
+    shutil.copy(SOURCE, module / f"{name}.c")
+    (module / "Makefile").write_text(f"obj-m := {name}.o\n")
     argv = ["make", "--silent", "-C", str(makefile.parent), f"M={module}", "modules"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    subprocess.run(["strip", "--strip-debug", str(module / "rtfault.ko")], check=True)
-    return (module / "rtfault.ko").read_bytes()
+    subprocess.run(["strip", "--strip-debug", str(module / f"{name}.ko")], check=True)
+    return (module / f"{name}.ko").read_bytes()

@@ -149,6 +149,7 @@ class _Walk:
         self.seen: Seen | None = None
         self.known = False
         self.realtime_held = False
+        self.preempted: dict[int, list[Stay]] = {}
         self.last_ns = 0
         self.new_page = False
         self.before: Event | None = None
@@ -206,6 +207,7 @@ class _Walk:
         self.soft.clear()
         self.seen = None
         self.realtime_held = False
+        self.preempted.clear()
 
     def _begin(self, event: Event) -> None:
         """The record itself tells which thread it interrupted."""
@@ -224,6 +226,7 @@ class _Walk:
             pid, priority = _ints(values)
             found = Waking(event.ns, pid, priority, len(self.line.slices))
             self.line.wakings.setdefault(pid, []).append(found)
+            self.preempted.pop(pid, None)
         elif name in pages.PAGE_FAULTS:
             self.line.page_faults.setdefault(event.pid, []).append(event.ns)
         elif name == pages.NMI:
@@ -247,11 +250,23 @@ class _Walk:
         if kept:
             self.soft[out] = kept
         self.frames = self.soft.pop(into, ())
-        self.realtime_held = not _realtime(int(next_prio)) and (
-            self.realtime_held or (found.runnable and _realtime(int(prev_prio)))
-        )
-        self.stay = Stay(into, self.names[into], int(next_prio), event.ns, True, int(next_prio), self.realtime_held)
+        self.stay = Stay(into, self.names[into], int(next_prio), event.ns, True, int(next_prio))
+        self._hold_realtime(found, int(prev_prio))
         self.seen = None
+
+    def _hold_realtime(self, found: Switch, out_priority: int) -> None:
+        """Whether a real-time thread that could run was passed over: it was switched from, or comes back later without a waking."""
+        for stay in self.preempted.pop(found.into, ()):
+            stay.over_realtime = True
+        if found.runnable and _realtime(out_priority):
+            self.preempted[found.out] = []
+            self.realtime_held = True
+        if _realtime(found.priority):
+            self.realtime_held = False
+            return
+        self.stay.over_realtime = self.realtime_held
+        for passed_over in self.preempted.values():
+            passed_over.append(self.stay)
 
     def _enter(self, event: Event) -> None:
         kind, name, number = _what(event)

@@ -5,7 +5,8 @@
  *   echo "KIND LENGTH_US COUNT FIRST_NS PERIOD_NS" > /proc/rtfault     FIRST_NS on CLOCK_MONOTONIC
  *   cat /proc/rtfault                                                 one line a fault: KIND LENGTH_US START_NS END_NS
  *
- * The faults run on CPU 0, begun by a thread "rtfault_KIND". Only one plan runs at a time; the write returns at once.
+ * The faults run on CPU 0, begun by a thread "rtfault_KIND". Only one plan runs at a time; the write returns at once. Built under another
+ * name it is a second module, for two faults at once.
  * The module lives in the lab only. The kernel gives some of these symbols to modules that say "GPL" only.
  */
 #include <linux/console.h>
@@ -240,7 +241,7 @@ static int mapped(struct file *f, struct vm_area_struct *area)
 
 static void in_the_lane(struct callback_head *unused)
 {
-	struct file *own = filp_open("/proc/rtfault", O_RDONLY, 0);
+	struct file *own = filp_open("/proc/" KBUILD_MODNAME, O_RDONLY, 0);
 	unsigned long at;
 	char byte;
 
@@ -375,7 +376,7 @@ static int __init rtfault_begin(void)
 	hrtimer_init(&timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_HARD);
 	timer.function = rtfault_hrtimer;
 	register_console(&slow_console);
-	return proc_create("rtfault", 0600, NULL, &ops) ? 0 : -ENOMEM;
+	return proc_create(KBUILD_MODNAME, 0600, NULL, &ops) ? 0 : -ENOMEM;
 }
 module_init(rtfault_begin);
 MODULE_LICENSE("GPL");

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+import re
 import struct
 
 import pytest
-from cause_traces import DATA, SEEN, decoder_of, real_pages
+from cause_traces import DATA, SEEN, decoder_of, real_pages, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtassay.causes.pages import LOST, PAGE, Event, decode
+from rtassay.causes.formats import page_layout
+from rtassay.causes.pages import LOST, PAGE, Decoder, Event, decode, decoder
 from rtassay.causes.timeline import timeline
 
 BY = decoder_of("debian-6.1-amd64")
@@ -46,6 +48,64 @@ def test_the_rest_of_a_page_has_the_time_of_the_last_event_read_and_follows_it()
         whole = decode([first, rest], BY)
         assert (whole.damaged, whole.events[0].ns) == (0, start)
         assert kernel_s(whole.events) == kernel_s(decode(PAGES[:1], BY).events)
+
+
+def stamped(ns: int) -> bytes:
+    """A record that sets the time."""
+    return struct.pack("<II", (ns & (1 << 27) - 1) << 5 | 31, ns >> 27 & (1 << 32) - 1)
+
+
+def large(kernel: str, size: int, take: int) -> tuple[bytes, Decoder]:
+    """One page of `size` bytes with the records of the first `take` real pages, and what decodes it."""
+    header, formats = texts(kernel)
+    layout = page_layout(header.replace(f"size:{4096 - data_offset(kernel)};", f"size:{size - data_offset(kernel)};"))
+    assert layout.data_size == size - data_offset(kernel)
+    real = real_pages(kernel)[:take]
+    word = decoder_of(kernel).layout.commit_size
+    data = b""
+    for one in real:
+        used = int.from_bytes(one[8 : 8 + word], "little") & 0xFFFF
+        data += stamped(int.from_bytes(one[:8], "little")) + one[8 + word : 8 + word + used]
+    head = real[0][:8] + len(data).to_bytes(word, "little")
+    return (head + data).ljust(size, b"\0"), decoder(layout, formats)
+
+
+def data_offset(kernel: str) -> int:
+    return decoder_of(kernel).layout.data_offset
+
+
+@pytest.mark.parametrize("kernel", SEEN)
+@pytest.mark.parametrize(("size", "take"), [(16384, 3), (65536, 15)], ids=["16-KiB", "64-KiB"])
+def test_pages_of_16_and_64_kib_hold_the_same_events(kernel: str, size: int, take: int) -> None:
+    """As arm64 kernels have them: here filled with the records of real pages of 4 KiB."""
+    page, by = large(kernel, size, take)
+    found = decode([page], by)
+    small = decode(real_pages(kernel)[:take], decoder_of(kernel))
+    assert (found.damaged, found.lossy) == (0, 0)
+    assert kernel_s(found.events) == kernel_s(small.events)
+    lossy = page[:8] + struct.pack("<I", struct.unpack_from("<I", page, 8)[0] | 1 << 31) + page[12:]
+    assert decode([lossy], by).lossy == 1
+
+
+def test_a_newer_kernel_s_fields_and_events_change_nothing() -> None:
+    """Fields that nobody asked for, in between and behind, an event of no known name, and lines of no known shape."""
+    newer = {name: newer_format(text) for name, text in texts("debian-6.1-amd64")[1].items()}
+    newer["sched/sched_new"] = "name: sched_new\nID: 999\nformat:\n\tfield:u128 what;\toffset:8;\tsize:16;\tsigned:0;\n"
+    by = decoder(page_layout(texts("debian-6.1-amd64")[0]), newer)
+    (event,) = kernel_s(decode([page(record(11, 5, *waking_of_a_newer_kernel(1)))], by).events)
+    assert (event.ns, event.name, event.pid, event.values) == (1005, "sched/sched_waking", 7, (1, 9))
+
+
+def newer_format(text: str) -> str:
+    """Eight bytes more before the event's own fields, one common field more, and attributes that no kernel has."""
+    common, _, own = text.partition("\n\n")
+    moved = re.sub(r"offset:(\d+);", lambda m: f"offset:{int(m[1]) + 8};", own)
+    more = "\tfield:unsigned long common_more;\toffset:8;\tsize:8;\tsigned:0;\tunit:ns;\n\tattribute:new;"
+    return f"{common}\n{more}\n\n{moved}\n\tfield:__rel_loc char[] late;\toffset:400;\tsize:4;\tsigned:0;\n"
+
+
+def waking_of_a_newer_kernel(pid: int) -> tuple[int, ...]:
+    return struct.unpack("<11I", struct.pack("<HBBiQ16siii", 322, 0, 0, 7, 99, b"woken", pid, 9, 0))
 
 
 def test_lost_events_are_told() -> None:
@@ -101,14 +161,18 @@ def test_nonsense_is_counted_and_ends_the_page(data: bytes) -> None:
 
 def test_no_mutation_of_a_real_page_raises_or_loops() -> None:
     draw = random.Random(14)
-    for kernel in SEEN:
-        by, real = decoder_of(kernel), real_pages(kernel)
-        for _ in range(60):
+    cases = [(decoder_of(kernel), real_pages(kernel), 60) for kernel in SEEN]
+    for size, take in ((16384, 3), (65536, 15)):
+        page, by = large("debian-6.1-arm64", size, take)
+        cases.append((by, [page], 20))
+    for by, real, times in cases:
+        size = len(real[0])
+        for _ in range(times):
             pages = [bytearray(one) for one in real]
             for _ in range(draw.choice([1, 1, 3, 30])):
                 broken = draw.choice(pages)
-                broken[draw.choice([draw.randrange(24), draw.randrange(4096)])] = draw.randrange(256)
-            cut = draw.choice([4096, 4096, draw.randrange(4096)])
+                broken[draw.choice([draw.randrange(24), draw.randrange(size)])] = draw.randrange(256)
+            cut = draw.choice([size, size, draw.randrange(size)])
             found = decode([bytes(one[:cut]) for one in pages], by)
             line = timeline(found.events)
             assert line.starts == sorted(line.starts)

@@ -110,6 +110,24 @@ def test_throttling_that_began_before_the_due_time_is_throttling_too(low: Thread
     assert "chosen-instead" in one.evidence
 
 
+def test_throttling_that_another_thread_s_turn_began_is_told_by_the_thread_that_comes_back() -> None:
+    """A thread above the lane preempts a FIFO thread and sleeps; the FIFO thread is passed over until it comes back unwoken."""
+    for comes_back in (True, False):
+        cpu = Cpu(STOCK, OURS, ns=DUE - 3_000_000)
+        cpu.switch(Thread(300, "hog", 49), runnable=False)
+        cpu.switch(Thread(301, "above", 5))
+        cpu.spend(2_900_000, NOBODY)
+        cpu.switch(Thread(0, "swapper/0", 120), runnable=False)
+        cpu.ns = DUE
+        woken(cpu)
+        cpu.spend(900_000, NOBODY)
+        finish(cpu)
+        if comes_back:
+            cpu.switch(Thread(300, "hog", 49), runnable=False)
+        (one,) = attribute(cpu.trace(), virtual=False)
+        assert one.top.kind == ("throttling" if comes_back else "idle-exit")
+
+
 def test_a_deadline_thread_that_used_up_its_time_holds_no_other_back() -> None:
     cpu = Cpu(STOCK, OURS, ns=DUE - 3_000_000)
     cpu.switch(Thread(300, "deadline", -1), runnable=False)
