@@ -81,7 +81,7 @@ def make_request(board: str, values: Mapping[str, Any]) -> Request:
         check_name(values["name"])
     virtual = rtos.find(board)
     address = parse(f"unix:{virtual.console}" if virtual is not None else board)
-    run = _run_of(values)
+    run = run_of(values)
     check_speed(run, address.baud)
     return Request(
         address=address,
@@ -96,7 +96,8 @@ def make_request(board: str, values: Mapping[str, Any]) -> Request:
     )
 
 
-def _run_of(values: Mapping[str, Any]) -> ConsoleRun:
+def run_of(values: Mapping[str, Any]) -> ConsoleRun:
+    """What to ask of rtprobe-lite. Raises UsageError for a value that it cannot have."""
     if len(values["load"]) > 1:
         raise UsageError("rtprobe-lite runs one load at a time", hint="name one --load")
     text = DEFAULT_LOAD if values["load"] == ("auto",) else values["load"][0]
