@@ -23,12 +23,12 @@ PACKAGE = ROOT / "src" / "rtassay"
 PROBE = ROOT / "probe" / "src"
 
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "probe": (("main",), ("commands",), ("methods", "guard", "sources"), ("run",), ("stream",), ("os",)),
+    "probe": (("main",), ("commands",), ("methods", "guard", "sources", "follow"), ("run",), ("stream",), ("os",)),
     "analysis": (("many",), ("judge", "tail"), ("checks",), ("lane",)),
 }
 """Floors from top to bottom. An arrow may only point to a lower floor; rooms of one floor do not know each other."""
 
-DOORS = {"__main__": "cli", "__init__": "api", "runs": "api", "consoles": "api", "rankings": "api"}
+DOORS = {"__main__": "cli", "__init__": "api", "runs": "api", "consoles": "api", "rankings": "api", "explaining": "api"}
 """Single files that belong to a room."""
 
 WORDS = {
@@ -57,6 +57,7 @@ WORDS = {
     "methods": "one file per way to measure",
     "guard": "ends everything in time",
     "sources": "what no file tells",
+    "follow": "threads of other programs",
     "run": "lane, ring, histogram, writer, end",
     "stream": "frames and facts",
     "os": "clock, scheduling, /proc, options: every floor includes it",

@@ -28,10 +28,14 @@ def test_probe_introduces_itself(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_plain_plan_is_accepted_and_becomes_words(name: str) -> None:
     probe = rooms.load("probes", name)()
-    probe.check(PLAN)
-    argv = probe.command(PLAN, "/bin/probe", (0, 1))
+    plan = PLAN if probe.own_threads else replace(PLAN, settings={"pid": "12"})
+    probe.check(plan)
+    argv = probe.command(plan, "/bin/probe", (0, 1))
     assert argv[0] == "/bin/probe"
     assert all(isinstance(word, str) and word for word in argv)
+    assert argv != probe.command(replace(plan, duration_ns=3 * 10**9), "/bin/probe", (0, 1))
+    if not probe.own_threads:
+        return
     assert argv != probe.command(replace(PLAN, interval_ns=2_000_000), "/bin/probe", (0, 1))
     assert argv != probe.command(PLAN, "/bin/probe", (1,))
 

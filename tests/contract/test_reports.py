@@ -14,6 +14,7 @@ from rtassay.model import rooms
 from rtassay.model.comparison import Comparison
 from rtassay.model.errors import UsageError
 from rtassay.model.experiment import ExperimentReport
+from rtassay.model.explanation import Explanation, FollowedThread
 from rtassay.model.extrapolation import Extrapolation
 from rtassay.model.knobs import Action, Detail, Examination, Goal
 from rtassay.model.ranking import Ranking, Traced
@@ -35,6 +36,7 @@ CLASSES = {
     "extrapolation": Extrapolation,
     "causes": Ranking,
     "examination": Examination,
+    "explanation": Explanation,
 }
 NAMES = list(rooms.table("reports"))
 
@@ -132,6 +134,15 @@ def examination_of_nothing():
     return examining.examine_inventory(HOSTILE, "inventory", {}, Goal())
 
 
+def explained(name="control-12"):
+    late = tuple(attribution(i, (replace(IRQ, name=name), 250 * US), (TIMER, 40 * US)) for i in range(12))
+    thread = FollowedThread(0, name, 12, "fifo", 80, 5000, 2 * US, 5 * US, 9 * US, 290 * US, 12, True, 7 * US, 5000)
+    threads = (thread, *(replace(thread, lane=i, wake_ups=0, max_ns=None, policy=None) for i in range(1, 25)))
+    return Explanation(
+        name, name, name, name, 10**10, 100 * US, "gone", 1, 2, threads, late, ranked(run(*late, name=name))
+    )
+
+
 SUBJECTS = {
     "recording": {
         **{name: functools.partial(judged_example, name) for name in examples.EXAMPLES},
@@ -156,6 +167,16 @@ SUBJECTS = {
         "a board": examination_of_a_board,
         "nothing known": examination_of_nothing,
         "hostile text": hostile_examination,
+    },
+    "explanation": {
+        "known": explained,
+        "not traced": lambda: replace(
+            explained(),
+            ranking=replace(ranked(), runs=(Traced("a", "not-possible", refused="not-root", error=HOSTILE),)),
+            late=(),
+        ),
+        "no threads": lambda: replace(explained(), threads=()),
+        "hostile text": lambda: explained(HOSTILE),
     },
 }
 SUBJECT = {

@@ -17,7 +17,8 @@ BELOW: dict[str, set[str]] = {
     "methods": {"run", "stream", "os"},
     "guard": {"run", "stream", "os"},
     "sources": {"run", "stream", "os"},
-    "commands": {"methods", "guard", "sources", "run", "stream", "os"},
+    "follow": {"run", "stream", "os"},
+    "commands": {"methods", "guard", "sources", "follow", "run", "stream", "os"},
     "main.c": {"commands", "methods", "run", "stream", "os"},
 }
 FILES = sorted([*SRC.rglob("*.[ch]"), *SRC.rglob("*.def")])

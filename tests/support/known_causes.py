@@ -235,11 +235,11 @@ def trace_of(stream: bytes) -> tuple[Trace, bool]:
     texts: dict[str, str] = {}
     pages: dict[int, list[bytes]] = {}
     hits = []
-    realtime = False
+    realtime = followed = False
     for event in StreamParser().feed(stream):
         match event:
             case Facts(data=data):
-                realtime = "PREEMPT_RT" in data["kernel"]["version"]
+                realtime, followed = "PREEMPT_RT" in data["kernel"]["version"], data["command"] == "follow"
             case TraceText(name=name, content=content):
                 texts[name] = content.decode()
             case TracePage(cpu=cpu, page=page):
@@ -248,4 +248,5 @@ def trace_of(stream: bytes) -> tuple[Trace, bool]:
                 hits.append(Hit(0, 0, d["tid"], d["k"], d["due_ns"], d["woke_ns"]))
     formats = {name.removeprefix("format/"): text for name, text in texts.items() if name.startswith("format/")}
     held = {cpu: tuple(found) for cpu, found in pages.items()}
-    return Trace(texts["header_page"], formats, held, tuple(hits), texts.get("kallsyms", "")), realtime
+    kallsyms = texts.get("kallsyms", "")
+    return Trace(texts["header_page"], formats, held, tuple(hits), kallsyms, followed), realtime

@@ -14,7 +14,7 @@ from rtassay.causes.stalls import with_stalls
 from rtassay.causes.stretches import Cutter, Stretch, without_ordinary
 from rtassay.causes.symbols import Symbols, symbols
 from rtassay.causes.timeline import Timeline, timeline
-from rtassay.causes.wakeups import Wakeup, wakeup
+from rtassay.causes.wakeups import Wakeup, as_traced, wakeup
 from rtassay.model.causes import (
     BEGINS_LATE,
     EVENTS_LOST,
@@ -58,11 +58,12 @@ def attribute(
     if realtime is None and "common_preempt_lazy_count" in trace.formats[pages.SWITCH]:
         realtime = True
     rules = Rules(symbols(trace.kallsyms), realtime, preemptible)
-    usual = _ordinary_of_lanes(lines, trace.hits)
-    found = [wakeup(lines, hit) if _covered(lines, hit) else None for hit in trace.hits]
-    cuts = [_cut(lines, hit, seen, rules, usual) for hit, seen in zip(trace.hits, found, strict=True)]
-    cuts = with_stalls(lines, trace.hits, cuts, moved, virtual)
-    each = zip(trace.hits, found, cuts, strict=True)
+    hits = tuple(as_traced(lines, hit) for hit in trace.hits) if trace.followed else trace.hits
+    usual = _ordinary_of_lanes(lines, hits)
+    found = [wakeup(lines, hit) if _covered(lines, hit) else None for hit in hits]
+    cuts = [_cut(lines, hit, seen, rules, usual) for hit, seen in zip(hits, found, strict=True)]
+    cuts = with_stalls(lines, hits, cuts, moved, virtual)
+    each = zip(hits, found, cuts, strict=True)
     return tuple(_attribution(lines, rules.symbols, *one, virtual) for one in each)
 
 

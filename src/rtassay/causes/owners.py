@@ -53,7 +53,7 @@ from rtassay.model.causes import (
 
 NOBODY = Cause(UNATTRIBUTED)
 ORDINARY = Cause(WAKE_UP)
-OBSERVERS = ("rtprobe-trace", "rtprobe-writer", "rtprobe-keeper")
+OBSERVERS = ("rtprobe-trace", "rtprobe-writer", "rtprobe-keeper", "rtprobe-follow")
 """Threads of the measurement. Not the lanes, which are what is measured, and not the built-in load."""
 
 

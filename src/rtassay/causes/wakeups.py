@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import attrgetter
+from typing import TypeVar
 
 from rtassay.causes.timeline import Frame, Switch, Timeline, Waking
 from rtassay.model.causes import HRTIMER, IRQ, Hit
@@ -13,6 +14,8 @@ from rtassay.model.causes import HRTIMER, IRQ, Hit
 _NS = attrgetter("ns")
 _EARLY_NS = 1000
 """The trace's clock and the thread's may differ by this: a waking so little before the due time belongs to it."""
+_SAME_EVENT_NS = 1_000_000
+"""So far apart may two rings stamp one event: a stall of the host may come between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,34 @@ def wakeup(lines: Mapping[int, Timeline], hit: Hit) -> Wakeup:
         return Wakeup(None, None, None, frozenset(), switch, awake)
     timer_ns, path = path_of(lines[cpu], waking, hit.due_ns)
     return Wakeup(waking, cpu, timer_ns, path, _after(switches, waking, hit), awake)
+
+
+def as_traced(lines: Mapping[int, Timeline], hit: Hit) -> Hit:
+    """The hit of a followed thread by the stamps of this trace: from the start of the interrupt that woke the thread, else from its
+    waking, until the switch to it. As it is where the trace does not show them.
+    """
+    if hit.cpu not in lines:
+        return hit
+    switches = [switch for switch in lines[hit.cpu].switches.get(hit.tid, []) if switch.into == hit.tid]
+    switch = _nearest(switches, hit.woke_ns)
+    wakings = [(cpu, _nearest(lines[cpu].wakings.get(hit.tid, []), hit.due_ns)) for cpu in sorted(lines)]
+    seen = [(cpu, waking) for cpu, waking in wakings if waking is not None]
+    if switch is None or not seen:
+        return hit
+    cpu, waking = min(seen, key=lambda one: abs(one[1].ns - hit.due_ns))
+    begun_ns, _ = path_of(lines[cpu], waking, waking.ns)
+    due_ns = waking.ns if begun_ns is None else begun_ns
+    return replace(hit, due_ns=due_ns, woke_ns=switch.ns) if due_ns <= waking.ns <= switch.ns else hit
+
+
+_Stamped = TypeVar("_Stamped", Waking, Switch)
+
+
+def _nearest(rising: Sequence[_Stamped], ns: int) -> _Stamped | None:
+    """The event of this moment, which two rings stamp one after the other."""
+    at = bisect_left(rising, ns, key=_NS)
+    close = [event for event in rising[max(0, at - 1) : at + 1] if abs(event.ns - ns) <= _SAME_EVENT_NS]
+    return min(close, key=lambda event: abs(event.ns - ns), default=None)
 
 
 def _after(switches: list[Switch], waking: Waking, hit: Hit) -> Switch | None:

@@ -149,7 +149,8 @@ class Trace:
 
     header_page: text of tracefs `events/header_page`. formats: name of an event (`sched/sched_switch`) to the text of its
     format. pages: CPU to ring-buffer pages in the order of time. kallsyms: lines as the kernel prints them, for the
-    addresses that occur; may be empty.
+    addresses that occur; may be empty. followed: the hits are wake-ups of a followed thread, from its waking until it ran, by the
+    stamps of another ring.
     """
 
     header_page: str
@@ -157,6 +158,7 @@ class Trace:
     pages: Mapping[int, tuple[bytes, ...]]
     hits: tuple[Hit, ...]
     kallsyms: str = ""
+    followed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 | measure | a number is the time |
 | --- | --- |
 | `wake-up` | from the moment a timer was due until the thread that waited for it runs |
+| `application-wake-up` | from the waking of a thread of the user's own program until it runs (rtprobe follow) |
 | `timer-irq` | from that moment until the handler of the timer's interrupt runs (rtla: IRQ) |
 | `timer-thread` | from that moment until the tracer's own kernel thread runs (rtla: Thr) |
 | `timer-user` | from that moment until a thread is back in user space (rtla: Usr) |
@@ -21,6 +22,7 @@ from typing import Any, Final
 from rtassay.model.errors import UsageError
 
 WAKE_UP: Final = "wake-up"
+APPLICATION: Final = "application-wake-up"
 TIMER_IRQ: Final = "timer-irq"
 TIMER_THREAD: Final = "timer-thread"
 TIMER_USER: Final = "timer-user"
@@ -28,10 +30,11 @@ NOISE: Final = "noise"
 STALL: Final = "stall"
 MIXTURE: Final = "mixture"
 UNKNOWN: Final = "unknown"
-MEASURES: Final = (WAKE_UP, TIMER_IRQ, TIMER_THREAD, TIMER_USER, NOISE, STALL, MIXTURE, UNKNOWN)
+MEASURES: Final = (WAKE_UP, APPLICATION, TIMER_IRQ, TIMER_THREAD, TIMER_USER, NOISE, STALL, MIXTURE, UNKNOWN)
 _RESPONSE = re.compile(r"response:[a-z0-9][a-z0-9-]{0,39}")
 _WORDS: Final = {
     WAKE_UP: "wake-up latency",
+    APPLICATION: "wake-up delay of a program's threads",
     TIMER_IRQ: "latency of the timer's interrupt",
     TIMER_THREAD: "latency of the timer's kernel thread",
     TIMER_USER: "latency until a thread is back in user space",

@@ -5,4 +5,5 @@ from typing import Final
 MEMBERS: Final = {
     "rtprobe": "rtassay.probes.rtprobe:RtprobeProbe",
     "cyclictest": "rtassay.probes.cyclictest:CyclictestProbe",
+    "follow": "rtassay.probes.follow:FollowProbe",
 }

@@ -49,6 +49,8 @@ MEMBERS: dict[str, str] = {
     "examination.junit": "rtassay.reports.examination.ci:JunitExamination",
     "examination.ktap": "rtassay.reports.examination.ci:KtapExamination",
     "examination.summary": "rtassay.reports.examination.ci:SummaryExamination",
+    "explanation.json": "rtassay.reports.explanation.json:JsonExplanation",
+    "explanation.terminal": "rtassay.reports.explanation.terminal:TerminalExplanation",
 }
 # Class of a subject -> its word in the table. By name, so that --help loads none of them.
 SUBJECTS: Final = {
@@ -58,6 +60,7 @@ SUBJECTS: Final = {
     "Extrapolation": "extrapolation",
     "Ranking": "causes",
     "Examination": "examination",
+    "Explanation": "explanation",
 }
 
 S = TypeVar("S")

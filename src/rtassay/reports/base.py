@@ -1,4 +1,4 @@
-"""A report or export format. To add one: a file in `recording/`, `comparison/`, `experiment/`, `extrapolation/`, `causes/` or `examination/`, and a line in `__init__.py`."""
+"""A report or export format. To add one: a file in `recording/`, `comparison/`, `experiment/`, `extrapolation/`, `causes/`, `examination/` or `explanation/`, and a line in `__init__.py`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class Report(Protocol[Subject]):
     """One subject to bytes. Write no file, read no clock, print nothing, so that the same subject gives the same bytes.
 
     The subject is a `JudgedRecording`, a `model.comparison.Comparison`, a `model.experiment.ExperimentReport`, a
-    `model.extrapolation.Extrapolation`, a `model.ranking.Ranking` or a `model.knobs.Examination`. The class is made without arguments.
+    `model.extrapolation.Extrapolation`, a `model.ranking.Ranking`, a
+    `model.knobs.Examination` or a `model.explanation.Explanation`. The class is made without arguments.
 
     name: `SUBJECT.FORMAT`, as in the table, for example `recording.html`. suffix: of a file of this format, with its dot. Of two
     formats with one suffix, the first in the table is the one that `-o FILE` chooses. summary: one line for lists of formats.

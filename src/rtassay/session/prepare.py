@@ -108,9 +108,15 @@ async def prepare(board: LinuxBoard, asked: Plan, *, isolated: bool, lanes: int 
         versions[probe.program] = version
     # The probe gets the policy as asked: it may fall back only where none was.
     command = probe.command(replace(plan, policy=asked.policy, priority=asked.priority), probe_program, cpus)
+    if probe.own_threads:
+        plan = replace(plan, cyclictest_equivalent=equivalent(plan))
+    else:
+        plan = replace(
+            plan, interval_ns=None, policy=None, priority=None, mlock=None, aligned=None, dma_latency_us=None
+        )
     return Prepared(
         asked=asked,
-        plan=replace(plan, command=tuple(command), cyclictest_equivalent=equivalent(plan)),
+        plan=replace(plan, command=tuple(command)),
         rtprobe=rtprobe,
         probe=probe,
         loads=tuple(loads),

@@ -12,6 +12,8 @@ from rtassay.store.counts import Counts
 from rtassay.store.stitch import Stitcher
 
 TRACE_BEGIN = "trace_begin"
+LANE = "lane"
+"""A lane that began after FACTS; its data are as a row there."""
 
 EventTuple = tuple[str, int | None, int | None, int | None, int | None, int | None, str | None]
 
@@ -167,6 +169,8 @@ class Collector:
             lane = None
         if note.name == TRACE_BEGIN:
             self.trace_begin = data
+        if note.name == LANE and isinstance(self.facts.get("lanes"), list):
+            self.facts = {**self.facts, "lanes": [*self.facts["lanes"], data]}
         if note.name == "spool_dropped" and lane is not None:
             self._lane(lane).left_out.add(data)
         k, latency_ns, missed = (integer(data.get(key)) for key in ("k", "latency_ns", "missed"))

@@ -11,6 +11,7 @@ from rtassay.model.causes import Attribution, Cause, Hit, Moved, Part, Place, Tr
 from rtassay.model.errors import CorruptRecording, RtassayError
 from rtassay.model.events import Event, Note, TracePage, TraceText
 from rtassay.model.manifest import LaneEntry, Manifest
+from rtassay.model.measures import APPLICATION
 from rtassay.model.views import integer
 from rtassay.store.collect import TRACE_BEGIN
 from rtassay.wire.encode import StreamEncoder
@@ -91,6 +92,7 @@ def kernel_trace(path: Path, manifest: Manifest) -> Trace:
 
 def trace_of(path: Path, lanes: Iterable[LaneEntry]) -> Trace:
     """A `trace.rtw` as the decoder takes it: its captured hits, with the CPUs of their lanes. Damaged frames are left out."""
+    lanes = tuple(lanes)
     cpus = {lane.index: lane.cpu for lane in lanes}
     texts: dict[str, str] = {}
     pages: dict[int, list[bytes]] = {}
@@ -110,6 +112,7 @@ def trace_of(path: Path, lanes: Iterable[LaneEntry]) -> Trace:
         pages={cpu: tuple(found) for cpu, found in pages.items()},
         hits=tuple(hits),
         kallsyms=texts.get(_KALLSYMS, ""),
+        followed=any(lane.measure == APPLICATION for lane in lanes),
     )
 
 

@@ -42,7 +42,7 @@ def typed(setting: dict[str, Any], value: int | str) -> str:
 
 def test_every_command_is_there() -> None:
     found = described()
-    names = ["guard", "load", "repeat", "watch", "spool", "fetch", "describe", "selftest"]
+    names = ["guard", "load", "repeat", "watch", "spool", "fetch", "follow", "describe", "selftest"]
     assert [c["name"] for c in found["commands"]] == names
     assert [(m["name"], m["measure"]) for m in found["methods"]] == [("cyclic", "wake-up")]
     assert {s["name"] for s in found["sources"]} >= {"@kmsg", "@rt-threads", "@clock", "@msr", "@run"}

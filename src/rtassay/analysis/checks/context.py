@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rtassay.analysis.lane.account import Account
 from rtassay.model.findings import LaneFindings, lane_words
 from rtassay.model.manifest import Manifest
+from rtassay.model.measures import APPLICATION
 from rtassay.model.recording import Recording
 from rtassay.model.units import NS_PER_S
 
@@ -49,6 +50,11 @@ class Context:
     def measured_cpus(self) -> tuple[int, ...]:
         """CPUs with a lane, sorted."""
         return tuple(sorted({lane.entry.cpu for lane in self.accounts if lane.entry.cpu is not None}))
+
+    @property
+    def followed(self) -> bool:
+        """Whether the lanes are threads of a user's program, which are where and what the program made them."""
+        return bool(self.accounts) and all(lane.entry.measure == APPLICATION for lane in self.accounts)
 
     @property
     def own_run(self) -> bool:

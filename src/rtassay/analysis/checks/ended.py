@@ -16,6 +16,7 @@ _WORDS = {
     "owner": "its guard, because its owner was gone",
     "error": "an error",
     "cut": "the loss of its stream",
+    "gone": "the end of the program that was followed",
 }
 
 

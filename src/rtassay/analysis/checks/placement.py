@@ -27,6 +27,7 @@ from rtassay.model.units import NS_PER_S, format_cpu_list
 
 # fixed-priority: the policy of most RTOSes, as rtprobe-lite tells it.
 REAL_TIME = ("fifo", "rr", "deadline", "sched_fifo", "fixed-priority")
+_FOLLOWED = "the threads are those of the program that was followed: nothing was asked of them"
 _THROTTLED = re.compile(r"(RT|DL) (runtime )?(throttling|replenish)|throttling activated", re.IGNORECASE)
 
 
@@ -51,6 +52,8 @@ def _affinities(lane: Account) -> list[tuple[int, ...]]:
 )
 def self_interference(context: Context) -> Outcome:
     """More measuring threads than CPUs to run them."""
+    if context.followed:
+        return passed(_FOLLOWED)
     cpus = [lane.entry.cpu for lane in context.accounts]
     known = [cpu for cpu in cpus if cpu is not None]
     # rtla's irq, thread and user are readings of one thread, not threads that queue.
@@ -105,6 +108,8 @@ def main_on_measured(context: Context) -> Outcome:
 )
 def not_pinned(context: Context) -> Outcome:
     """A lane allowed on several CPUs, or seen to move."""
+    if context.followed:
+        return passed(_FOLLOWED)
     loose = [
         lane
         for lane in context.accounts
@@ -131,6 +136,8 @@ def not_pinned(context: Context) -> Outcome:
 )
 def not_rt_policy(context: Context) -> Outcome:
     """Lanes without a real-time policy, or at another priority than asked for."""
+    if context.followed:
+        return passed(_FOLLOWED)
     manifest = context.manifest
     asked = manifest.probe_facts.requested
     priority = manifest.plan.priority if manifest.plan.priority is not None else asked.priority

@@ -78,7 +78,7 @@ _STEPS: Final[Mapping[str, str]] = {
     codes.THREAD_PRIORITY: "give it a lower priority than yours (chrt -p), or another CPU (taskset -p)",
     codes.SOFTIRQ_LOAD: "less of that work on this CPU: move the interrupt that raises it; on PREEMPT_RT it runs in a thread with a priority",
     codes.CPU_INTERRUPT: "an interrupt of the CPU itself, which cannot be moved: fewer timers there (nohz_full=, cyclic timers of drivers)",
-    codes.MEASUREMENT: "it belongs to the measurement: fewer lanes or a longer interval make it smaller",
+    codes.MEASUREMENT: "it belongs to the measurement: fewer lanes, a longer interval or a higher level of the trace make it smaller",
     codes.TIMER_OWNER: "find who starts this timer; a driver often has an option for its period, and nohz_full= takes the tick away",
     codes.THROTTLING_OFF: "sysctl kernel.sched_rt_runtime_us=-1 (from Linux 6.12 on also /sys/kernel/debug/sched/fair_server/cpuN/runtime), if no real-time thread can run for ever",
     codes.LOCK_MEMORY: "lock the memory (mlockall) and touch it before the real-time part begins; no --no-mlock in a measurement",

@@ -1,0 +1,80 @@
+"""A recording of followed threads becomes an explanation. `rtassay explain` and the Python API use it."""
+
+from __future__ import annotations
+
+from rtassay import rankings
+from rtassay.model.errors import UsageError
+from rtassay.model.explanation import Explanation, FollowedThread
+from rtassay.model.measures import APPLICATION
+from rtassay.model.recording import Lane, Recording
+from rtassay.model.views import integer
+
+
+def is_followed(recording: Recording) -> bool:
+    """Whether its lanes are threads of a user's program."""
+    return bool(recording.lanes) and all(lane.entry.measure == APPLICATION for lane in recording.lanes)
+
+
+def explain(recording: Recording) -> Explanation:
+    """Who delayed the threads of this recording. Raises UsageError for a recording of another measure."""
+    manifest = recording.manifest
+    if not is_followed(recording):
+        raise UsageError(
+            f"{manifest.id} is no recording of followed threads", hint="`rtassay causes` ranks the causes of a run"
+        )
+    from rtassay.analysis.judge.judging import kernel_of
+
+    late = sorted(recording.causes, key=lambda one: -one.hit.latency_ns)
+    rows = {integer(row.get("lane")): row for row in manifest.end.get("lanes", []) if isinstance(row, dict)}
+    began = manifest.started_ns if manifest.trace is None else manifest.trace.from_ns
+    return Explanation(
+        id=manifest.id,
+        board=manifest.board,
+        kernel=kernel_of(manifest),
+        target=_target(manifest.facts.get("requested")),
+        duration_ns=None if began is None or manifest.ended_ns is None else manifest.ended_ns - began,
+        above_ns=None if manifest.trace is None else manifest.trace.above_ns,
+        end=manifest.end_reason,
+        losses=integer(manifest.end.get("losses")) or 0,
+        left_out=integer(manifest.end.get("left_out")) or 0,
+        threads=tuple(_thread(lane, rows.get(lane.entry.index, {}), recording) for lane in recording.lanes),
+        late=tuple(late),
+        ranking=rankings.rank([recording]),
+    )
+
+
+def _target(requested: object) -> str:
+    asked = requested if isinstance(requested, dict) else {}
+    pid, comm = integer(asked.get("pid")), asked.get("comm")
+    return f"pid {pid}" if pid is not None else str(comm) if isinstance(comm, str) else "unknown"
+
+
+def _thread(lane: Lane, row: dict[str, object], recording: Recording) -> FollowedThread:
+    entry, obtained = lane.entry, lane.entry.obtained_start
+    return FollowedThread(
+        lane=entry.index,
+        name=entry.name,
+        tid=entry.tid,
+        policy=None if obtained is None else obtained.policy,
+        priority=None if obtained is None else obtained.priority,
+        wake_ups=entry.n,
+        min_ns=entry.min_ns,
+        p50_ns=_quantile(lane, 50),
+        p99_ns=_quantile(lane, 99),
+        max_ns=entry.max_ns,
+        late=sum(one.hit.lane == entry.index for one in recording.causes),
+        gone=entry.state == "gone",
+        waited_ns=integer(row.get("waited_ns")),
+        turns=integer(row.get("turns")),
+    )
+
+
+def _quantile(lane: Lane, percent: int) -> int | None:
+    """Nearest rank."""
+    import numpy as np
+
+    histogram = lane.histogram
+    if not len(histogram.counts):
+        return None
+    upto = np.cumsum(histogram.counts)
+    return int(histogram.lower_ns[np.searchsorted(upto, -(-int(upto[-1]) * percent // 100))])

@@ -1,0 +1,1 @@
+"""Why threads of a user's program ran late."""

@@ -1,0 +1,138 @@
+"""Recordings of followed threads: real streams of `rtprobe follow` with faults of known kind, time and length (tests/data/followed)."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from dataclasses import replace
+from pathlib import Path
+
+import known_causes
+import pytest
+from command_line import in_process
+
+from rtassay import explaining, store
+from rtassay.model.causes import Attribution
+from rtassay.model.errors import UsageError
+from rtassay.model.explanation import explanation_dict
+from rtassay.model.measures import APPLICATION
+from rtassay.model.recording import Recording
+from rtassay.reports.explanation.terminal import TerminalExplanation
+
+DATA = Path(__file__).parents[1] / "data" / "followed"
+EXPECTED = {
+    "p": ("preemption-off", "rtfault_p"),
+    "f": ("thread", "rtfault_f"),
+    "s": ("no-preemption-point", "rtfault_s"),
+}
+
+
+@pytest.fixture(scope="module", params=["rt", "stock"])
+def kernel(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def home(kernel: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the recording `app`."""
+    place = tmp_path_factory.mktemp(kernel)
+    (place / "app.rtw").write_bytes(lzma.decompress((DATA / f"{kernel}.rtw.xz").read_bytes()))
+    done = in_process("import", place / "app.rtw", "--name", "app", home=place)
+    assert done.returncode == 0, done.stderr
+    return place
+
+
+@pytest.fixture(scope="module")
+def recording(home: Path) -> Recording:
+    (path,) = (home / "recordings").glob("*.rta")
+    return store.open_recording(path)
+
+
+def of_control(recording: Recording) -> list[Attribution]:
+    lane = next(lane.entry.index for lane in recording.lanes if lane.entry.name.startswith("control-"))
+    return [one for one in recording.causes if one.hit.lane == lane]
+
+
+def test_each_late_wake_up_of_a_known_fault_gets_its_cause_and_size(kernel: str, recording: Recording) -> None:
+    faults = json.loads((DATA / f"{kernel}.faults.json").read_text())
+    late = of_control(recording)
+    assert len(late) == len(faults) == 6
+    for one, (letter, *_) in zip(sorted(late, key=lambda one: one.hit.due_ns), faults, strict=True):
+        assert (one.top.kind, one.top.name) == EXPECTED[letter]
+        assert one.complete and not one.events_lost
+        assert sum(part.ns for part in one.parts) == one.hit.latency_ns
+        assert {part.phase for part in one.parts} <= {"B", "C"}
+    stream = lzma.decompress((DATA / f"{kernel}.rtw.xz").read_bytes())
+    kinds = [fault for fault in known_causes.FAULTS if fault.letter in {letter for letter, *_ in faults}]
+    answer = known_causes.judge(kinds, [known_causes.Truth(*fault) for fault in faults], stream)
+    assert answer.invented == ()
+    assert [cell.hits for cell in answer.cells if cell.length_us == 1000] == [3, 3]
+    assert [word for cell in answer.cells for word in cell.wrong] == []  # sizes within 5 % or 10 us
+
+
+def test_a_delay_begins_with_the_interrupt_that_woke_the_thread(recording: Recording) -> None:
+    """The second ring stamps a waking after the first one: both are the same event."""
+    told_by_k = {(row.lane, row.fields["k"]): row.fields for row in recording.events if row.kind == "trace_hit"}
+    for one in of_control(recording):
+        told = told_by_k[one.hit.lane, one.hit.k]
+        assert 0 < told["due_ns"] - one.hit.due_ns < 50_000 and abs(told["woke_ns"] - one.hit.woke_ns) < 50_000
+        assert one.parts[0].phase == "B" and one.parts[0].start_ns == one.hit.due_ns
+
+
+def test_each_thread_is_a_lane_with_exact_delays(recording: Recording) -> None:
+    found = explaining.explain(recording)
+    assert found.target == "periodic" and found.above_ns == 500_000 and found.end == "duration"
+    threads = {thread.name.rpartition("-")[0]: thread for thread in found.threads}
+    assert set(threads) == {"periodic", "logger", "control"}
+    control = threads["control"]
+    assert (control.policy, control.priority) == ("fifo", 80) and control.wake_ups > 1000
+    assert control.min_ns is not None and control.p50_ns is not None and control.max_ns is not None
+    assert 20_000 < control.min_ns <= control.p50_ns < 100_000 < 900_000 < control.max_ns < 1_200_000
+    assert control.turns is not None and control.turns >= control.wake_ups
+    assert threads["periodic"].wake_ups == 0 and threads["periodic"].p50_ns is None
+    assert found.wake_ups == sum(thread.wake_ups for thread in found.threads) == found.wake_ups
+    assert found.losses == found.left_out == 0
+    assert [one.hit.latency_ns for one in found.late] == sorted(
+        (o.hit.latency_ns for o in recording.causes), reverse=True
+    )
+    data = explanation_dict(found)
+    assert data["schema"] == "rtassay/explanation/1" and data["answered"] and len(data["late"]) == len(found.late)
+    assert data["late"][0]["delay_ns"] == found.late[0].hit.latency_ns
+    text = TerminalExplanation(120).render(found).decode()
+    assert "control-" in text and "fifo 80" in text and "Next, " in text
+    for letter in ("p", "f") if "-rt-" in str(found.kernel) else ("p", "s"):
+        assert EXPECTED[letter][1] in text
+
+
+def test_the_house_reads_it_as_any_recording(home: Path, recording: Recording) -> None:
+    assert {lane.entry.measure for lane in recording.lanes} == {APPLICATION}
+    shown = json.loads(in_process("show", "app", "--json", home=home).stdout)
+    assert {lane["measure"] for lane in shown["lanes"]} == {APPLICATION}
+    checks = {check["id"]: check["severity"] for check in shown["checks"]}
+    assert (checks["NOT-RT-POLICY"], checks["NOT-PINNED"], checks["SELF-INTERFERENCE"]) == ("pass", "pass", "pass")
+    assert checks["TRACED"] == "warning" and checks["COUNT-MISMATCH"] in ("pass", "unknown")
+    judged = in_process("show", "app", "--deadline", "10ms", "--p", "0.1", "--json", home=home)
+    assert json.loads(judged.stdout)["verdict"]["state"] == "NOT DEMONSTRATED"  # of another quantity than a deadline's
+    ranked = json.loads(in_process("causes", "app", "--json", home=home).stdout)
+    assert ranked["answered"] and ranked["attributed"] == len(recording.causes)
+    page = home / "page.html"
+    assert (
+        in_process("report", "app", "-o", page, home=home).returncode in (0, 4, 5) and "rtfault_p" in page.read_text()
+    )
+    assert "app" in in_process("list", home=home).stdout
+
+
+def test_a_recording_of_another_measure_is_refused(recording: Recording) -> None:
+    lanes = tuple(replace(lane, entry=replace(lane.entry, measure="wake-up")) for lane in recording.lanes)
+    with pytest.raises(UsageError, match="no recording of followed threads"):
+        explaining.explain(replace(recording, lanes=lanes))
+
+
+def test_a_stream_that_was_cut_still_tells_causes(kernel: str, tmp_path: Path) -> None:
+    stream = lzma.decompress((DATA / f"{kernel}.rtw.xz").read_bytes())
+    (tmp_path / "cut.rtw").write_bytes(stream[: len(stream) - 3000])
+    done = in_process("import", tmp_path / "cut.rtw", "--name", "cut", home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (path,) = (tmp_path / "recordings").glob("*.rta")
+    found = explaining.explain(store.open_recording(path))
+    assert found.end == "cut" and found.late and found.threads[0].turns is None
