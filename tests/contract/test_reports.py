@@ -16,6 +16,7 @@ from rtassay.model.errors import UsageError
 from rtassay.model.experiment import ExperimentReport
 from rtassay.model.explanation import Explanation, FollowedThread
 from rtassay.model.extrapolation import Extrapolation
+from rtassay.model.findings import CHECK, Reason
 from rtassay.model.knobs import Action, Detail, Examination, Goal
 from rtassay.model.ranking import Ranking, Traced
 from rtassay.reports.base import JudgedRecording
@@ -82,7 +83,9 @@ def hostile_recording():
         note=HOSTILE,
         lanes=tuple(replace(lane, name=f"{i}{HOSTILE}") for i, lane in enumerate(findings.lanes)),
         checks=tuple(replace(check, message=HOSTILE) for check in findings.checks),
-        verdict=replace(findings.verdict, sentence=HOSTILE, reasons=(HOSTILE,)),
+        verdict=replace(
+            findings.verdict, sentence=HOSTILE, reasons=(Reason(CHECK, {"id": HOSTILE, "message": HOSTILE}),)
+        ),
     )
     return JudgedRecording(found, replace(recording, manifest=manifest, lanes=lanes, telemetry=telemetry))
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from rtassay.model.foreign import one_line
 from rtassay.model.measures import UNKNOWN
+from rtassay.model.units import format_time
 
-ANALYSIS_VERSION = 4
+ANALYSIS_VERSION = 5
 STATES = ("VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT")
 SEVERITIES = ("invalid", "warning", "note", "unknown", "pass")
 VIRTUAL_BOARD = "virtual board: function only"
@@ -135,6 +136,35 @@ class Assumption:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
+# Codes of a Reason, each with its facts.
+NO_ACTIVATION = "no_activation"
+LATE_SEEN = "late_seen"
+"""lane, cpu, exceedances, possible, due, deadline_ns, bound, bound_is (lower, upper), allowed, of (p, events_per_h), confidence"""
+MORE_NEEDED = "more_needed"
+"""n, duration_s, exceedances, lacks, events, theta_lower"""
+NEVER_SHOWN = "never_shown"
+"""of"""
+ASSUMED = "assumed"
+"""assumption (a code of Assumption), and its facts"""
+RUNS_DIFFER = "runs_differ"
+"""basis"""
+CHECK = "check"
+"""id, message"""
+STRICT = "strict"
+WAIVED = "waived"
+"""id, because"""
+SAFETY_FACTOR = "safety_factor"
+"""factor"""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a verdict is as it is. Reports word it (reports/recording/reasons.py)."""
+
+    code: str
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The judgement of the worst lane; sentence: the verdict as one paragraph (docs/method/verdict.md).
@@ -144,8 +174,7 @@ class Verdict:
     one event; 0: each is one; None: their order is not known. `theta_lower`: lower limit of the extremal index of the `theta_n` wake-ups
     at or above `theta_above_ns`; None: too few are known in order. `capped_by`: ids of the checks without which it would be a better
     state, and `lacks`: why the numbers alone show no more (ACTIVATIONS, FEWER_LATE, SINGLE_LATE); None if they do.
-    `look` of `looks`: the planned look it is of; `confidence` is then that look's. rate_*_per_h: events per hour. own_reasons: those of `reasons` that are no number of the verdict and no check, so that a short
-    report can leave the others out.
+    `look` of `looks`: the planned look it is of; `confidence` is then that look's. rate_*_per_h: events per hour.
     """
 
     state: str
@@ -160,8 +189,7 @@ class Verdict:
     p_upper: float | None
     rate_upper_per_h: float | None
     needed: Needed | None
-    reasons: tuple[str, ...]
-    own_reasons: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...]
     sentence: str = ""
     safety_factor: float | None = None
     lanes: tuple[dict[str, Any], ...] = ()
@@ -224,6 +252,15 @@ class Findings:
     def virtual_board(self) -> bool:
         """Whether the board was emulated. Reports then say VIRTUAL_BOARD beside its name."""
         return any(check.id == "VM-STEAL" and check.severity == "invalid" for check in self.checks)
+
+
+def assumption_words(assumption: Assumption) -> str:
+    """`late activations come singly`."""
+    if assumption.code in (AS_SEEN, AS_FEW):
+        return "late activations come as those seen"
+    if assumption.code == SINGLY:
+        return "late activations come singly"
+    return f"late activations come as singly as those above {format_time(assumption.facts['above_ns'])}"
 
 
 def lane_words(name: str | None, cpu: int | None) -> str:

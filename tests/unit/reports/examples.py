@@ -27,10 +27,17 @@ from example_parts import (
 from scipy.stats import beta
 
 from rtassay.model.findings import (
+    ACTIVATIONS,
+    AS_SEEN,
+    ASSUMED,
+    CHECK,
+    MORE_NEEDED,
+    RUNS_DIFFER,
     CheckResult,
     Findings,
     LaneFindings,
     Needed,
+    Reason,
     Verdict,
 )
 from rtassay.model.manifest import Damage, LaneEntry, LoadEntry, Manifest, Obtained, Plan, Source
@@ -162,8 +169,14 @@ def hash_of(name: str) -> int:
     return sum((i + 1) * 7919 * ord(c) for i, c in enumerate(name)) & 0xFFFFFF
 
 
+_LACKING = Reason(
+    MORE_NEEDED,
+    {"n": 29_957_322, "duration_s": 29_867.5, "exceedances": 0, "lacks": ACTIVATIONS, "events": 0, "theta_lower": None},
+)
+
+
 def _verdict(
-    state: str, deadline_ns: int, p: float, reasons: tuple[str, ...], sentence: str, needed: Needed | None = None
+    state: str, deadline_ns: int, p: float, reasons: tuple[Reason, ...], sentence: str, needed: Needed | None = None
 ) -> Callable[[tuple[LaneFindings, ...], tuple[Lane, ...]], Verdict]:
     def judge(found: tuple[LaneFindings, ...], lanes: tuple[Lane, ...]) -> Verdict:
         seen = [int((lane.spills.latency_ns >= deadline_ns).sum()) if lane.spills else 0 for lane in lanes]
@@ -183,7 +196,6 @@ def _verdict(
             rate_upper_per_h=10.8,
             needed=needed,
             reasons=reasons,
-            own_reasons=() if state == "INVALID MEASUREMENT" else reasons,
             sentence=sentence,
             safety_factor=deadline_ns / max(f.max_ns or 1 for f in found),
         )
@@ -250,7 +262,7 @@ def violated() -> Pair:
             "VIOLATED",
             100_000,
             1e-6,
-            ("p lower bound above the target on CPU3", "3 events on CPU3, the worst 11.3 ms"),
+            (Reason(ASSUMED, {"assumption": AS_SEEN}), Reason(RUNS_DIFFER, {"basis": "worst_run"})),
             "On rpi5 (6.12.47-rt14+), under stress-ng, CPU3 exceeded D = 100 us in 3 independent events. VIOLATED.",
         ),
         note="Found while the SD card was written to.",
@@ -272,7 +284,7 @@ def not_demonstrated() -> Pair:
             "NOT DEMONSTRATED",
             100_000,
             1e-7,
-            ("0 of 1,000,000 exceeded, but p <= 1e-7 needs 29,957,322 clean activations",),
+            (_LACKING,),
             "",
             Needed(29_957_322, 29_867.5),
         ),
@@ -303,7 +315,7 @@ def invalid() -> Pair:
             "INVALID MEASUREMENT",
             100_000,
             1e-6,
-            ("NOT-RT-POLICY: Asked for fifo 90, got other 0 on CPU0-3",),
+            (Reason(CHECK, {"id": "NOT-RT-POLICY", "message": "Asked for fifo 90, got other 0 on CPU0-3"}),),
             "The measurement is not valid: the lanes did not run under the real-time policy that was asked for.",
         ),
         damage=Damage(skipped_bytes=1_312, bad_frames=2, lost_frames=3, unknown_frames=0, cut=True),

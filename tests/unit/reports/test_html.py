@@ -13,7 +13,7 @@ import pytest
 from test_text_formats import empty_example
 
 from rtassay.model import warnings
-from rtassay.model.findings import CheckResult, Coincidence, Outlier
+from rtassay.model.findings import CHECK, CheckResult, Coincidence, Outlier, Reason
 from rtassay.model.manifest import MonitorEntry, RunWarning
 from rtassay.model.recording import Series
 from rtassay.reports import severities, wording
@@ -287,7 +287,7 @@ def hostile_example():
     verdict = replace(
         findings.verdict,
         sentence=HOSTILE,
-        reasons=(HOSTILE,),
+        reasons=(Reason(CHECK, {"id": HOSTILE, "message": HOSTILE}),),
         lane=HOSTILE + "0",
         lanes=({"name": HOSTILE + "0", "state": HOSTILE}, {"name": HOSTILE, "state": "HOLDS", "p_upper": 1e-6}),
     )

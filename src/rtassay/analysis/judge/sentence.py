@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rtassay.analysis.judge.reasons import assumed
-from rtassay.model.findings import CheckResult, Verdict
+from rtassay.model.findings import CheckResult, Verdict, assumption_words
 from rtassay.model.measures import WAKE_UP, measure_words
 from rtassay.model.units import NS_PER_S, format_time
 
@@ -84,7 +83,7 @@ def _seen(verdict: Verdict) -> str:
 
 
 def _assuming(verdict: Verdict) -> str:
-    return "".join(f" if {assumed(one)}" for one in verdict.assumes)
+    return "".join(f" if {assumption_words(one)}" for one in verdict.assumes)
 
 
 def _percent(probability: float) -> str:

@@ -19,7 +19,7 @@ from rtassay.analysis.judge.reasons import about
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.bounds import samples_needed
 from rtassay.analysis.lane.claim import Requirement
-from rtassay.model.findings import CheckResult, Needed, Verdict
+from rtassay.model.findings import CHECK, SAFETY_FACTOR, STRICT, WAIVED, CheckResult, Needed, Reason, Verdict
 
 KEEP_THEIR_ANSWER = ("N-TOO-SMALL",)
 """Checks that answer NOT DEMONSTRATED with the missing hours, also under --strict (docs/method/verdict.md)."""
@@ -37,12 +37,9 @@ def judge_deadline(
     worst = worst_of(lanes)
     state, capped_by, reasons = under_checks(worst.state if worst else NOT_DEMONSTRATED, checks, strict)
     factor = requirement.deadline_ns / max_ns if max_ns else None
-    exposure, *own_reasons = about(worst, requirement)
-    reasons = [exposure, *own_reasons, *reasons]
+    reasons = [*about(worst, requirement), *reasons]
     if factor is not None:
-        reasons.append(
-            f"safety factor deadline / maximum = {factor:.3g}; it decides nothing, since it falls as a run gets longer"
-        )
+        reasons.append(Reason(SAFETY_FACTOR, {"factor": factor}))
     return Verdict(
         state=state,
         lane=worst.name if worst else None,
@@ -59,7 +56,6 @@ def judge_deadline(
         rate_lower_per_h=worst.rate_lower_per_h if worst else None,
         needed=worst.needed if worst else _of_a_clean_run(requirement),
         reasons=tuple(reasons),
-        own_reasons=tuple(own_reasons),
         safety_factor=factor,
         lanes=tuple({**asdict(lane), "assumes": [asdict(one) for one in lane.assumes]} for lane in lanes),
         assumes=worst.assumes if worst else (),
@@ -98,7 +94,7 @@ def unusable(checks: Sequence[CheckResult], strict: bool) -> bool:
 
 def under_checks(
     base: str, checks: Sequence[CheckResult], strict: bool = False
-) -> tuple[str, tuple[str, ...], list[str]]:
+) -> tuple[str, tuple[str, ...], list[Reason]]:
     """(state, ids of the checks that forbid a better one, reasons): INVALID before VIOLATED before NOT DEMONSTRATED before HOLDS.
 
     Strict: an optimism check makes it invalid too, but still never hides VIOLATED; checks in KEEP_THEIR_ANSWER and assumptions only cap it.
@@ -119,11 +115,13 @@ def under_checks(
         state = INVALID_MEASUREMENT
     elif caps and base == HOLDS:
         state = NOT_DEMONSTRATED
-    reasons = [f"{check.id}: {check.message}" for check in (*invalid, *caps, *qualify)]
+    reasons = [Reason(CHECK, {"id": check.id, "message": check.message}) for check in (*invalid, *caps, *qualify)]
     if strict and any(check.severity == WARNING for check in invalid):
-        reasons.append("--strict: a warning is enough to make the measurement invalid")
+        reasons.append(Reason(STRICT))
     reasons += [
-        f"{check.id}: waived because {check.waived}" for check in checks if check.waived is not None and decides(check)
+        Reason(WAIVED, {"id": check.id, "because": check.waived})
+        for check in checks
+        if check.waived is not None and decides(check)
     ]
     deciding = invalid if invalid else caps if state == NOT_DEMONSTRATED else []
     return state, tuple(dict.fromkeys(check.id for check in deciding)), reasons

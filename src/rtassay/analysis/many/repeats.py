@@ -15,7 +15,7 @@ from rtassay.analysis.judge.verdict import under_checks
 from rtassay.analysis.lane.claim import Requirement
 from rtassay.analysis.lane.demonstrated import demonstrated
 from rtassay.analysis.many.lanes import by_lane
-from rtassay.model.findings import SEVERITIES, Assumption, CheckResult, Needed
+from rtassay.model.findings import SEVERITIES, Assumption, CheckResult, Needed, Reason
 from rtassay.model.recording import Recording
 
 CURED_BY_MORE = ("N-TOO-SMALL", "PERCENTILE-UNSUPPORTED")
@@ -49,7 +49,7 @@ class Repeats:
     capped_by: tuple[str, ...] = ()
     lacks: str | None = None
     runs_differ: bool = False
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     confidence: float = 0.95
     look: int | None = None
     looks: int = 1
@@ -98,7 +98,7 @@ def _repeats(
     name: str,
     worst: LaneVerdict,
     capped_by: tuple[str, ...],
-    reasons: Sequence[str],
+    reasons: Sequence[Reason],
     confidence: float,
 ) -> Repeats:
     return Repeats(
@@ -121,7 +121,7 @@ def _repeats(
         capped_by=capped_by,
         lacks=worst.lacks,
         runs_differ=worst.runs_differ,
-        reasons=tuple(dict.fromkeys(reasons)),
+        reasons=tuple(reasons),
         confidence=confidence,
     )
 

@@ -15,7 +15,16 @@ from rtassay.reports.base import JudgedRecording
 from rtassay.reports.causes import html as causes_html
 from rtassay.reports.causes import outliers as late
 from rtassay.reports.page import Rows, Tile
-from rtassay.reports.recording import conditions, drawings, load_work, outliers, published, recording_text, series
+from rtassay.reports.recording import (
+    conditions,
+    drawings,
+    load_work,
+    outliers,
+    published,
+    reasons,
+    recording_text,
+    series,
+)
 from rtassay.reports.recording.answer import answer
 
 _HISTOGRAM_POINTS = 6000  # over all lanes
@@ -58,7 +67,7 @@ def _words(findings: Findings, recording: Recording) -> dict[str, Any]:
         "icon": wording.ICONS.get(recording_text.state(findings), "–"),
         "answer": answer(findings, recording),
         "sentence": recording_text.sentence(findings) if verdict else "",
-        "reasons": verdict.reasons if verdict else (),
+        "reasons": [reasons.words(reason) for reason in verdict.reasons] if verdict else [],
         "tiles": _tiles(findings, recording),
         "verdict_lanes": _verdict_lanes(findings, verdict),
         "table": recording_text.lane_table(findings),

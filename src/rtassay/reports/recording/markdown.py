@@ -13,7 +13,7 @@ from rtassay.reports import wording
 from rtassay.reports.base import JudgedRecording
 from rtassay.reports.causes import markdown as causes_markdown
 from rtassay.reports.markdown_text import code_block, document, folded, pipe_table
-from rtassay.reports.recording import conditions, load_work, outliers, published, recording_text
+from rtassay.reports.recording import conditions, load_work, outliers, published, reasons, recording_text
 from rtassay.reports.recording.answer import answer
 
 
@@ -92,7 +92,7 @@ def _head(findings: Findings, recording: Recording) -> list[str]:
         code_block(said.command) if said.command else "",
         pipe_table(("", "Result"), rows) if rows else "",
         f"In full: {markdown(recording_text.sentence(findings))}" if verdict else "",
-        "\n".join(f"- {markdown(reason)}" for reason in (verdict.reasons if verdict else ())),
+        "\n".join(f"- {markdown(reasons.words(reason))}" for reason in (verdict.reasons if verdict else ())),
     ]
 
 

@@ -13,7 +13,7 @@ from rtassay.analysis.checks import CHECKS, reference_markdown
 from rtassay.analysis.judge import findings_dict, judge
 from rtassay.analysis.judge.plain import plain
 from rtassay.model.errors import UsageError
-from rtassay.model.findings import SEVERITIES, Findings
+from rtassay.model.findings import SAFETY_FACTOR, SEVERITIES, Findings
 from rtassay.model.manifest import Plan
 
 from ..build import DATA, MS, US, block_lane, counted_lane, cyclictest, published, recording, skip_lane
@@ -79,7 +79,7 @@ def test_no_exceedance_but_no_trailer_either() -> None:
     verdict = judge(published("rt"), deadline_ns=1000 * US, p_target=1e-6).verdict
     assert verdict is not None
     assert (verdict.state, verdict.exceedances) == ("NOT DEMONSTRATED", 0)
-    assert any(reason.startswith("HIST-TRUNCATED") for reason in verdict.reasons)
+    assert any(reason.facts.get("id") == "HIST-TRUNCATED" for reason in verdict.reasons)
 
 
 def test_all_published_data_are_here() -> None:
@@ -226,7 +226,7 @@ def test_the_safety_factor_is_a_number_with_its_caveat() -> None:
     verdict = judge(recording(block_lane({100: 50})), deadline_ns=500).verdict
     assert verdict is not None
     assert verdict.safety_factor == 5.0
-    assert any("decides nothing" in reason for reason in verdict.reasons)
+    assert any(reason.code == SAFETY_FACTOR and reason.facts["factor"] for reason in verdict.reasons)
 
 
 def test_reference_page_is_up_to_date() -> None:

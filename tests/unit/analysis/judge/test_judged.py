@@ -18,7 +18,7 @@ from rtassay.analysis.lane.account import accounts
 from rtassay.analysis.lane.claim import Requirement
 from rtassay.analysis.lane.distribution import ints
 from rtassay.analysis.lane.summary import lane_findings
-from rtassay.model.findings import Assumption, CheckResult, Needed, Verdict
+from rtassay.model.findings import CHECK, STRICT, WAIVED, Assumption, CheckResult, Needed, Reason, Verdict
 from rtassay.model.manifest import LoadEntry, Plan
 from rtassay.model.recording import Recording
 
@@ -110,17 +110,15 @@ def test_each_reason_stands_once_and_in_order_of_weight() -> None:
         said("N", "note", waived="nor this"),
     )
     reasons = judged(CLEAN, *checks).reasons
-    assert [reason for reason in reasons if reason[1] == ":"] == [
-        "I: so",
-        "C: so",
-        "Q: so",
-        "W: waived because it does not matter",
+    assert [reason for reason in reasons if reason.code in (CHECK, WAIVED)] == [
+        *(Reason(CHECK, {"id": name, "message": "so"}) for name in ("I", "C", "Q")),
+        Reason(WAIVED, {"id": "W", "because": "it does not matter"}),
     ]
-    assert not any("--strict" in reason for reason in reasons)
+    assert Reason(STRICT) not in reasons
     strict = judged(CLEAN, *checks, strict=True).reasons
-    assert sum(reason.startswith("Q: ") for reason in strict) == 1
-    assert any(reason.startswith("--strict") for reason in strict)
-    assert not any("--strict" in reason for reason in judged(CLEAN, said("I", "invalid"), strict=True).reasons)
+    assert sum(reason.facts.get("id") == "Q" for reason in strict) == 1
+    assert Reason(STRICT) in strict
+    assert Reason(STRICT) not in judged(CLEAN, said("I", "invalid"), strict=True).reasons
     assert too_good(checks) == [checks[1]]
 
 

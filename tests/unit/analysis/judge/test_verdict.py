@@ -13,6 +13,7 @@ from rtassay.analysis.judge import judge
 from rtassay.model.findings import Findings, Verdict
 from rtassay.model.manifest import Obtained, Plan, Source
 from rtassay.model.recording import Lane, Recording
+from rtassay.reports.recording.reasons import words
 
 from ..build import MS, US, block_lane, counted_lane, cyclictest, inventory, recording, skip_lane
 
@@ -119,7 +120,7 @@ def test_events_in_order_can_hold_and_clusters_need_more() -> None:
     assert (burst.exceedances, burst.events, burst.gap) == (3, 1, 10)
     assert (burst.state, burst.lacks, burst.basis) == ("NOT DEMONSTRATED", "single_late", "bursts")
     assert burst.needed is not None and burst.needed.n > 200_000
-    assert any("1 event, not singly" in reason for reason in burst.reasons)
+    assert any("1 event, not singly" in words(reason) for reason in burst.reasons)
 
 
 def test_the_worst_lane_speaks_and_is_named() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from rtassay.analysis.judge import findings_dict, judge
 from rtassay.model.errors import UsageError
+from rtassay.model.findings import WAIVED, Reason
 from rtassay.model.manifest import Plan
 from rtassay.model.recording import Recording
 
@@ -48,7 +49,7 @@ def test_a_waived_check_does_not_decide_and_is_named_everywhere() -> None:
     findings = judge(in_a_vm(), deadline_ns=D, strict=True, waivers=VM)
     assert findings.verdict is not None and findings.verdict.state == "HOLDS"
     assert "Waived: VM-STEAL (it is deployed in this VM)." in findings.verdict.sentence
-    assert "VM-STEAL: waived because it is deployed in this VM" in findings.verdict.reasons
+    assert Reason(WAIVED, {"id": "VM-STEAL", "because": "it is deployed in this VM"}) in findings.verdict.reasons
     steal = next(check for check in findings.checks if check.id == "VM-STEAL")
     assert (steal.severity, steal.waived) == ("warning", "it is deployed in this VM")
     shown = findings_dict(findings)

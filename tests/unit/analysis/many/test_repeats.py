@@ -9,7 +9,7 @@ import pytest
 
 from rtassay.analysis.lane.bounds import p_upper
 from rtassay.analysis.many.repeats import judge_repeats
-from rtassay.model.findings import CheckResult
+from rtassay.model.findings import STRICT, WAIVED, CheckResult, Reason
 from rtassay.model.manifest import LaneEntry, Manifest, Plan, Source
 from rtassay.model.recording import Histogram, Lane, Recording
 
@@ -66,7 +66,7 @@ def test_a_check_that_invalidates_one_run_invalidates_the_sum_and_a_short_run_do
     assert judged([run(), run()], (short, idle)).state == "NOT DEMONSTRATED"
     spoilt = judged([run(), run()], (broken, broken))
     assert spoilt.state == "INVALID MEASUREMENT"
-    assert sum(reason.startswith("COUNT-MISMATCH") for reason in spoilt.reasons) == 1
+    assert sum(reason.facts.get("id") == "COUNT-MISMATCH" for reason in spoilt.reasons) == 1
 
 
 def test_without_a_deadline_there_is_only_d_star() -> None:
@@ -98,7 +98,7 @@ def test_a_warning_invalidates_the_sum_if_strict_as_it_does_one_run(check: Check
     assert plain.state == {"VM-STEAL": "HOLDS", "NO-LOAD": "NOT DEMONSTRATED"}[check.id]
     strict = judge_repeats(runs, [check], **TOLD, strict=True)
     assert strict.state == "INVALID MEASUREMENT"
-    assert "--strict: a warning is enough to make the measurement invalid" in strict.reasons
+    assert Reason(STRICT) in strict.reasons
     assert judge_repeats(runs, [SHORT], **TOLD, strict=True).state == "HOLDS", "short runs are cured by more of them"
 
 
@@ -120,4 +120,4 @@ def test_a_waiver_of_one_run_does_not_excuse_another() -> None:
     waived = replace(STEAL, severity="invalid", waived="deployed in a VM")
     found = judge_repeats([run(), run()], [waived, replace(STEAL, severity="invalid")], **TOLD)
     assert found.state == "INVALID MEASUREMENT"
-    assert any("waived because deployed in a VM" in reason for reason in found.reasons)
+    assert Reason(WAIVED, {"id": "VM-STEAL", "because": "deployed in a VM"}) in found.reasons
