@@ -26,12 +26,14 @@ from rtassay.boards.remote_process import RemoteProcess
 from rtassay.boards.ssh import SshBoard
 from rtassay.boards.tenancy import Tenancy
 from rtassay.model.errors import EXIT_BOARD, BoardError
+from rtassay.session.control import Progress
 from rtassay.session.run import run
 
 pytestmark = pytest.mark.root
 SHORT = replace(PLAN, duration_ns=2_000_000_000, load="builtin:cpu")
 # What a run does before and after it measures, and the word in its script or command that tells it.
 STEPS = {
+    "the first contact": "^\necho uid=",
     "a place": r"place=\$d",
     "the lease": "set -C",
     "the probe": "cat >",
@@ -90,7 +92,7 @@ def cut_where(cut: Cut, server: Server, monkeypatch: pytest.MonkeyPatch, *, answ
         answer = await ask(self, script, *rest)
         if chosen:
             server.cut()
-            raise LinkLost("the answer was lost")
+            raise LinkLost("the answer was lost", cut=True)
         return answer
 
     async def cut_start(cls: Any, link: Link, become: Any, argv: Any) -> Any:
@@ -142,8 +144,27 @@ def test_a_run_goes_on_through_a_cut_at_each_of_its_steps(
     wait_until_clear(server)
 
 
+def test_a_cut_while_the_load_warms_up_costs_nothing(server: Server, tmp_path: Path) -> None:
+    """The plan's warm-up lies between two steps: nothing is asked of the board when the link goes."""
+    phases: list[str] = []
+
+    def cut(told: Progress) -> None:
+        if told.phase == "warm-up" and "warm-up" not in phases:
+            server.cut()
+        phases.append(told.phase)
+
+    plan = replace(SHORT, warm_up_ns=1_000_000_000)
+    result = asyncio.run(run(far(server), plan, home=tmp_path, labels={}, on_event=cut))
+    assert phases.index("load") < phases.index("warm-up") < phases.index("measure")
+    assert_whole(result.path)
+    assert left(server) == []
+    wait_until_clear(server)
+
+
 @pytest.mark.full
-@pytest.mark.parametrize("step", [step for step in STEPS if step not in ("the start", "the way back")])
+@pytest.mark.parametrize(
+    "step", [step for step in STEPS if step not in ("the first contact", "the start", "the way back")]
+)
 def test_a_board_whose_link_does_not_come_back_clears_itself(
     step: str, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,7 +29,11 @@ ANSWER_BYTES = 4 * 1024 * 1024
 
 
 class LinkLost(BoardError):
-    """The connection to the board is lost. The board itself may go on."""
+    """The connection to the board is lost. The board itself may go on. `cut`: somebody answered there, and then the connection ended."""
+
+    def __init__(self, what: str, why: str | None = None, hint: str | None = None, *, cut: bool = False) -> None:
+        super().__init__(what, why, hint)
+        self.cut = cut
 
 
 class BoardProcess(Protocol):

@@ -232,6 +232,7 @@ def _remove_left(directory: Path) -> None:
                 shutil.rmtree(left, ignore_errors=True)
 
 
+_CUT = r"kex_exchange_identification|Connection closed by|Connection reset by|closed by remote host|Broken pipe"
 # Words of ssh -> their meaning and the remedy. {by_hand} is the line to try, {host} the board, {said} the words of ssh that matched.
 _CAUSES: tuple[tuple[str, str, str], ...] = (
     (
@@ -282,7 +283,7 @@ _CAUSES: tuple[tuple[str, str, str], ...] = (
         "try by hand: {by_hand}",
     ),
     (
-        r"kex_exchange_identification|Connection closed by|Connection reset by|closed by remote host",
+        _CUT,
         "it closed the connection",
         "is it shutting down, or full of connections? try by hand: {by_hand}",
     ),
@@ -300,11 +301,12 @@ def explain(target: Target, said: str) -> LinkLost:
             why = why.format(**words)
             hint = hint.replace("HOST", _host(target)).format(by_hand=f"{target.by_hand()} true")
             detail = f" ({last})" if last is not None and pattern.startswith(("Perm", "kex", "timed")) else ""
-            return LinkLost(f"cannot log in to {target}", f"{why}{detail}", hint)
+            return LinkLost(f"cannot log in to {target}", f"{why}{detail}", hint, cut=pattern == _CUT)
     return LinkLost(
         f"cannot run anything on {target}",
         last or "the connection ended without a word",
         f"try by hand: {target.by_hand()} true",
+        cut=last is None,
     )
 
 

@@ -26,6 +26,8 @@ PATIENCE_S = 900.0
 # Before anything is measured it gives up when the board's lease has ended.
 SET_UP_PATIENCE_S = SILENT_S
 _BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
+# A connection that is cut before the board has said who it is may never come: it is tried again so often.
+_FIRST_TRIES = 4
 
 
 class SshTransport:
@@ -81,7 +83,7 @@ class SshTransport:
             )
         link = Link(self.target)
         self._farewell = ""
-        answer = await link.connect(CONTACT_SCRIPT)
+        answer = await self._first_contact(link)
         self._link = link
         try:
             contact = self._contact = contact_of(answer, str(link.target))
@@ -89,6 +91,18 @@ class SshTransport:
         except BaseException:
             await self.close()
             raise
+
+    async def _first_contact(self, link: Link) -> bytes:
+        """The board's answer. A link that was cut is tried again; one that was refused is not."""
+        for pause_s in _BACKOFF_S[: _FIRST_TRIES - 1]:
+            try:
+                return await link.connect(CONTACT_SCRIPT)
+            except LinkLost as error:
+                if not error.cut:
+                    raise
+                self.notice(f"the link to board '{self.name}' was cut at the first contact; trying again")
+            await asyncio.sleep(pause_s)
+        return await link.connect(CONTACT_SCRIPT)
 
     @property
     def farewell(self) -> str:

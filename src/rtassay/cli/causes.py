@@ -166,13 +166,15 @@ def _plan(recordings: Sequence[Recording], ranking: Ranking, share: CauseShare) 
 
     assert share.without is not None
     names = " ".join(recording.manifest.id for recording in recordings)
-    again = clean(shlex.join([*recordings[0].manifest.plan.argv, "--label", "cause=out"]), 2000)
+    argv = recordings[0].manifest.plan.argv  # none of an imported run
+    again = clean(shlex.join([*argv, "--label", "cause=out"]), 2000) if argv else None
     compare = f"rtassay causes {names} --confirm {shlex.quote(clean(written(share.cause), 200))} --with cause=out"
     steps = [
         f"1. Remove {causes_text.name(share.cause)}: {causes_text.step(share.next_step)}.",
-        f"2. Measure the same way, several times, in turns with runs as they were: {again}",
+        "2. Measure the same way, several times, in turns with runs as they were"
+        + (" (label the new ones cause=out)." if again is None else f": {again}"),
         f"3. Compare: {compare}",
-        f"Predicted: {share.without.exceedances} of {ranking.exceedances} exceedances are left, D* {causes_text.prediction(share)} us.",
+        f"Predicted: {share.without.exceedances} of {ranking.exceedances} exceedances are left, D* {causes_text.prediction_with_unit(share)}.",
     ]
     return {
         "schema": "rtassay/confirmation-plan/1",

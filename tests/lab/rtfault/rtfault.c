@@ -224,7 +224,7 @@ static vm_fault_t rtfault_fault(struct vm_fault *fault)
 		schedule_hrtimeout(&length, HRTIMER_MODE_REL);
 		logged(start, now_ns());
 	} else {
-		spin(plan.length_us);
+		rtfault_spin(plan.length_us);
 	}
 	get_page(page);
 	fault->page = page;

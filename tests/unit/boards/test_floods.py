@@ -20,6 +20,7 @@ from typing import Any, cast
 import pytest
 
 from rtassay.boards import clients, local, remote_process, spooled
+from rtassay.boards import ssh as board_ssh
 from rtassay.boards.base import ANSWER_BYTES, LinkLost, RemoteTransport
 from rtassay.boards.local import LocalTransport
 from rtassay.boards.openssh import Link, Target, explain
@@ -298,3 +299,41 @@ def test_an_error_of_ssh_without_a_newline_is_read_at_once() -> None:
     begun = time.monotonic()
     error = explain(TARGET, "line " * 13_000)
     assert time.monotonic() - begun < PATIENCE_S / 4 and len(str(error)) < 1000
+
+
+@pytest.mark.parametrize(
+    ("said", "good_at", "tried"),
+    [
+        ("Connection closed by remote host", 3, 3),
+        ("kex_exchange_identification: Connection reset by peer", 2, 2),
+        ("", 4, 4),
+        ("Connection closed by remote host", 9, 4),
+        ("Permission denied (publickey)", 2, 1),
+        ("connect to host board port 22: Connection refused", 2, 1),
+    ],
+)
+def test_a_first_contact_that_is_cut_is_tried_again_and_one_that_is_refused_is_not(
+    ssh: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, good_at: int, tried: int
+) -> None:
+    monkeypatch.setattr(board_ssh, "_BACKOFF_S", (0.01,) * 6)
+    tries = tmp_path / "tries"
+    ssh(f"echo x >>{tries}; [ $(wc -l <{tries}) -ge {good_at} ] || {{ echo '{said}' >&2; exit 255; }}\n{HERE}")
+    told: list[str] = []
+
+    async def contact() -> int:
+        transport = SshTransport("far", TARGET)
+        transport.notice = told.append
+        await transport.open()
+        try:
+            return transport.contact.uid
+        finally:
+            await transport.close()
+
+    if tried == good_at:
+        assert bounded(contact) == os.getuid()
+    else:
+        with pytest.raises(BoardError) as caught:
+            bounded(contact)
+        assert caught.value.exit_code == EXIT_BOARD and caught.value.hint
+    assert len(tries.read_text().split()) == tried
+    assert len(told) == tried - 1 and all("first contact" in sentence for sentence in told)

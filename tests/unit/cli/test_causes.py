@@ -163,13 +163,19 @@ def test_a_confirmation_is_planned(tmp_path: Path) -> None:
     path = recorded(tmp_path)
     done = in_process("causes", path, "--confirm", "irq:eth0", home=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "1. Remove interrupt 40 (eth0): move it" in done.stdout and "--label cause=out" in done.stdout
+    assert "1. Remove interrupt 40 (eth0): move it" in done.stdout
     assert f"rtassay causes {path.name[:-4]} --confirm irq:eth0 --with cause=out" in done.stdout
+    assert "(label the new ones cause=out)" in done.stdout, "it was not run by a command that is known"
+    assert "none us" not in done.stdout
     plan = json.loads(in_process("causes", path, "--confirm", "irq", "--json", home=tmp_path).stdout)
     assert plan["schema"] == "rtassay/confirmation-plan/1" and (plan["exceedances"], plan["exceedances_predicted"]) == (
         2,
         0,
     )
+    manifest = store.load_manifest(path)
+    store.save_manifest(path, replace(manifest, plan=replace(manifest.plan, argv=("rtassay", "run", "pi"))))
+    again = in_process("causes", path, "--confirm", "irq:eth0", home=tmp_path)
+    assert "as they were: rtassay run pi --label cause=out\n" in again.stdout
     wrong = in_process("causes", path, "--confirm", "irq:eth1", home=tmp_path)
     assert wrong.returncode == 2 and "irq:eth0, thread:kworker/0:1" in wrong.stderr
     assert in_process("causes", path, "--with", path, home=tmp_path).returncode == 2

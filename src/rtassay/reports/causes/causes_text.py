@@ -244,6 +244,12 @@ def prediction(share: CauseShare) -> str:
     return f"{sign}{wording.us(without.demonstrated_ns, 1)}" + between(without.spread, lambda ns: wording.us(ns, 1))
 
 
+def prediction_with_unit(share: CauseShare) -> str:
+    """The same for a sentence."""
+    told = prediction(share)
+    return told if share.without is None or share.without.demonstrated_ns is None else f"{told} us"
+
+
 def between(spread: Spread | None, words: Callable[[float], str]) -> str:
     """` (10 % to 40 %)`: the smallest and the largest of the runs."""
     return "" if spread is None else f" ({words(spread.low)} to {words(spread.high)})"
