@@ -177,3 +177,22 @@ def test_boots_may_hold_different_numbers_of_runs():
 def test_values_without_scatter_have_no_bootstrap():
     same = np.zeros(8)
     assert inference.bootstrap_t(*(Arm(same, same[:, None], tuple("abcdefgh")) for _ in range(2))) is None
+
+
+def test_a_resample_of_boots_has_the_error_of_its_runs() -> None:
+    """Two boots of two equal runs each: both boots drawn, mean 1/2 and variance 1/3 of four values; one drawn twice, no scatter."""
+    values = np.array([0.0, 0.0, 1.0, 1.0])
+    arm = inference.Arm(values, np.repeat(values[:, None], 5, axis=1), ("a", "a", "b", "b"))
+    means, squares = inference._of_boots(arm, ["a", "b"], np.random.Generator(np.random.PCG64(1)))
+    assert {(round(m, 9), round(s, 9)) for m, s in zip(means, squares, strict=True)} == {
+        (0.0, 0.0),
+        (1.0, 0.0),
+        (0.5, round(1 / 12, 9)),
+    }
+
+
+def test_a_boot_that_is_drawn_brings_as_many_runs_as_it_has() -> None:
+    values = np.array([0.0, 3.0, 3.0, 3.0])
+    arm = inference.Arm(values, values[:, None], ("a", "b", "b", "b"))
+    means, _ = inference._of_boots(arm, ["a", "b"], np.random.Generator(np.random.PCG64(1)))
+    assert {round(mean, 9) for mean in means} == {0.0, 2.25, 3.0}

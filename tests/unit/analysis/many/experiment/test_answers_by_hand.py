@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from rtassay.analysis.many.experiment.answers import HOLDS, WORST, answers
+from rtassay.analysis.checks.load_work import COVERAGE
+from rtassay.analysis.many.experiment.answers import BETTER, HOLDS, WORST, answers
+from rtassay.analysis.many.experiment.assessing import not_covered
 from rtassay.analysis.many.experiment.kpis import Facts
-from rtassay.model.experiment import Grade, Sensitivity
+from rtassay.model.comparison import NO_DIFFERENCE, REFUSED, RUNS_T, Comparison, Group, QuantileRatio
+from rtassay.model.experiment import Compared, Grade, Sensitivity
+from rtassay.model.manifest import LoadEntry
 
-from .by_hand import combination, design, facts
+from .by_hand import combination, design, facts, numbers
 
 MS = 1_000_000
 
@@ -106,3 +112,69 @@ def test_one_load_is_no_choice() -> None:
         "There is only one load level, idle. The board was idle: this says nothing about a loaded one."
     )
     assert worst([combination("b"), combination("idle")]) == "Not known: no combination has a D*."
+
+
+def covered(
+    *loads: LoadEntry,
+    asked: tuple[str, ...] = (),
+    of: dict[str, Any] | None = None,
+    runs: Any = (),
+    boards: tuple[str, ...] = ("b",),
+    **result: int,
+) -> tuple[str, ...]:
+    recording = SimpleNamespace(manifest=SimpleNamespace(loads=loads))
+    cells: Any = [SimpleNamespace(recording=recording, levels={"board": board}) for board in boards]
+    made = design(asked_kernels=asked, levels=of or {})
+    told = {"cells_total": 5, "cells_sealed": 5, "cells_skipped": 0} | result
+    return not_covered(cells, [combination("all", *runs)], made, told)
+
+
+def test_what_was_not_measured_is_named() -> None:
+    everything = LoadEntry("all", (), classes=tuple(kind for kinds in COVERAGE.values() for kind in kinds))
+    last = "other boards, of this kind too"
+    whole = covered(
+        everything, of={"kernel": ("a", "b")}, runs=[numbers(boot="a"), numbers(boot="b")], boards=("b", "c")
+    )
+    assert whole == ("graphics, devices and your own application", "temperature: the board tells none")
+    assert covered(everything, cells_sealed=3)[0] == "2 of 5 planned cells: they are not measured"
+    assert covered(everything, cells_sealed=3, cells_skipped=2)[0] == "other kernels and configurations"
+    only = "other kernels: it was made to compare kernels, and only the one that ran was measured"
+    assert covered(everything, asked=("a", "b"))[0] == only
+    assert covered(everything, asked=("a", "b"), of={"kernel": ("a", "b")})[0].startswith("graphics")
+    assert covered(everything, asked=("a",))[0] == "other kernels and configurations"
+    assert "any load: the board was idle" in covered()
+    cpu = LoadEntry("x", (), classes=("cpu",))
+    assert any(row.startswith("loads of ") and "memory" in row for row in covered(cpu))
+    silent = covered(cpu, LoadEntry("mine", ()))
+    assert "what exactly was loaded: mine does not tell which classes it stresses" in silent
+    assert not any(row.startswith("loads of ") for row in silent)
+    assert "other boots: all runs are of one" in covered(runs=[numbers(boot="a"), numbers(boot="a")])
+    assert "other boots: which boot a run is of is not known" in covered(runs=[numbers(boot="a"), numbers(boot=None)])
+    warm = replace(numbers(), temperature_c=40.0)
+    assert "other temperatures" in covered(runs=[numbers(), warm]) and covered()[-1] == last
+
+
+def compared(count: int, where: str = "load all", conclusion: str = NO_DIFFERENCE) -> str:
+    step = QuantileRatio(0.999, 1, 1, 1.0, None, None, "exact", method=RUNS_T)
+    group = Group("A", "A", (numbers(),) * 3, 0, None, None, None, None, ())  # type: ignore[arg-type]
+    result = Comparison(
+        group, replace(group, name="B", title="B"), (step,), None, (), conclusion, "", (), (), refusals=("no",)
+    )
+    return said(facts([], design(), compared=[Compared("kernel", "x", "y", where, result)] * count), BETTER)
+
+
+def test_comparisons_are_told_with_their_place_up_to_four() -> None:
+    told = "no difference shown at p99.9, the step named beforehand, and the data could not show one."
+    assert compared(1) == f"kernel x (A) against y (B) at load all: {told}"
+    assert compared(1, "") == f"kernel x (A) against y (B): {told}"
+    assert compared(1, "", REFUSED) == "kernel x (A) against y (B): Not compared: no."
+    assert compared(4).count("against") == 4 and compared(4).endswith(told)
+    assert compared(6).count("against") == 4 and compared(6).endswith(f"{told} 2 more comparisons are below.")
+
+
+def test_nothing_was_compared() -> None:
+    none = "Nothing was compared: no factor to be compared has two levels."
+    asked = "Nothing was compared: kernels were to be compared, and none was named (--kernel A --kernel B)."
+    assert said(facts([], design()), BETTER) == said(facts([], design(asked_kernels=("a",))), BETTER) == none
+    assert said(facts([], design(asked_kernels=("a", "b"))), BETTER) == asked
+    assert said(facts([], design(asked_kernels=("a", "b"), levels={"kernel": ("a", "b")})), BETTER) == none
