@@ -492,7 +492,7 @@ def test_the_far_end_is_ready_first_and_its_work_is_a_part_of_the_near_one() -> 
         return loads.entries()
 
     (entry,) = running.then(whole)
-    assert running.far_board.words[:2] == ["open", "launch far-0"]
+    assert running.far_board.words == ["open", "launch far-0", "close far-0"]
     assert running.board.words[0] == "launch load-0" and "launch far-0" not in running.board.words
     assert running.far_board.argv["far-0"][-2:] == ["/bin/iperf3", "-s"]
     assert "--max" in running.far_board.argv["far-0"] and "--attached" in running.far_board.argv["far-0"]

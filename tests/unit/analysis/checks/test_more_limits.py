@@ -9,8 +9,8 @@ import pytest
 from rtassay.analysis.checks import environment
 from rtassay.model.manifest import Plan
 
-from ..build import SECOND, US, cyclictest, recording, skip_lane
-from .condition_cases import minute
+from ..build import SECOND, US, block_lane, cyclictest, inventory, recording, skip_lane
+from .condition_cases import minute, watching
 from .imported_cases import lane, told
 from .test_limits import looked
 
@@ -35,3 +35,25 @@ def test_a_plan_by_time_is_not_held_against_a_lane_without_an_interval() -> None
     assert looked("ENDED-EARLY", unknown).severity == "pass"
     no_account = recording(replace(minute(), entry=replace(minute().entry, due=None)), plan=plan)
     assert looked("ENDED-EARLY", no_account).severity == "pass"
+
+
+def test_a_lane_that_closed_with_its_first_activation_has_one() -> None:
+    once = block_lane({100: 1})
+    assert once.entry.closed_ns == once.entry.first_due_ns
+    assert looked("COUNT-MISMATCH", recording(once)).severity == "pass"
+    early = replace(once, entry=replace(once.entry, closed_ns=(once.entry.first_due_ns or 0) - 1))
+    assert "do not fit" in looked("COUNT-MISMATCH", recording(early)).message
+
+
+def test_throttling_of_this_boot_is_told_only_if_there_was_some() -> None:
+    limit = inventory(rt_runtime_us=950_000)
+    clean = looked("RT-THROTTLE-ON", watching(watched=["threads"], inventory=limit))
+    assert clean.severity == "note" and clean.message.endswith("of a CPU")
+    old = {"throttle_messages": ["[1.0] old"]}
+    earlier = looked("RT-THROTTLE-ON", watching(watched=["threads"], inventory=limit | old, inventory_end=old))
+    assert earlier.message.endswith("of a CPU; it was reported earlier in this boot")
+
+
+def test_shares_of_threads_have_four_digits() -> None:
+    made = watching({"threads/hog[7].busy": [0.12345678] * 60}, inventory=inventory(rt_runtime_us=950_000))
+    assert looked("RT-THROTTLE-ON", made).facts["other_threads"] == {"hog[7]": 0.1235}

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtassay.analysis.judge import judge
+from rtassay.analysis.judge.coincidence import _Threads
 from rtassay.model.findings import Outlier
 from rtassay.model.recording import Lane, Message, Recording, Series
 
@@ -243,3 +244,15 @@ def test_whatever_a_monitor_says_an_outlier_is_within_bounds(values: list[float]
     for outlier in seen:
         assert 0 <= outlier.at_s <= LENGTH + 1
         assert all(0 <= hit.as_far <= 0.05 * hit.of and np.isfinite(hit.value) for hit in outlier.coincidences)
+
+
+def test_properties_and_our_own_threads_are_neither_high_nor_low() -> None:
+    lane = a_minute({})
+    threads = _Threads(recording(replace(lane, entry=replace(lane.entry, tid=7))))
+
+    def told(name: str, monitor: str = "threads") -> bool:
+        return threads.tells_of(every_second(name, [1.0], monitor))
+
+    assert told("hog[9].priority") and told("hog[9].cpu") and not told("hog[9].busy")
+    assert told("lane[7].busy") and told("rtprobe-writer[9].busy") and not told("lane[8].busy")
+    assert not told("lane[7].busy", "interrupts") and not told("cpu0.cpu", "interrupts")
