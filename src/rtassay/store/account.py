@@ -1,4 +1,4 @@
-"""The lanes table and the other results of a manifest, made from the collected events; and disagreements of the sources."""
+"""The lanes table and the other results of a manifest, from the collected events; and where the sources disagree."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def summarise(manifest: Manifest, collected: Collector, damage: Damage) -> Manif
 
 
 def trace_entry(collected: Collector) -> TraceEntry | None:
-    """What was traced; None for a run that was not asked to be."""
+    """What was traced; None if the run was not to be traced."""
     end = end_of(collected.end).trace
     if end is None and collected.trace_begin is None:
         return None
@@ -113,7 +113,7 @@ def lane_entries(manifest: Manifest, collected: Collector) -> tuple[LaneEntry, .
 
 
 def _entry(lane: int, fact: LaneFacts, interval_ns: int | None, t: LaneTally) -> LaneEntry:
-    """What is known of a lane before its end."""
+    """A lane before its end."""
     return LaneEntry(
         index=lane,
         name=str(lane) if fact.name is None else fact.name,
@@ -121,7 +121,7 @@ def _entry(lane: int, fact: LaneFacts, interval_ns: int | None, t: LaneTally) ->
         interval_ns=interval_ns,
         measure=told_measure(fact.measure),
         n=t.counts().total + t.over,
-        # A source with a limit says only in its trailer that nothing lay beyond it.
+        # Only the trailer of a source with a limit says that no sample lay beyond it.
         over=t.over if t.limit_ns is None or t.over else None,
         first_due_ns=fact.first_due_ns,
         first_k=t.stitcher.first_k or 0,
@@ -131,7 +131,7 @@ def _entry(lane: int, fact: LaneFacts, interval_ns: int | None, t: LaneTally) ->
 
 
 def _from_end(entry: LaneEntry, end: LaneEnd) -> LaneEntry:
-    """A lane with its account closed by END."""
+    """A lane with the account of END."""
     return replace(
         entry,
         n=entry.n if end.n is None else end.n,
@@ -146,7 +146,7 @@ def _from_end(entry: LaneEntry, end: LaneEnd) -> LaneEntry:
 
 
 def _from_rollups(entry: LaneEntry, deadline_ns: int | None, t: LaneTally, bin_width_ns: int) -> LaneEntry:
-    """A lane without END: its numbers come from samples and seconds. The others stay None."""
+    """A lane without END: samples and seconds give its numbers. Unknown ones stay None."""
     if not (t.has_samples or t.seconds or t.parts):
         return entry
     lower, width, counts = t.counts().table(bin_width_ns)
@@ -155,7 +155,7 @@ def _from_rollups(entry: LaneEntry, deadline_ns: int | None, t: LaneTally, bin_w
     dropped = max(t.stitcher.dropped, t.second_dropped) if tells_missed else None
     due = last_due_ns = None
     if t.has_samples and missed is not None and dropped is not None:
-        # A second may tell of a gap whose block did not come any more; what no frame tells of is not in the recording: dropped.
+        # A second may report a gap whose block never came. Activations that no frame reports are dropped.
         due = max(t.stitcher.next_k, entry.n + missed + dropped)
         dropped = due - entry.n - missed
         if entry.first_due_ns is not None and entry.interval_ns is not None:
@@ -224,7 +224,7 @@ def _same_histogram(t: LaneTally) -> bool:
 def _span(
     facts: ProbeFacts, end: ProbeEnd, lanes: tuple[LaneEntry, ...], collected: Collector
 ) -> tuple[int | None, int | None]:
-    """Origin of the run, and when its last lane was closed (a cut stream: the last moment it tells of)."""
+    """Origin of the run, and when its last lane closed (of a cut stream: the last moment in it)."""
     origin = facts.origin_ns
     started = facts.mono_ns if origin is None else origin
     closed = [e.closed_ns for e in lanes if e.closed_ns is not None]
@@ -239,7 +239,7 @@ def _span(
 
 
 def _wall_offset(frame: ProbeFacts | ProbeEnd) -> int | None:
-    """CLOCK_REALTIME minus CLOCK_MONOTONIC when the frame was written."""
+    """CLOCK_REALTIME minus CLOCK_MONOTONIC at the time of the frame."""
     return None if frame.mono_ns is None or frame.wall_ns is None else frame.wall_ns - frame.mono_ns
 
 

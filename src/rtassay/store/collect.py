@@ -19,7 +19,7 @@ EventTuple = tuple[str, int | None, int | None, int | None, int | None, int | No
 
 
 class LeftOut:
-    """What a board had no room for while nobody fetched it (`spool_dropped`), as it told: frames and samples by what they held."""
+    """What a board dropped for lack of room while no host fetched it (`spool_dropped`): frames by kind, and their samples."""
 
     def __init__(self) -> None:
         self.frames: dict[str, int] = {}
@@ -35,12 +35,12 @@ class LeftOut:
 
     @property
     def activations(self) -> int:
-        """Of the lane's grid, in the sample blocks that were left out."""
+        """Activations of the lane in the sample blocks that were left out."""
         return self.samples + self.missed + self.dropped
 
 
 class LaneTally:
-    """What one lane's events said, each source by itself so that they can be compared."""
+    """The events of one lane, each source on its own so that the sources can be compared."""
 
     def __init__(self) -> None:
         self.stitcher = Stitcher()
@@ -69,7 +69,7 @@ class LaneTally:
         return self.stitcher.n > 0
 
     def counts(self) -> Counts:
-        """The more complete of both histograms; from the samples where they are equal (it is never coarsened)."""
+        """The more complete histogram; that of the samples if both are equal, since it is never coarsened."""
         samples_miss_some = self.from_parts.total + self.over > self.from_samples.total
         return self.from_parts if samples_miss_some else self.from_samples
 
@@ -79,7 +79,7 @@ class LaneTally:
 
 
 class Collector:
-    """Takes events in order; `finish` once. Seconds, event rows, stitched samples and spills are handed to the callbacks."""
+    """Takes events in order; call `finish` once. The callbacks get seconds, event rows, stitched samples and spills."""
 
     def __init__(
         self,

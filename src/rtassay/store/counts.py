@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-# One 30 ms outlier must not make every block's count array 30 million long.
+# One outlier of 30 ms must not make the count array of every block 30 million long.
 DENSE_LIMIT_NS = 1 << 20
 _CONSOLIDATE_ROWS = 1 << 18
 
@@ -40,7 +40,7 @@ class Counts:
         self._dense[: len(counts)] += counts
 
     def add_bins(self, lower_ns: Any, width_ns: Any, counts: Any) -> None:
-        """Add bins; those of width 1 are values."""
+        """Add bins; a bin of width 1 is a value."""
         self.total += int(counts.sum())
         if len(width_ns) and int(width_ns.max()) > 1:
             self.exact = False

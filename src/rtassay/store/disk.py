@@ -1,4 +1,4 @@
-"""Atomic writing, so that no incomplete file looks complete, and clear errors when the disk is full."""
+"""Atomic writing: no incomplete file looks complete. Clear errors when the disk is full."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def explain(error: OSError) -> str:
 
 
 def is_full(error: OSError) -> bool:
-    # pyarrow puts the errno into the text alone when its own file layer fails.
+    # If pyarrow's own file layer fails, the errno is only in the text.
     return error.errno in _FULL or "errno 28" in str(error)
 
 
 def disk_error(error: OSError, path: Path, what_is_left: str, written: int | None = None) -> BoardError:
-    """The BoardError for a failed write. `what_is_left` tells what is readable in spite of it."""
+    """The BoardError for a failed write. `what_is_left` says what is still readable."""
     if is_full(error):
         amount = "" if written is None else f" {written} bytes written to {path};"
         return BoardError(
@@ -53,7 +53,7 @@ def sync_file(path: Path) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path`: moved to it, synced, when the block ends well; removed when it does not."""
+    """A temporary path beside `path`. If the block succeeds, the file is synced and moved to `path`; else it is removed."""
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield aside

@@ -1,4 +1,4 @@
-"""The recording that a person means: by path, id, unique beginning of an id, or name."""
+"""Find the recording that a person means: by path, id, unique beginning of an id, or name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHOWN = 6
 def find(name: str, home: Path | None = None) -> Path:
     """The recording that a path, an id, a name, or a unique beginning of an id means.
 
-    A name is what a person gave it (--name), else that of the imported file. Raises UsageError that lists what it could have been.
+    The name is that of --name, else that of the imported file. Raises UsageError with the possible recordings.
     """
     path = Path(name).expanduser()
     if name and (path / MANIFEST).is_file():

@@ -42,10 +42,10 @@ def import_events(
 ) -> Path:
     """A sealed recording in `home` from the events of one file; returns its path.
 
-    The file itself is kept in `original/`, byte for byte; of our own streams, whose samples would then be stored twice, only
-    its SHA-256 in `logs/original.sha256`. `plan` None: what FACTS says was requested. `damage` is asked at the end
-    of the events what the file had lost. `inventory`: what is known of the board beside the file, as JSON.
-    Raises InputFileError if the events hold no measurement, BoardError when the disk does not take it; nothing is left then.
+    `original/` keeps the file byte for byte. Of our own streams, whose samples would be stored twice, `logs/original.sha256` keeps only
+    the SHA-256. `plan` None: FACTS give the request. `damage` is called after the last event and returns the losses of the file.
+    `inventory`: more facts of the board, as JSON.
+    Raises InputFileError if the events hold no measurement, BoardError if the disk fails; then nothing is left behind.
     """
     make_directory(home)
     identity = new_id()
@@ -88,9 +88,9 @@ def import_events(
 
 @contextmanager
 def _kept_original(directory: Path, source_path: Path, source: Source) -> Iterator[Future[dict[str, Seal]]]:
-    """The file copied and hashed in one reading, on another CPU while the caller decodes it: name in the recording -> seal.
+    """Copy and hash the file in one reading, on another CPU while the caller decodes it. Gives name in the recording -> seal.
 
-    Raises InputFileError in the end if the file was still growing: what was decoded and what was kept might differ.
+    Raises InputFileError at the end if the file changed meanwhile: the decoded and the kept bytes might differ.
     """
     before, stop = _size_and_time(source_path), threading.Event()
     with ThreadPoolExecutor(1, "original") as pool:
@@ -138,14 +138,14 @@ def _keep_original(directory: Path, source_path: Path, source: Source, stop: thr
 
 
 def _inventory_of(manifest: Manifest) -> dict[str, Any]:
-    """Which kernel it was, as far as the file says: our own streams do, and no session has looked at the board beside them."""
+    """The kernel, if the file names it. Our own streams do; no session has looked at the board."""
     kernel = manifest.facts.get("kernel")
     told = {key: value for key, value in kernel.items() if isinstance(value, str)} if isinstance(kernel, dict) else {}
     return {"kernel": told} if told else {}
 
 
 def _plan_of(manifest: Manifest) -> Plan:
-    """What the probe was asked for, as far as FACTS says."""
+    """The request to the probe, as far as FACTS state it."""
     facts = manifest.probe_facts
     asked = facts.requested
     return Plan(

@@ -1,6 +1,6 @@
 """A fast list of recordings: a cache in SQLite that can be deleted at any time.
 
-The recordings are the truth. A row is good as long as the times and sizes of its manifest.json and findings.json are the same.
+The recordings are the truth. A row is valid while the times and sizes of its manifest.json and findings.json stay the same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rtassay.store.manifests import FINDINGS, load_findings, load_manifest
 from rtassay.store.paths import MANIFEST, SUFFIX, recordings
 
 FILE: Final = ".index.sqlite3"
-# Raise it with every change of IndexEntry: an index of another version is made anew.
+# Raise it with every change of IndexEntry: an index of another version is rebuilt.
 VERSION: Final = 3
 _BUSY_S = 5.0
 _CREATE = "CREATE TABLE IF NOT EXISTS recording (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, entry BLOB NOT NULL)"
@@ -32,7 +32,7 @@ class IndexEntry:
     """One line of `rtassay list`. `state`, `demonstrated_ns` and `p_target` come from the cached findings, None without.
 
     `realtime`: whether the kernel is PREEMPT_RT; `probe`: how rtassay measured, empty for an imported file. `file`: the name of that file.
-    `n`, `missed`, `max_ns` are over all lanes. `error` says why a recording cannot be read; then all else is blank.
+    `n`, `missed`, `max_ns` are over all lanes. `error` says why a recording is unreadable; the other fields are then blank.
     """
 
     id: str
@@ -62,7 +62,7 @@ class IndexEntry:
 
 
 def called(entry: IndexEntry) -> str | None:
-    """The recording's name, else that of the file it was imported from."""
+    """The recording's name, else the name of the imported file."""
     return entry.name or entry.file
 
 
@@ -131,13 +131,13 @@ def describe(path: Path) -> IndexEntry:
 
 
 def _realtime(manifest: Manifest) -> bool | None:
-    """By the board's inventory, else by the `uname -v` that the probe or the file tells."""
+    """From the board's inventory, else from the `uname -v` of the probe or the file."""
     told = manifest.board_start.kernel.realtime
     return told if told is not None else preempt_rt(manifest.probe_facts.kernel.version)
 
 
 def _demonstrated(findings: dict[str, Any], pooled: dict[str, Any]) -> int | None:
-    """D* of the worst lane: a lane that demonstrates none leaves none."""
+    """D* of the worst lane; None if a lane has none."""
     lanes = [_dict(_dict(lane).get("demonstrated")).get("deadline_ns") for lane in findings.get("lanes") or [pooled]]
     return None if None in lanes else max((int(value) for value in lanes if value is not None), default=None)
 
@@ -158,7 +158,7 @@ def _stamp(path: Path) -> str:
 
 
 def _read(home: Path) -> dict[str, tuple[str, IndexEntry]]:
-    """Rows of the index; nothing where there is none or it is damaged."""
+    """Rows of the index; none if it is missing or damaged."""
     if not (home / FILE).is_file():
         return {}
     try:
@@ -175,7 +175,7 @@ def _read(home: Path) -> dict[str, tuple[str, IndexEntry]]:
 
 
 def _write(home: Path, fresh: dict[str, tuple[str, IndexEntry]], gone: list[str]) -> None:
-    """Bring the index up to date. A place that takes no index is no error: the next list reads the manifests again."""
+    """Update the index. A directory that cannot hold it is no error: the next list reads the manifests again."""
     if not home.is_dir() or ((home / FILE).exists() and not (home / FILE).is_file()):
         return
     with contextlib.suppress(sqlite3.Error), _database(home) as database:

@@ -1,6 +1,6 @@
-"""What a person does to finished recordings: edit labels and notes, remove samples, put recordings into the trash and take them back.
+"""Edits of finished recordings: change labels and notes, remove samples, move recordings to the trash and back.
 
-The trash is a directory beside the recordings, so that a move into it needs no space. Nothing here touches a recording that is being
+The trash is a directory beside the recordings, so a move into it needs no space. No function here touches a recording that is being
 written.
 """
 
@@ -47,9 +47,9 @@ def size_of(path: Path) -> int:
 
 
 def edit(path: Path, *, labels: Mapping[str, str | None], note: str | None = None, name: str | None = None) -> Manifest:
-    """Set labels (None removes one) and, unless None, the note and the name ("" removes it). What was there before goes into the history.
+    """Set labels (None removes one) and, unless None, the note and the name ("" removes it). The history keeps the old values.
 
-    Findings that were kept are removed: labels can change them. Raises UsageError for an unsealed recording or a label to remove that
+    Cached findings are removed: labels can change them. Raises UsageError for an unsealed recording or a label to remove that
     is not there, BoardError if the disk does not take it.
     """
     manifest = _sealed(path)
@@ -69,7 +69,7 @@ def edit(path: Path, *, labels: Mapping[str, str | None], note: str | None = Non
 def remove_samples(path: Path) -> int:
     """Remove the samples of a sealed recording of rtprobe and return the bytes freed, 0 if it keeps none.
 
-    Histogram, seconds, late wake-ups and telemetry stay. Raises UsageError for an import, whose histogram may not be all there is.
+    Histogram, seconds, late wake-ups and telemetry stay. Raises UsageError for an import: its histogram may be incomplete.
     """
     manifest = _sealed(path)
     file = path / SAMPLES
@@ -83,7 +83,7 @@ def remove_samples(path: Path) -> int:
         )
     seals = {name: seal for name, seal in manifest.seals.items() if name != SAMPLES}
     removed = Edit(_now(), dict(manifest.labels), manifest.note, manifest.seals[SAMPLES].bytes, manifest.name)
-    # The manifest first: a file without a seal is left over, a seal without its file is damage.
+    # Write the manifest first: a file without a seal is a leftover, a seal without a file is damage.
     _save(path, replace(manifest, has_samples=False, seals=seals, history=(*manifest.history, removed)))
     return _unlink(file)
 
@@ -106,7 +106,7 @@ def put_away(path: Path) -> Trashed:
 
 
 def take_back(name: str, home: Path) -> Path:
-    """Move a recording from the trash to where it was. Raises UsageError if the trash has no such, or its place is taken."""
+    """Move a recording from the trash back to its place. Raises UsageError if it is not in the trash, or its place is taken."""
     inside = find(name, home / TRASH)
     target = home / inside.name
     if target.exists():
@@ -129,7 +129,7 @@ def trashed(home: Path) -> Iterator[Trashed]:
 
 
 def remove(path: Path) -> int:
-    """Remove a recording for ever and return the bytes freed. Raises UsageError while it is written, BoardError if it cannot be removed."""
+    """Remove a recording permanently and return the bytes freed. Raises UsageError while it is written, BoardError if it cannot be removed."""
     _idle(path)
     freed = size_of(path)
     try:

@@ -61,7 +61,7 @@ def save_manifest(path: Path, manifest: Manifest) -> None:
 
 
 def load_findings(path: Path) -> dict[str, Any] | None:
-    """The cached findings; None where there are none that can be used (they are recomputable)."""
+    """The cached findings; None if there are no usable ones (they can be computed again)."""
     try:
         value = msgspec.json.decode(read_regular(path / FINDINGS))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):

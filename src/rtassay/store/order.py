@@ -1,7 +1,7 @@
-"""The latest samples of a lane with their positions (its spills): what keeps the order of late activations.
+"""The latest samples of a lane with their positions (its spills): they keep the order of late activations.
 
-The probe keeps late samples one by one, up to a limit a second. Where every sample was kept, they are taken out of these instead: all
-at or above a latency that follows from the histogram, so that none is missing.
+The probe keeps late samples one by one, up to a limit per second. If a run kept every sample, the spills come from the samples
+instead: all at or above a latency that follows from the histogram, so none is missing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rtassay.model.recording import Spills
 from rtassay.store.collect import LaneTally
 from rtassay.store.tables import EventsWriter
 
-# Rows of one lane that sealing keeps: one sample of a thousand, but neither fewer nor more than these. The exceedances of the run's
+# Rows of one lane that sealing keeps: one sample of a thousand, within these limits. The exceedances of the run's
 # own deadline are kept up to the same number.
 LEAST_ROWS = 1_000
 MOST_ROWS = 200_000
@@ -31,7 +31,7 @@ _ROWS_AT_ONCE = 1 << 16
 
 
 def late_from(table: tuple[Any, Any, Any], deadline_ns: int | None) -> int | None:
-    """From which latency on a lane's samples become spills, by its histogram (lower_ns, width_ns, counts). None: no bin is small enough."""
+    """The latency from which samples become spills, by the lane's histogram (lower_ns, width_ns, counts). None: every bin holds too many."""
     lower, width, counts = table
     above = np.cumsum(counts[::-1])[::-1]
     if not above.size:
@@ -45,7 +45,7 @@ def late_from(table: tuple[Any, Any, Any], deadline_ns: int | None) -> int | Non
 
 
 class SpillFrames:
-    """The probe's SPILL frames, on disk until all samples were seen: they are needed only where samples are missing. Constant memory."""
+    """The probe's SPILL frames, on disk until all samples were read: only missing samples need them. Constant memory."""
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / _FRAMES
@@ -61,7 +61,7 @@ class SpillFrames:
             self._flush()
 
     def read(self) -> Iterator[Spill]:
-        """All that was added, lane by lane within each piece, in order. Nothing can be added afterwards."""
+        """All added frames, lane by lane within each piece, in order. `add` must not follow."""
         self._flush()
         if self._writer is None:
             return
@@ -101,7 +101,7 @@ def is_whole(tally: LaneTally) -> bool:
 def write_spills(
     rows: EventsWriter, lanes: dict[int, LaneTally], late: dict[int, Spills], frames: Iterable[Spill]
 ) -> None:
-    """The spills of every lane: out of its samples, and out of the probe's frames where samples are missing. No position comes twice."""
+    """Write the spills of every lane: from its samples, and from the probe's frames where samples are missing. Each position comes once."""
     for lane, spills in sorted(late.items()):
         if len(spills):
             rows.add_spill(Spill(lane, 0, spills.k, spills.latency_ns, spills.missed))

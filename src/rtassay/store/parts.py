@@ -1,4 +1,4 @@
-"""A traced run opened: its untraced part, by which it is judged, and its traced part beside it."""
+"""Opens a traced run: the untraced part is judged, the traced part stands beside it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _ACCOUNT = tuple(field.name for field in fields(Untraced))
 
 
 def separable(manifest: Manifest) -> bool:
-    """Whether the untraced and the traced part of a run can be told apart: its stream told where the first ends, and its accounts."""
+    """Whether the two parts of a run can be separated: its stream has the end and the accounts of the untraced part."""
     return until(manifest) is not None
 
 
 def until(manifest: Manifest) -> int | None:
-    """Where the untraced part ends, on the probe's clock. A run that ended while its events were being switched on tells it by its accounts alone."""
+    """The end of the untraced part on the probe's clock. If the run ended while events were being enabled, only its accounts show it."""
     if manifest.trace is None or not manifest.lanes or any(entry.untraced is None for entry in manifest.lanes):
         return None
     if manifest.trace.untraced_until_ns is not None:
@@ -35,8 +35,8 @@ def until(manifest: Manifest) -> int | None:
 def split(recording: Recording, traced_bins: dict[int, Histogram]) -> Recording:
     """The recording with its untraced part as `lanes`, manifest and end included, and the rest as `traced`.
 
-    `recording` has the histograms of the untraced part and all else of the whole run; `traced_bins` are those of the traced part by lane. It
-    stays whole where it was not traced, or where the parts cannot be told apart (a stream that was cut): the check TRACED says so.
+    `recording` has the histograms of the untraced part and the rest of the whole run; `traced_bins` are the histograms of the traced part by
+    lane. It stays whole if it was not traced, or if the parts cannot be separated (a cut stream): the check TRACED says so.
     """
     manifest = recording.manifest
     until_ns = until(manifest)
@@ -62,7 +62,7 @@ def _untraced(lane: Lane, until_ns: int, boundary: int | None) -> Lane:
     if entry.first_due_ns is not None and entry.interval_ns and part.due:
         last_due_ns = entry.first_due_ns + (part.due - 1) * entry.interval_ns
     account: dict[str, Any] = {name: getattr(part, name) for name in _ACCOUNT}
-    # What the last untraced sample missed was due after the boundary.
+    # Activations that the last untraced sample missed were due after the boundary.
     closed_ns = until_ns if last_due_ns is None else max(until_ns, last_due_ns)
     return replace(
         lane,

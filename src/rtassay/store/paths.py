@@ -22,9 +22,9 @@ def new_id() -> str:
 
 
 def home() -> Path:
-    """The directory that holds recordings, made if need be: `recordings` in RTASSAY_HOME or in the XDG data directory.
+    """The directory of recordings, made if it is missing: `recordings` in RTASSAY_HOME or in the XDG data directory.
 
-    Raises BoardError where it cannot be made or written.
+    Raises BoardError if it cannot be made or written.
     """
     directory = default_directory()
     make_directory(directory)

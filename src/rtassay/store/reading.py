@@ -1,4 +1,4 @@
-"""Recordings opened: sealed ones from Parquet, unsealed ones from their stream as far as it goes."""
+"""Opens recordings: sealed ones from Parquet, unsealed ones from their stream as far as it goes."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ _EMPTY = np.zeros(0, np.int64)
 def open_recording(path: Path, *, parser_for: ParserFor | None = None, verify: bool = False) -> Recording:
     """The recording at `path` with its small tables (not the samples: `iter_samples`).
 
-    Its spills hold all exceedances of the run's own deadline where that is possible; for another deadline: `with_order`. An unsealed one is read from its stream as far as that goes; its manifest has results, `damage.cut` and `sealed` False.
-    Raises CorruptRecording that names the file and what differs (sizes always, hashes with `verify`), NewerFormat.
+    Its spills hold all exceedances of the run's own deadline if possible; for another deadline use `with_order`. The manifest of an unsealed
+    recording has the results of its stream so far, `damage.cut` and `sealed` False.
+    Raises CorruptRecording with the file and the difference (sizes always, hashes with `verify`), and NewerFormat.
     """
     manifest = load_manifest(path)
     if not manifest.sealed:
@@ -64,7 +65,7 @@ def iter_samples(path: Path, lane: int, *, parser_for: ParserFor | None = None) 
 
 
 def last_latencies(path: Path) -> dict[int, int]:
-    """Lane -> its last latency in ns, of a sealed recording; lanes without kept samples are absent."""
+    """Lane -> its last latency in ns, for a sealed recording; lanes without samples are absent."""
     if SAMPLES not in load_manifest(path).seals:
         return {}
     last: dict[int, int] = {}
@@ -154,7 +155,7 @@ def _traced_bins(path: Path) -> dict[int, Histogram]:
 
 
 def _numpy(table: Any) -> dict[str, Any]:
-    """Columns as int64; a null (a source that cannot tell) becomes 0, as in `Seconds` of a stream."""
+    """Columns as int64; a null (the source does not know) becomes 0, as in `Seconds` of a stream."""
     return {name: table.column(name).fill_null(0).to_numpy().astype(np.int64) for name in table.column_names}
 
 
@@ -166,7 +167,7 @@ def _event_row(row: dict[str, Any]) -> EventRow:
 
 
 def _events(path: Path) -> tuple[list[EventRow], dict[int, Spills]]:
-    """`events.parquet`: events, and the spills of every lane that has some. Raises what pyarrow raises, and KeyError."""
+    """Read `events.parquet`: events, and the spills by lane. Raises errors of pyarrow, and KeyError."""
     from rtassay.store.tables import EVENTS, SCHEMAS, SPILL
 
     wanted = SCHEMAS[EVENTS].names
@@ -176,7 +177,7 @@ def _events(path: Path) -> tuple[list[EventRow], dict[int, Spills]]:
         if not set(wanted) <= set(file.schema_arrow.names):
             raise KeyError(f"it lacks columns: it has {', '.join(file.schema_arrow.names)}")
         for index in range(file.num_row_groups):
-            # Of a group of spills the empty columns are not even decoded.
+            # Do not decode the empty columns of a group of spills.
             only_spills = _of_one_kind(file, index, SPILL)
             columns = [name for name in wanted if name != "text"] if only_spills else wanted
             table = file.read_row_group(index, columns=columns, use_threads=False)
@@ -225,7 +226,7 @@ def _by_lane(blocks: list[tuple[Any, ...]]) -> dict[int, Spills]:
         at = np.flatnonzero(lane == index)
         positions = k[at]
         if (positions[1:] <= positions[:-1]).any():
-            positions, first = np.unique(positions, return_index=True)  # a damaged stream may tell one sample twice
+            positions, first = np.unique(positions, return_index=True)  # a damaged stream may hold one sample twice
             at = at[first]
         found[int(index)] = Spills(positions, latency_ns[at], missed[at])
     return found

@@ -1,4 +1,4 @@
-"""The samples of a sealed recording: row group by row group, all of a lane or only its latest ones."""
+"""Reads the samples of a sealed recording: row group by row group, all of a lane or only its latest ones."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from rtassay.model.manifest import Manifest
 from rtassay.model.recording import Lane, Recording, Spills
 
 SAMPLES = "samples.parquet"
-# More late samples of one lane than this are not read: how the largest ones come then stands for them (bench: verdict).
+# At most so many late samples of one lane are read: beyond it the order of the largest ones stands for all (bench: verdict).
 READ_MOST = 200_000
 
 Block = tuple[Any, Any, Any]  # latency_ns, missed, dropped
 
 
 class LateSamples:
-    """Those of one lane's samples that are at or above `from_ns`, taken block by block in order of time."""
+    """Collects one lane's samples at or above `from_ns`, block by block in order of time."""
 
     def __init__(self, from_ns: int, first_k: int) -> None:
         self.from_ns = from_ns
@@ -44,20 +44,20 @@ class LateSamples:
         self._next_k += len(latency_ns) + (0 if gaps is None else int(gaps.sum()))
 
     def skip(self, activations: int) -> None:
-        """The next so many activations have no sample at or above `from_ns`."""
+        """Skip this many activations, which have no sample at or above `from_ns`."""
         self._next_k += activations
 
     def spills(self) -> Spills:
-        """What was found, by rising position."""
+        """The collected samples, by rising position."""
         none = np.zeros(0, np.int64)
         return Spills(*(np.concatenate([none, *(block[i] for block in self._found)]) for i in range(3)))
 
 
 def with_order(recording: Recording, deadline_ns: int | None) -> Recording:
-    """The recording with all exceedances of a deadline among its spills, as far as every sample was kept.
+    """The recording with all exceedances of a deadline among its spills, if every sample was kept.
 
-    Sealing has put the latest samples there. The others are read only for a lower deadline, at most READ_MOST a lane. Unsealed recordings stay as they are.
-    Raises CorruptRecording.
+    Sealing has put the latest samples there; a lower deadline reads more of them, at most READ_MOST a lane. Unsealed recordings stay as they
+    are. Raises CorruptRecording.
     """
     if deadline_ns is None or recording.path is None or SAMPLES not in recording.manifest.seals:
         return recording
@@ -76,13 +76,13 @@ def with_order(recording: Recording, deadline_ns: int | None) -> Recording:
 
 
 def _of_part(lane: Lane, spills: Spills) -> Spills:
-    """Of a traced run, those of the untraced part."""
+    """Of a traced run, the spills of the untraced part."""
     untraced = lane.entry.untraced
     return spills if untraced is None else spills.at(spills.k < untraced.due)
 
 
 def _missing_from(lane: Lane, deadline_ns: int, width_ns: int) -> int | None:
-    """The lower edge of the bins that reach the deadline; None if their samples are all in the spills, or too many."""
+    """The lower edge of the bins that reach the deadline; None if the spills hold all their samples, or there are too many."""
     bins = lane.histogram
     reaching = bins.lower_ns + bins.width_ns > deadline_ns
     exceed = int(bins.counts[reaching].sum())
@@ -93,7 +93,7 @@ def _missing_from(lane: Lane, deadline_ns: int, width_ns: int) -> int | None:
 
 
 def _late_samples(path: Path, lanes: dict[int, LateSamples]) -> dict[int, LateSamples]:
-    """One reading of the samples. Row groups of which the statistics say that no sample is late are not decoded."""
+    """One reading of the samples. A row group without a late sample, by its statistics, is not decoded."""
     with _open(path) as file, damage_of(path / SAMPLES):
         for index in range(file.num_row_groups):
             late = lanes.get(lane_of_group(file, index))
@@ -108,7 +108,7 @@ def _late_samples(path: Path, lanes: dict[int, LateSamples]) -> dict[int, LateSa
 
 
 def _columns(file: Any, index: int) -> Block:
-    """A row group. Columns of which the statistics say that they hold 0 alone, as missed and dropped mostly do, are not decoded."""
+    """A row group. A column that holds only 0, by its statistics, is not decoded: missed and dropped mostly do."""
     names = ["latency_ns", "missed", "dropped"]
     wanted = [name for name in names if name == "latency_ns" or _most(file, index, name) != 0]
     table = file.read_row_group(index, columns=wanted, use_threads=False)
@@ -118,7 +118,7 @@ def _columns(file: Any, index: int) -> Block:
 
 
 def _most(file: Any, index: int, name: str) -> float:
-    """The largest value of a column in a row group as its statistics tell; infinity where they do not."""
+    """The largest value of a column in a row group, by its statistics; infinity if they are missing."""
     found = file.metadata.row_group(index).column(file.schema_arrow.names.index(name)).statistics
     return float("inf") if found is None or not found.has_min_max else found.max
 
@@ -158,7 +158,7 @@ def open_parquet(file: Path, **options: Any) -> Any:
 
 @contextlib.contextmanager
 def damage_of(file: Path) -> Iterator[None]:
-    """An error of pyarrow about a file, as an error of ours."""
+    """Turns an error of pyarrow about a file into CorruptRecording."""
     import pyarrow as pa
 
     try:
@@ -169,7 +169,7 @@ def damage_of(file: Path) -> Iterator[None]:
 
 
 def lane_of_group(file: Any, index: int) -> int:
-    """All rows of a row group are of one lane: its statistics say which."""
+    """The lane of a row group, from its statistics: all its rows are of one lane."""
     statistics = file.metadata.row_group(index).column(0).statistics
     if statistics is not None and statistics.has_min_max and statistics.min == statistics.max:
         return int(statistics.min)

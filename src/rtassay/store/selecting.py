@@ -1,4 +1,4 @@
-"""Recordings by what is known of them: `kernel=rt`, `board=pi5,load=none`, `since=2026-11-01`, or a label."""
+"""Selects recordings by what is known of them: `kernel=rt`, `board=pi5,load=none`, `since=2026-11-01`, or a label."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def _loads(entry: IndexEntry) -> set[str]:
-    """`stress-ng:cpu@0-1 + hackbench` by every name: whole, with arguments, and the bare name of each load."""
+    """Every name of `stress-ng:cpu@0-1 + hackbench`: the whole text, each load with arguments, each bare name."""
     each = [part.strip() for part in entry.load.split(" + ")]
     return {entry.load, *each, *(re.split(r"[:@]", part)[0] for part in each)}
 
@@ -39,7 +39,7 @@ def _verdicts(entry: IndexEntry) -> set[str]:
     return {word, "invalid"} if word.startswith("invalid") else {word}
 
 
-# What is recorded, by the name people select it with. A label of the same name decides where a recording has one: it is what a person said.
+# Recorded facts by the name that selects them. A label of the same name goes before the fact: a person has set it.
 FACTS: Final[dict[str, Callable[[IndexEntry], set[str]]]] = {
     "board": lambda entry: {entry.board} - {""},
     "kernel": _kernels,
@@ -59,7 +59,7 @@ def conditions(text: str) -> list[tuple[str, str]] | None:
 
 
 def matching(texts: Sequence[str], place: Path | None = None) -> list[IndexEntry]:
-    """The recordings for which all conditions of all texts hold, oldest first; none may. All recordings without a text.
+    """The recordings that meet all conditions of all texts, oldest first; maybe none. Without a text: all recordings.
 
     `place`: a directory instead of our recordings and the experiments beside them.
 
@@ -83,14 +83,14 @@ def matching(texts: Sequence[str], place: Path | None = None) -> list[IndexEntry
 
 
 def why_none(texts: Sequence[str], place: Path | None = None) -> str:
-    """What there is instead, for conditions that no recording fulfils together."""
+    """The existing values, for conditions that no recording meets together."""
     wanted = [pair for text in texts for pair in conditions(text) or ()]
     entries = [entry for entry in _entries(wanted, place) if not entry.error]
     return "; ".join(_known(entries, key, value) for key, value in wanted)
 
 
 def select(text: str) -> list[Path]:
-    """The recordings for which all conditions hold, oldest first. Raises UsageError with what there is if none does."""
+    """The recordings that meet all conditions, oldest first. Raises UsageError with the existing values if none does."""
     wanted = conditions(text)
     assert wanted is not None
     entries = [entry for entry in _entries(wanted) if not entry.error]
@@ -101,7 +101,7 @@ def select(text: str) -> list[Path]:
 
 
 def holds(entry: IndexEntry, key: str, value: str) -> bool:
-    """Whether one condition holds for a recording. `until` a date includes that day. Raises UsageError for one that is no date."""
+    """Whether a recording meets one condition. `until` a date includes that day. Raises UsageError for a bad date."""
     if key == SINCE:
         return _moment(key, entry.created) >= _moment(key, value)
     if key == UNTIL:
@@ -137,7 +137,7 @@ def _known(entries: Sequence[IndexEntry], key: str, value: str) -> str:
 
 
 def _entries(wanted: Sequence[tuple[str, str]], place: Path | None = None) -> list[IndexEntry]:
-    """Of our recordings; where an experiment is asked for, those of the experiments beside them too, one for each of their cells."""
+    """Our recordings; if `experiment` is a condition, also those of the experiments beside them, one per cell."""
     if place is not None:
         return index.entries(place)
     found = index.entries(home())

@@ -1,4 +1,4 @@
-"""Sample blocks of one lane joined into one sequence in which every activation has its place."""
+"""Joins the sample blocks of one lane into one sequence with a place for every activation."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Block = tuple[Any, Any, Any]  # latency_ns, missed, dropped: int64 arrays of one
 
 
 class Stitcher:
-    """Puts gaps between blocks where RECORDING.md wants them: behind the sample before them.
+    """Stores a gap between blocks with the sample before it, as RECORDING.md defines.
 
-    Activations that no block accounts for (their frame was lost) are put into `dropped` behind the last sample before them, so
-    that what follows keeps its due time; `lost` counts them. The last sample is held back until `finish`.
+    Activations without a block (a lost frame) count as `dropped` of the last sample before them, so that later samples keep
+    their due times; `lost` counts them. The last sample is held back until `finish`.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Stitcher:
         self._held_rows = 0
 
     def push(self, samples: Samples) -> Block | None:
-        """Take a block; what can be given on now, if it is worth it."""
+        """Take a block; returns a block to pass on once enough rows wait."""
         self.missed += samples.gap_missed
         self.dropped += samples.gap_dropped
         if not len(samples.latency_ns):
@@ -40,7 +40,7 @@ class Stitcher:
             self.next_k += samples.gap_missed + samples.gap_dropped
             return None
         if self.first_k is None:
-            # Before the first sample of all there is no row to carry the gap: first_k says it.
+            # There is no row for a gap before the first sample: first_k holds it.
             self.first_k = samples.first_k
             self.lost += max(0, samples.first_k - samples.gap_missed - samples.gap_dropped - self.next_k)
         else:

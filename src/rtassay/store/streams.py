@@ -37,7 +37,7 @@ def parser_of(stream: Path, manifest: Manifest, parser_for: ParserFor | None) ->
 
 
 def events_of(stream: Path, parser: Parser, progress: Progress | None = None) -> Iterator[Event]:
-    """All events of a stream as it is now, in constant memory. Raises CorruptRecording if it cannot be read."""
+    """All events of a stream in its current state, in constant memory. Raises CorruptRecording if it cannot be read."""
     done = 0
     try:
         total = stream.stat().st_size

@@ -1,4 +1,4 @@
-"""The kernel's trace of a run: `trace.rtw` with the pages as they came, and `causes.parquet` with who owned the late time."""
+"""The kernel's trace of a run: `trace.rtw` with the pages as they came, and `causes.parquet` with the causes of the late time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DYNAMIC = ("full", "lazy")
 
 
 class Counters:
-    """Takes telemetry on its way to disk, and keeps what moved: SMIs and stolen time, with the readings around each move."""
+    """Passes telemetry on, and keeps each rise of SMIs and stolen time with the readings around it."""
 
     def __init__(self) -> None:
         self.moved: list[Moved] = []
@@ -56,7 +56,7 @@ class Counters:
 
 
 class TraceFrames:
-    """Takes all events of a stream; texts, pages, and the events of the trace go to `trace.rtw` as they come."""
+    """Takes all events of a stream. Texts, pages and events of the trace go to `trace.rtw` as they come."""
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / TRACE
@@ -117,7 +117,7 @@ def trace_of(path: Path, lanes: Iterable[LaneEntry]) -> Trace:
 
 
 def _hit(data: dict[str, Any], lane: int | None, cpus: dict[int, int | None]) -> Hit | None:
-    """None for an event that lacks a field, or that is of no CPU."""
+    """None for an event that lacks a field, or has no CPU."""
     lane = lane if lane is not None else integer(data.get("lane"))
     cpu = integer(data.get("cpu"))
     cpu = cpus.get(lane) if cpu is None and lane is not None else cpu
@@ -156,7 +156,7 @@ def _attribute(trace: Trace, manifest: Manifest, moved: Sequence[Moved]) -> Sequ
     board = manifest.board_start
     return attribute(
         trace,
-        # A clock that counts instructions stands still with the host.
+        # A clock that counts instructions stops with the host.
         virtual=board.virtualisation not in (None, "none") and board.virtual_time is None,
         realtime=board.kernel.realtime,
         preemptible=_preemptible(manifest),
@@ -165,7 +165,7 @@ def _attribute(trace: Trace, manifest: Manifest, moved: Sequence[Moved]) -> Sequ
 
 
 def _preemptible(manifest: Manifest) -> bool | None:
-    """Whether the kernel is preempted anywhere outside of locks; None where the board does not tell."""
+    """Whether the kernel is preemptible outside of locks; None if the board does not tell."""
     kernel = manifest.board_start.kernel
     if kernel.preempt_model == "PREEMPT_DYNAMIC":
         return None if kernel.preempt_dynamic is None else kernel.preempt_dynamic in _DYNAMIC
@@ -173,7 +173,7 @@ def _preemptible(manifest: Manifest) -> bool | None:
 
 
 def _rows(one: Attribution) -> Iterator[dict[str, Any]]:
-    """A row a part; a hit without any time has one of 0 ns."""
+    """One row per part; a hit without any time has one row of 0 ns."""
     hit = one.hit
     common = {name: getattr(hit, name) for name in _HIT_COLUMNS} | {
         "evidence": " ".join(one.evidence),

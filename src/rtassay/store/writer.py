@@ -1,4 +1,4 @@
-"""A recording while it is being made: the probe's bytes go to disk as they come, before anything looks into them."""
+"""Writes a recording during a run: the probe's bytes go to disk as they come, before anything parses them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _READABLE = "what was written before is still readable: rtassay show, rtassay se
 
 
 class Lock:
-    """An advisory lock on a recording: held as long as its process lives, whatever ends that."""
+    """An advisory lock on a recording. The process holds it until it ends, however it ends."""
 
     def __init__(self, path: Path) -> None:
         """Raises UsageError if another process holds it, BoardError if it cannot be made."""
@@ -52,7 +52,7 @@ class Lock:
             os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
 
     def _lock(self) -> None:
-        # `is_running` holds a shared lock for a moment: it is not a writer.
+        # `is_running` holds a shared lock for a moment, without being a writer.
         for _ in range(_TRIES - 1):
             with contextlib.suppress(BlockingIOError):
                 fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -63,7 +63,7 @@ class Lock:
     def release(self, *, remove: bool = False) -> None:
         if self._fd < 0:
             return
-        # The kernel lets go of the lock even where it reports an error of the disk.
+        # The kernel releases the lock even if it reports a disk error.
         with contextlib.suppress(OSError):
             if remove:
                 self.file.unlink(missing_ok=True)
@@ -90,7 +90,7 @@ def is_running(path: Path) -> bool:
 class RecordingWriter:
     """Writes `<id>.rta/` while a run goes on. Every append reaches the operating system before it returns.
 
-    `path` is the directory; `stream_bytes` what was teed so far. Every method raises BoardError when the disk does not take it.
+    `path`: the directory; `stream_bytes`: the bytes written so far. Every method raises BoardError if the disk fails.
     Close it before `seal`.
     """
 
@@ -122,7 +122,7 @@ class RecordingWriter:
             writer.update(manifest)
             writer._open(stream_file)
         except RtassayError:
-            shutil.rmtree(path, ignore_errors=True)  # the manifest may be there already, and nothing could seal it
+            shutil.rmtree(path, ignore_errors=True)  # the manifest may be written already, and nothing could seal it
             raise
         return writer
 
@@ -145,7 +145,7 @@ class RecordingWriter:
         return self._written.get(name, 0)
 
     def sync(self) -> None:
-        """Everything appended so far is on the disk when this returns."""
+        """Write everything appended so far to the disk."""
         for name, fd in list(self._files.items()):
             try:
                 os.fsync(fd)
@@ -179,7 +179,7 @@ class RecordingWriter:
         self.manifest = manifest
 
     def close(self) -> None:
-        """Sync and close all files and let go of the lock. May be called twice."""
+        """Sync and close all files and release the lock. A second call does no harm."""
         failed: BoardError | None = None
         for name, fd in self._files.items():
             try:

@@ -27,11 +27,11 @@ def compare(
 ) -> Comparison:
     """Everything rtassay can say about group B against group A (`model.comparison.Comparison`).
 
-    `factor`: what is meant to differ (kernel, load, label.x ...); without it what the groups are told apart by is found out.
-    `at`: the primary step, a quantile named before the runs were looked at; the conclusion rests on it.
-    `titles`: what the groups are called where the factor does not tell.
+    `factor`: the intended difference (kernel, load, label.x ...); without it we find what tells the groups apart.
+    `at`: the primary step, a quantile chosen before looking at the runs; the conclusion rests on it.
+    `titles`: names of the groups if the factor gives none.
     Groups that cannot be compared give a Comparison with conclusion `refused` and the reasons. Raises UsageError for an empty
-    group, for a factor nobody knows and for an `at` outside 0 .. 1.
+    group, an unknown factor, and an `at` outside 0 .. 1.
     """
     from rtassay.analysis.many.compare.comparing import compare as run
 
@@ -46,7 +46,7 @@ def comparison_dict(comparison: Comparison) -> dict[str, Any]:
 
 
 def few_runs(comparison: Comparison) -> str | None:
-    """Why no regression can be told from so few runs; None if it can."""
+    """Why so few runs cannot show a regression; None if they can."""
     from rtassay.analysis.many.compare.plain import few_runs as find
 
     return find(comparison)

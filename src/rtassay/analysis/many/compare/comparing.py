@@ -1,4 +1,4 @@
-"""Two groups of recordings to a Comparison: the only place of this package with an order."""
+"""Turns two groups of recordings into a Comparison; the order of the steps is defined here."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def compare(
 
 
 def _measure(recordings: Sequence[Recording]) -> str | None:
-    """The measure all recordings have, as cyclictest means it if there is a choice; None: there is none, and it will be refused."""
+    """The common measure of all recordings, that of cyclictest if there are several; None if there is none (the comparison is refused)."""
     every = [measures(recording) for recording in recordings if recording.lanes]
     common = [measure for measure in every[0] if all(measure in other for other in every)] if every else []
     return next((measure for measure in SHOWN_FIRST if measure in common), common[0] if common else None)
@@ -126,7 +126,7 @@ def _compared(bare: Comparison, a: tuple[Run, ...], b: tuple[Run, ...], pools: t
 
 
 def _lanes(a: tuple[Run, ...], b: tuple[Run, ...], at: float) -> tuple[LaneRatios, ...]:
-    """The ladder of every lane that all runs have, where there is more than one, corrected over all of them."""
+    """The ladders of the lanes that all runs have, if more than one, corrected over all of them."""
     common = [lane for lane in a[0].by_lane if all(lane in run.by_lane for run in (*a, *b))]
     if max(len(run.by_lane) for run in (*a, *b)) < 2:
         return ()
@@ -137,7 +137,7 @@ def _lanes(a: tuple[Run, ...], b: tuple[Run, ...], at: float) -> tuple[LaneRatio
 
 
 def _values_only(a: Sequence[Run], b: Sequence[Run], at: float) -> tuple[QuantileRatio, ...]:
-    """What a refused comparison still shows: the quantiles of a single run each, without any ratio."""
+    """The rows of a refused comparison: quantiles of a single run each, without ratios."""
     rows = []
     for q in ratios.steps(at):
         limits = [runs[0].pooled.quantile(q) if len(runs) == 1 else None for runs in (a, b)]

@@ -1,4 +1,4 @@
-"""What was the same and what was not: conditions of every recording by name, the factor, and what differs beyond it."""
+"""The conditions of every recording by name, the factor, and the differences beyond it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SAME = "same"
 UNKNOWN = "unknown"
 
 _BASE = re.compile(r"^\d+\.\d+(?:\.\d+)?")
-# What a boot loader writes into the command line to name the kernel itself.
+# Words of the command line by which a boot loader names the kernel file.
 _OF_THE_LOADER = re.compile(r"^(BOOT_IMAGE|initrd)=")
 
 
@@ -51,7 +51,7 @@ def _cmdline(recording: Recording) -> str | None:
 
 
 def _memory(recording: Recording) -> str | None:
-    """What is fitted, to an eighth of the next power of two: each kernel keeps another part of it for itself."""
+    """The installed memory, rounded up to an eighth of the next power of two: each kernel reserves another part."""
     total = recording.manifest.board_start.memory.total_bytes
     if total is None or total <= 0:
         return None
@@ -65,7 +65,7 @@ def _governors(recording: Recording) -> str | None:
 
 
 def _lanes(pick: Callable[[Any], Any], planned: Callable[[Manifest], Any]) -> Callable[[Recording], Any]:
-    """What the lanes agree on, each value once; else what was planned."""
+    """The values of the lanes, each once; the planned value if a lane has none."""
 
     def get(recording: Recording) -> Any:
         seen = [pick(lane.entry) for lane in recording.lanes]
@@ -108,7 +108,7 @@ def _load_commands(recording: Recording) -> str | None:
 
 
 def _without_paths(line: str) -> str:
-    """Directories of programs differ between boards and mean nothing."""
+    """The line without directories of programs: they differ between boards and mean nothing."""
     return re.sub(r"(?:(?<=\s)|^)/\S*/", "", line)
 
 
@@ -141,7 +141,7 @@ def _planned_interval(manifest: Manifest) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One thing to be equal. `family`: what --factor calls it and its like; `core`: a comparison that does not know it is blind."""
+    """A condition that should be equal. `family`: its name for --factor; `core`: without it a comparison is blind."""
 
     key: str
     name: str
@@ -196,15 +196,15 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
         "warm_up", "warm-up", "warm-up", lambda r: format_time(r.manifest.plan.warm_up_ns) if own_run(r) else None
     ),
 )
-# How it was measured is meant to be equal: it is the factor only where a person says so.
+# The way of measuring should be equal: it is the factor only if a person says so.
 _OF_MEASURING = ("tool", "lanes", "warm-up", "mlock", "timer-slack", "aligned", "settings")
-# Labels that an experiment numbers its runs by: never what is meant to differ, also where a group is one run.
+# Labels by which an experiment numbers its runs: never the factor, even if a group is one run.
 _NUMBERING = ("cell", "order", "block", "repeat", "attempt")
 FAMILIES: Final = tuple(dict.fromkeys(condition.family for condition in CONDITIONS))
 
 
 def describe(value: Any) -> str | None:
-    """A value as one line; None stays None: not known."""
+    """A value as one line; None (not known) stays None."""
     if value is None or value == "":
         return None
     if isinstance(value, bool):
@@ -221,12 +221,12 @@ def describe(value: Any) -> str | None:
 def look(
     a: Sequence[Recording], b: Sequence[Recording], asked: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[Difference, ...]]:
-    """(the factor, every condition with what it is in both groups). Raises UsageError for a factor nobody knows."""
+    """(the factor, every condition with its values in both groups). Raises UsageError for an unknown factor."""
     rows: list[Row] = [(c.key, c.name, c.family, _values(a, c.get), _values(b, c.get)) for c in CONDITIONS]
     names = dict.fromkeys(key for recording in (*a, *b) for key in recording.manifest.labels if key not in _NUMBERING)
     for name in names:
         sides = [_values(group, lambda r, name=name: r.manifest.labels.get(name)) for group in (a, b)]  # type: ignore[misc]
-        if all(len(side) <= 1 for side in sides):  # a label that numbers the runs tells no groups apart
+        if all(len(side) <= 1 for side in sides):  # a label that numbers the runs does not separate groups
             rows.append((f"label.{name}", f"label {name}", name, sides[0], sides[1]))
     factor = _asked(asked, list(names)) if asked else _found(rows)
     found = [_difference(row, factor) for row in rows]
@@ -239,7 +239,7 @@ def _kernel_base_judged(rows: list[Difference]) -> list[Difference]:
     base, release = by_key["kernel.base"], by_key["kernel.release"]
     if base.kind != CONFOUND:
         return rows
-    if release.kind == CONFOUND:  # said already, with more words
+    if release.kind == CONFOUND:  # another condition shows it in more detail
         return [row for row in rows if row is not base]
     told = [by_key[key] for key in ("kernel.preempt_model", "label.kernel") if key in by_key]
     preemption = any(row.kind == FACTOR and _one_is_rt(row) for row in told)
@@ -264,7 +264,7 @@ def _consistent(row: Row) -> bool:
 
 
 def _found(rows: Sequence[Row]) -> tuple[str, ...]:
-    """What tells the groups apart: what a person labelled (kernel first), else the kernel, else the load, else the one thing that differs."""
+    """The factor: a label of a person (kernel first), else the kernel, else the load, else the only difference."""
     differing = [row for row in rows if _consistent(row)]
     labelled = [row[2] for row in differing if row[0].startswith("label.")]
     families = list(dict.fromkeys(row[2] for row in differing if row[2] not in ("kernel-base", *_OF_MEASURING)))
@@ -308,7 +308,7 @@ def _difference(row: Row, factor: tuple[str, ...]) -> Difference:
 
 
 def _cmdline_detail(a: tuple[str, ...], b: tuple[str, ...]) -> str:
-    """Which words only one group's command lines have."""
+    """The words that only one group's command lines have."""
     words = [{word for line in side for word in line.split()} for side in (a, b)]
     parts = [
         f"only {name}: {' '.join(sorted(only))}"
@@ -331,12 +331,12 @@ def mean_temperature(recording: Recording) -> dict[str, float]:
 
 
 def boot_of(manifest: Manifest) -> str | None:
-    """The boot the run was taken in; None where the source does not tell."""
+    """The boot of the run; None if the source does not tell."""
     return manifest.board_start.boot_id or manifest.probe_facts.boot_id or None
 
 
 def title(name: str, factor: tuple[str, ...], conditions: Sequence[Difference], told: str | None) -> str:
-    """What a group is called: the factor's value (its label before anything else), else what it was `told` to be, else its letter."""
+    """The title of a group: the factor's value (first that of a label), else `told`, else its letter."""
     side = 0 if name == "A" else 1
     rows = [row for row in conditions if row.kind == FACTOR]
     for row in sorted(rows, key=lambda row: not row.key.startswith("label.")):

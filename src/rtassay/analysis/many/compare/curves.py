@@ -1,4 +1,4 @@
-"""Whole distributions of two pools against each other: where they cross, and their maxima at equal n."""
+"""Compares whole distributions of two pools: where they cross, and their maxima at equal n."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Flip:
 
 
 def flips(a: Sample, b: Sample) -> list[Flip]:
-    """Every change of sign of P(B >= x) - P(A >= x), by rising x. Ties belong to neither side."""
+    """Every change of sign of P(B >= x) - P(A >= x), by rising x. A tie counts for neither side."""
     if not a.n or not b.n:
         return []
     x = ints(np.union1d(a.values, b.values))
     limits = [sample.limit_ns for sample in (a, b) if sample.limit_ns is not None]
-    if limits:  # nobody knows the order of what lies in overflow, only how much it is
+    if limits:  # samples in overflow have a count, but no known order
         x = ints(np.union1d(x[x < min(limits)], [min(limits)]))
     share_a, share_b = a.reaching(x) / a.n, b.reaching(x) / b.n
     sign = np.sign(share_b - share_a)
@@ -51,16 +51,16 @@ def flips(a: Sample, b: Sample) -> list[Flip]:
 def _exceedance(a: float, b: float) -> float:
     """1 - q of a flip, from how often each group reaches its value.
 
-    Taken literally the quantiles change order at the smaller of the two. Where both are nearly the same, they cross inside the
-    bin, and the exceedance of its lower edge is quoted (docs/method/comparisons.md: 1.2e-6 at 95 us); where a whole atom of one group sits on
-    the value, only the smaller one is a place where anything changes.
+    Strictly, the quantiles change order at the smaller of the two. If both are nearly equal, the curves cross inside the bin, and we quote
+    the exceedance of its lower edge (docs/method/comparisons.md: 1.2e-6 at 95 us). If many samples of one group have exactly this value,
+    the order changes only at the smaller one.
     """
     low, high = min(a, b), max(a, b)
     return high if high <= _NEARLY * low else low
 
 
 def crossover(a: Sample, b: Sample, ladder: tuple[QuantileRatio, ...]) -> Crossover | None:
-    """The largest q at which the order flips: between two steps that show opposite orders if there are such, else the last flip."""
+    """The largest q at which the order flips: between two steps that show opposite orders if there are any, else the last flip."""
     found = flips(a, b)
     if not found:
         return None
@@ -95,7 +95,7 @@ def rarefied(a: Sample, b: Sample) -> Rarefied | None:
 
 
 def maximum_quantile(sample: Sample, m: int, p: float) -> int | None:
-    """The p-quantile of the maximum of m samples drawn without putting back; None if it lies in overflow."""
+    """The p-quantile of the maximum of m samples drawn without replacement; None if it lies in overflow."""
     below = ints(np.cumsum(sample.counts))
     place = int(np.searchsorted(log_all_below(below, sample.n, m), np.log(p), side="left"))
     return int(sample.values[place]) if place < sample.values.size else None

@@ -43,7 +43,7 @@ class TTest:
 
 
 def welch(a: Floats, b: Floats, floor_a: float, floor_b: float) -> TTest:
-    """mean(b) - mean(a), at least two values each. `floor`: a standard deviation that the values' resolution hides."""
+    """mean(b) - mean(a), at least two values each. `floor`: a standard deviation that the resolution of the values can hide."""
     parts = []
     for values, floor in ((a, floor_a), (b, floor_b)):
         parts.append((_variance(values, floor) / values.size, values.size - 1))
@@ -55,7 +55,7 @@ def welch(a: Floats, b: Floats, floor_a: float, floor_b: float) -> TTest:
 def student(a: Floats, b: Floats, floor_a: float, floor_b: float) -> TTest:
     """As `welch`, with one variance for both groups.
 
-    Where sizes are unequal, a small group whose runs are alike by luck makes Welch's test too sure: 3 runs against 12 of two modes
+    With unequal sizes, a small group whose runs are alike by chance makes Welch's test too certain: 3 runs against 12 of two modes
     differ at 5 % in 23 % of comparisons. The more cautious of both tests does so in 4.5 % (docs/method/comparisons.md).
     """
     freedom = a.size + b.size - 2
@@ -139,7 +139,7 @@ def runs_needed(p: float, start: int = 2) -> int:
 
 
 def all_exchanges(a_runs: int, b_runs: int) -> bool:
-    """Whether so many runs are few enough to look at every exchange of runs between the groups."""
+    """Whether the runs are few enough to look at every exchange of runs between the groups."""
     return math.comb(a_runs + b_runs, min(a_runs, b_runs)) <= EXACT_AT_MOST
 
 
@@ -182,7 +182,7 @@ def exchange_interval(a: Floats, b: Floats, alpha: float = 0.05) -> tuple[float,
     u, c = sign * gap(pool), np.clip(sign * gap(of_b), -1.0, 1.0)
     moved = (
         np.abs(c) < 1 - _SAME
-    )  # the others are the groups themselves: as extreme as what was seen, whatever the shift
+    )  # the remaining exchanges are the groups themselves: as extreme as observed for any shift
     u, c = u[moved], c[moved]
     ends = np.stack([(d - u) / (1 - c), (d + u) / (1 + c)])
     themselves = max(int((~moved).sum()), 1)

@@ -1,6 +1,6 @@
 """The ladder of quantiles: ratio B / A with an interval from the scatter of runs, or, with one run a group, from within the runs.
 
-One step is the primary one, named before the runs were looked at: it is tested alone. The others are corrected for being many.
+One step is the primary one, chosen before looking at the runs: it is tested alone. The other steps are corrected for multiple tests.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from rtassay.model.findings import LADDER
 ALPHA = 0.05
 BOOTSTRAP_FROM = 8
 LEAST_RUNS = 3
-"""Two runs of each tell nothing of their kinds: where runs fall into two modes, one comparison in eight of equal groups would show a
+"""Two runs of each say nothing about their kinds: if runs have two modes, one of eight comparisons of equal groups would show a
 difference."""
 _REDRAWS = 200
 _EVEN = 1 / math.sqrt(12)
@@ -50,7 +50,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A row before Holm, with the run-level p of the gap between the bins; None where only intervals within the runs are there.
+    """A row before Holm's correction, with the run-level p of the gap between the bins; None if there are only intervals within the runs.
 
     `alone`: the primary step, which is not corrected.
     """
@@ -66,7 +66,7 @@ def steps(at: float) -> tuple[float, ...]:
 
 
 def ladder(a: Side, b: Side, at: float, *, pooled: bool = True) -> list[Step]:
-    """All `steps(at)`, not yet corrected for being many (`corrected`). Empty if a run has no sample.
+    """All `steps(at)`, before the correction for multiple tests (`corrected`). Empty if a run has no sample.
 
     `pooled`: False for a single lane, which has no primary step and no bootstrap.
     """
@@ -76,7 +76,7 @@ def ladder(a: Side, b: Side, at: float, *, pooled: bool = True) -> list[Step]:
 
 
 def corrected(families: Sequence[tuple[Side, Side, list[Step]]]) -> list[tuple[QuantileRatio, ...]]:
-    """The rows of several ladders with Holm's correction over all their steps together but the primary one."""
+    """The rows of several ladders with Holm's correction over all their steps except the primary one."""
     flat = [(a, b, step) for a, b, steps in families for step in steps]
     tests = sum(step.row.method is not None and not step.alone for _, _, step in flat)
     decided = inference.holm([None if step.alone else step.p for _, _, step in flat], tests)
@@ -98,7 +98,7 @@ def corrected(families: Sequence[tuple[Side, Side, list[Step]]]) -> list[tuple[Q
 def conclusion(rows: Sequence[QuantileRatio], at: float) -> str:
     """What the primary step of a corrected ladder shows; `crosses` if another step shows the opposite.
 
-    Other steps alone conclude nothing, so that at most 5 % of comparisons of equal groups conclude something.
+    Other steps conclude nothing on their own, so at most 5 % of comparisons of equal groups show a difference.
     """
     first = primary(rows, at)
     if first is None or first.shown is None:
@@ -118,7 +118,7 @@ def _shown(a: Side, b: Side, step: Step, p: float | None, tests: int) -> str | N
 
 
 def _too_few(a: Side, b: Side, row: QuantileRatio) -> bool:
-    """Whether the runs say nothing of their kinds. One run of a group is told apart from others as a run only, which is said."""
+    """Whether there are too few runs to say anything about their kinds. A single run is compared as a run only, and the words say so."""
     return row.method != WITHIN_RUN and min(len(a.samples), len(b.samples)) < LEAST_RUNS
 
 
@@ -163,7 +163,10 @@ def _between(a: Side, b: Side, row: QuantileRatio, la: Logs, lb: Logs, bootstrap
     if alone and enough:
         exact = inference.exchange_interval(la.low, lb.low, ALPHA)
         if method == RUNS_BOOTSTRAP and (_grouped(a) or _grouped(b)):
-            exact = min(low, exact[0]), max(high, exact[1])  # runs of one boot are not exchanged with impunity
+            exact = (
+                min(low, exact[0]),
+                max(high, exact[1]),
+            )  # runs of one boot are not independent, so an exchange of them is too optimistic
         low, high, method = *exact, RUNS_EXCHANGE
     lo, hi = math.exp(low - la.wide), math.exp(high + lb.wide)
     gap = max(difference - la.wide, -difference - lb.wide, 0.0)
@@ -180,12 +183,12 @@ def _grouped(side: Side) -> bool:
 
 def _limits(sample: Sample, q: float) -> Limits:
     found = sample.quantile(q)
-    assert found is not None  # ladder() asks only runs with samples
+    assert found is not None  # ladder() passes only runs with samples
     return found
 
 
 def _centre(limits: tuple[Limits, ...]) -> int:
-    """Geometric mean of the runs' values; the plain mean where one is not above 0."""
+    """Geometric mean of the runs' values; the arithmetic mean if one is not above 0."""
     values = [limit.value_ns for limit in limits]
     if len(set(values)) == 1:
         return values[0]
@@ -204,7 +207,7 @@ class Logs:
 
 
 def _logs(side: Side, limits: tuple[Limits, ...]) -> Logs | None:
-    """None where a value is not above 0."""
+    """None if a value is not above 0."""
     low = np.array([limit.value_ns for limit in limits], dtype=np.float64)
     if (low <= 0).any():
         return None
@@ -246,7 +249,7 @@ def _extremes(side: Side, q: float, alpha: float) -> tuple[int, int | None]:
 
 
 def _detectable(ratio: float, lo: float | None, hi: float | None) -> float | None:
-    """The factor by which the interval is wide to its wider side: a ratio nearer to 1 would not have been told from it."""
+    """The width of the interval as a factor, to its wider side: a ratio nearer to 1 would not show."""
     if lo is None or hi is None or lo <= 0:
         return None
     return max(hi / ratio, ratio / lo)

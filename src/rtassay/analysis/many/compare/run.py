@@ -1,4 +1,4 @@
-"""One recording as a comparison sees it: its lanes of one measure, pooled and by CPU, with what its own checks said."""
+"""One recording in a comparison: its lanes of one measure, pooled and by CPU, and the results of its own checks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Run:
 
     @property
     def started(self) -> str | None:
-        """When it was measured; not when a file of it was imported."""
+        """The time of the measurement, not that of an import."""
         return self.recording.manifest.wall_start
 
     @property
@@ -46,7 +46,7 @@ class Run:
 
     @property
     def missed(self) -> int | None:
-        """Missed activations of all lanes; None where the source does not count them."""
+        """Missed activations of all lanes; None if the source does not count them."""
         counts = [lane.entry.missed for lane in self.lanes]
         return None if None in counts else sum(count or 0 for count in counts)
 
@@ -75,7 +75,7 @@ class Run:
         return tuple(c.id for c in self.findings.checks if c.severity in ("invalid", "warning"))
 
     def same_as(self, other: Run) -> bool:
-        """Count for count the same in every lane."""
+        """Whether every lane has the same counts."""
         mine, theirs = list(self.by_lane.values()), list(other.by_lane.values())
         return len(mine) == len(theirs) and all(x.same_as(y) for x, y in zip(mine, theirs, strict=True))
 

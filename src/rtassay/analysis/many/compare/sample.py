@@ -53,7 +53,7 @@ class Sample:
         return ints(self._least[np.searchsorted(self._least_below, ranks)])
 
     def resolution_ns(self, value_ns: int) -> int:
-        """How much larger the true value may be than this lower edge: the width of its bin, at least a step of the clock."""
+        """How far the true value may lie above this lower edge: the width of its bin, at least a step of the clock."""
         if not self._edges.size:
             return self._step_ns
         place = min(int(np.searchsorted(self._edges, value_ns, side="right")), self._edges.size) - 1
@@ -62,7 +62,7 @@ class Sample:
     def quantile(self, q: float, alpha: float = 0.05) -> Limits | None:
         """Nearest rank with the distribution-free interval at 1 - alpha; None without samples.
 
-        As in the ladder of one recording: exact if n(1 - q) >= 1 and no sample of unknown size can change it.
+        As in the ladder of one recording: exact if n(1 - q) >= 1 and no sample in overflow can change it.
         """
         if self.n == 0:
             return None
@@ -93,7 +93,7 @@ class Sample:
         return Histogram(self.values, width, self.counts, over=self.over, limit_ns=self.limit_ns)
 
     def same_as(self, other: Sample) -> bool:
-        """Count for count the same."""
+        """Whether both have the same counts."""
         return (
             self.n == other.n
             and self.over == other.over

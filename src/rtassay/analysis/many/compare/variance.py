@@ -1,4 +1,4 @@
-"""How much of the scatter of runs is that of their boots: one-way random effects by closed-form analysis of variance (docs/method/comparisons.md)."""
+"""The share of boots in the scatter of runs: one-way random effects by closed-form analysis of variance (docs/method/comparisons.md)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ ALPHA = 0.05
 
 
 def components(side: Side) -> tuple[BootVariance, ...]:
-    """Of ln of each quantile that all runs support; empty where not two boots or more have two runs or more each.
+    """Components of ln of each quantile that all runs support; empty unless at least two boots have two runs or more.
 
-    Boots of one run take part, they tell of the scatter between boots.
+    Boots with one run count too: they show the scatter between boots.
     """
     members = _members(side.boots)
     if sum(len(runs) >= LEAST for runs in members) < LEAST:
@@ -35,7 +35,7 @@ def components(side: Side) -> tuple[BootVariance, ...]:
 
 
 def _members(boots: Sequence[str | None]) -> list[list[int]]:
-    """Indices of the runs of each boot; none at all where a run's boot is not known."""
+    """Indices of the runs of each boot; empty if the boot of a run is not known."""
     if None in boots:
         return []
     found: dict[str, list[int]] = defaultdict(list)

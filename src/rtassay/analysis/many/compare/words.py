@@ -18,7 +18,7 @@ from rtassay.model.units import format_factor, format_time
 
 
 def percentile(q: float) -> str:
-    """`p99.99`; beyond the ladder as many digits as it takes to tell it from 100."""
+    """`p99.99`; beyond the ladder with enough digits to differ from 100."""
     if q <= 0:
         return "p0"
     tail = 1 - q
@@ -29,12 +29,12 @@ def percentile(q: float) -> str:
 
 
 def called(group: Group) -> str:
-    """`stock (A)`, or `A` where nothing names it."""
+    """`stock (A)`, or `A` for a group without a title."""
     return group.name if group.title == group.name else f"{group.title} ({group.name})"
 
 
 def sentence(result: Comparison) -> str:
-    """Who is better where and by how much, on how many runs; or why nothing is said."""
+    """Which group is better, where, by how much and on how many runs; or why there is no answer."""
     if result.conclusion == REFUSED:
         return f"Not compared: {'; '.join(result.refusals)}."
     a, b = called(result.a), called(result.b)
@@ -42,7 +42,7 @@ def sentence(result: Comparison) -> str:
 
 
 def said(result: Comparison) -> str:
-    """The sentence without the groups in front, for a text that has named them. Not of a refused comparison."""
+    """The sentence without the names of the groups, for a text that has named them. Not for a refused comparison."""
     parts = [f"{_conclusion(result, called(result.a), called(result.b))}."]
     if any(row.method == WITHIN_RUN for row in result.quantiles) and min(len(result.a.runs), len(result.b.runs)) == 1:
         parts.append(
@@ -80,7 +80,7 @@ def _conclusion(result: Comparison, a: str, b: str) -> str:
 
 
 def _elsewhere(others: list[QuantileRatio], a: str, b: str) -> str:
-    """What other steps show where the primary one shows nothing."""
+    """The differences at other steps, if the primary step shows none."""
     parts = []
     for name, kind in ((a, A_BETTER), (b, B_BETTER)):
         rows = [row for row in others if row.shown == kind]
@@ -115,7 +115,7 @@ def _log(row: QuantileRatio) -> float:
 
 
 def _ratio(row: QuantileRatio) -> float:
-    """The ratio; where only a bound is known, that."""
+    """The ratio, or its bound if only that is known."""
     for value in (row.ratio, row.lo, row.hi):
         if value:
             return value
@@ -127,7 +127,7 @@ def _times(row: QuantileRatio) -> str:
 
 
 def _seen(row: QuantileRatio) -> str:
-    """The smallest difference that would have been told."""
+    """The smallest difference that would have shown."""
     if row.detectable is None:
         return ", and the data could not show one"
     return f"; only differences above {_change(row.detectable)} would have shown"

@@ -1,4 +1,4 @@
-"""What a check of a comparison may look at."""
+"""The input of the checks of a comparison."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rtassay.model.comparison import Comparison, Group
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What a check may look at: the runs of both groups and what was computed of them."""
+    """The input of a check: the runs of both groups and their results."""
 
     a: tuple[Run, ...]
     b: tuple[Run, ...]
