@@ -84,6 +84,9 @@ def test_the_flip_between_shown_steps_goes_before_one_in_the_noise():
     assert len(curves.flips(a, b)) > 1
     turn = curves.crossover(a, b, rows)
     assert turn.shown and 0.5 <= turn.q <= 0.95 and turn.worse_below == "b"
+    # a flip between the steps in the other direction is not what they show
+    other = curves.crossover(a, b, (step(0.5, "b_better"), step(0.95, "a_better")))
+    assert other.worse_below == "a" or not other.shown
     last = curves.crossover(a, b, ())
     assert not last.shown and last.q == curves.flips(a, b)[-1].q > turn.q
 

@@ -234,3 +234,9 @@ def test_isolation_tells_its_gain_and_what_it_costs_the_loads(counted: bool) -> 
     [row] = next(one for one in card if one.id == "D2").rows
     assert row.where == "shared / isolated" and row.value == pytest.approx(3, rel=1e-3)
     assert row.note.startswith("work of the loads with isolation: 0.6 times [") if counted else row.note == ""
+
+
+def test_scenarios_that_hold_the_same_are_no_effect_of_idle_states() -> None:
+    cells = [measured(name, 1, idle_run(factor, dma)) for name, factor, dma in (("a", 1, 0), ("b", 2, 0), ("c", 4, 50))]
+    notes = [(row.where, row.note) for row in effect_of(cells)[0]]
+    assert notes == [("c / a", "cpu_dma_latency: 50 us / 0 us"), ("c / b", "cpu_dma_latency: 50 us / 0 us")]
