@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One run, with everything checked that can be checked without the board. `isolated`, `lanes`: see `session.run.run`."""
+    """One run, with everything checked that can be checked without the board. `isolated`, `lanes`, `accept`: see `session.run.run`."""
 
     board: LinuxBoard
     plan: Plan
@@ -45,6 +45,7 @@ class RunRequest:
     name: str | None
     isolated: bool
     lanes: int | None
+    accept: Callable[[Mapping[str, Any]], None] = lambda inventory: None
 
 
 def make_request(board: str | LinuxBoard, values: Mapping[str, Any]) -> RunRequest:
@@ -165,6 +166,7 @@ async def measure(request: RunRequest, on_event: Callable[[Progress], None], sto
         lanes=request.lanes,
         on_event=heard,
         stop=stop,
+        accept=request.accept,
         machine=resolve,
     )
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtassay.cli.options import json_option, print_json, setting_option, wants_colour
+from rtassay.cli.options import TimeType, json_option, print_json, setting_option, wants_colour
 from rtassay.cli.terminal import echo, echo_rendered, report_width
 from rtassay.model.errors import EXIT_NOT_DEMONSTRATED, EXIT_OK, EXIT_VIOLATED, UsageError
-from rtassay.model.units import parse_duration_ns
 
 if TYPE_CHECKING:
     from rtassay.model.ranking import CauseShare, Ranking
@@ -20,19 +19,10 @@ if TYPE_CHECKING:
 _MANY = 3
 
 
-class _Time(click.ParamType[int]):
-    """A duration with its unit, as int ns."""
-
-    name = "time"
-
-    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        return value if isinstance(value, int) else parse_duration_ns(value)
-
-
 @click.command("causes")
 @click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...|EXPERIMENT")
 @setting_option("deadline", help="Count the late wake-ups that reach this deadline.  [default: the runs' own]")
-@click.option("--above", "above_ns", type=_Time(), metavar="TIME", help="Look only at wake-ups as late as this.")
+@click.option("--above", "above_ns", type=TimeType(), metavar="TIME", help="Look only at wake-ups as late as this.")
 @setting_option("p", stated_only=True, help="Tolerated probability, for D*.  [default: the runs' own, else 1e-6]")
 @setting_option("confidence", stated_only=True, help="Confidence of D*.  [default: the runs' own, else 0.95]")
 @click.option(

@@ -45,6 +45,7 @@ VERBS: Final = {
     "show": ("rtassay.cli.show", "One recording: verdict, figures, checks."),
     "compare": ("rtassay.cli.compare", "Groups of recordings against each other, run by run."),
     "causes": ("rtassay.cli.causes", "Why wake-ups were late, by the kernel's trace: causes, and what each is worth."),
+    "zoom": ("rtassay.cli.zoom", "A recorded run once more, with stacks: the functions that made wake-ups late."),
     "explain": ("rtassay.cli.explain", "Why the threads of your own program run late, by the kernel's trace."),
     "extrapolate": ("rtassay.cli.extrapolate", "What is exceeded once in 1e8: with an interval, or a refusal."),
     "report": ("rtassay.cli.report", "A recording as an HTML, Markdown or JSON page."),
@@ -68,7 +69,7 @@ VERBS: Final = {
 GROUPS: Final = {
     "The first hour": ("run", "list", "show", "report", "compare"),
     "Measure": ("experiment", "presets", "status", "watch", "seal"),
-    "Judge": ("plan", "causes", "explain", "extrapolate", "checks", "published"),
+    "Judge": ("plan", "causes", "zoom", "explain", "extrapolate", "checks", "published"),
     "Boards and kernels": ("doctor", "board", "lab", "probe"),
     "Recordings": ("import", "export", "figure", "table", "label", "rm", "prune"),
     "Comfort": ("config", "completion"),

@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from rtassay.cli import config_file
 from rtassay.model.errors import EXIT_INVALID, EXIT_NOT_DEMONSTRATED, EXIT_OK, EXIT_VIOLATED, UsageError, both_stated
 from rtassay.model.settings import BY_NAME, CPUS, DURATION, FLAG, INTEGER, NUMBER, RATE, TEXT, Setting
+from rtassay.model.units import parse_duration_ns
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,6 +35,15 @@ class SettingType(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return self.setting.parse(value) if isinstance(value, str) else value
+
+
+class TimeType(click.ParamType[int]):
+    """A duration with its unit, as int ns."""
+
+    name = "time"
+
+    def convert(self, value: str | int, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        return value if isinstance(value, int) else parse_duration_ns(value)
 
 
 _METAVARS = {DURATION: "TIME", CPUS: "LIST", INTEGER: "N", NUMBER: "NUMBER", RATE: "N/h", TEXT: "TEXT"}

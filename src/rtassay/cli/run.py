@@ -171,11 +171,11 @@ def command(**options: Any) -> int:
             "--send and --wait go with a console", hint="as: rtassay run serial:/dev/ttyUSB0 --send 'rtlite\\n'"
         )
     elif options["attach"] is None:
-        work = _run(runs.make_request(options["board"], values_of(options)), quiet=options["quiet"])
+        work = new_run(runs.make_request(options["board"], values_of(options)), quiet=options["quiet"])
     else:
         work = attaching(options["attach"], home, told=not options["quiet"])
 
-    stopped_by, path = asyncio.run(_measure(work, options["quiet"]))
+    stopped_by, path = asyncio.run(measured(work, options["quiet"]))
     recording, findings = runs.judged(path)
     _tell(findings, recording, path, options)
     ci.write(options, JudgedRecording(findings, recording))
@@ -189,7 +189,7 @@ def command(**options: Any) -> int:
     return _exit_code(findings, recording, stopped_by)
 
 
-def _run(request: runs.RunRequest, *, quiet: bool) -> Work:
+def new_run(request: runs.RunRequest, *, quiet: bool) -> Work:
     """Work that starts a new run."""
 
     async def work(view: ProgressView, stop: StopRequest) -> RunResult:
@@ -209,7 +209,7 @@ def _over_console(request: consoles.Request) -> Work:
     return work
 
 
-async def _measure(work: Work, quiet: bool) -> tuple[int | None, Path]:
+async def measured(work: Work, quiet: bool) -> tuple[int | None, Path]:
     """The signal that ended the run early, if one did, and the sealed recording."""
     from rtassay.session.control import StopRequest
 
