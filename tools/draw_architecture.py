@@ -28,7 +28,15 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 """Floors from top to bottom. An arrow may only point to a lower floor; rooms of one floor do not know each other."""
 
-DOORS = {"__main__": "cli", "__init__": "api", "runs": "api", "consoles": "api", "rankings": "api", "explaining": "api", "zooms": "api"}
+DOORS = {
+    "__main__": "cli",
+    "__init__": "api",
+    "runs": "api",
+    "consoles": "api",
+    "rankings": "api",
+    "explaining": "api",
+    "zooms": "api",
+}
 """Single files that belong to a room."""
 
 WORDS = {
