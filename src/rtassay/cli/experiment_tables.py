@@ -7,6 +7,7 @@ import textwrap
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from rtassay.model.findings import THESE_RUNS
 from rtassay.model.units import NS_PER_S, format_rate, format_time, format_us
 
 if TYPE_CHECKING:
@@ -257,7 +258,13 @@ def _result_row(title: str, row: dict[str, Any], width: int) -> str:
         f"{format_us(median['p99_9_ns']):>9} {format_us(row['max_ns']):>10}"
     )
     look = f" at look {row['look']} of {row['looks']}" if row["look"] is not None else ""
-    return f"{title:{width}} {cells} {'-' if missed is None else missed:>8}  {row['state'] or '-'}{look}"
+    only = f" of these {row['runs']} runs" if of_these_runs(row) else ""
+    return f"{title:{width}} {cells} {'-' if missed is None else missed:>8}  {row['state'] or '-'}{only}{look}"
+
+
+def of_these_runs(row: dict[str, Any]) -> bool:
+    """Whether a combination HOLDS for the runs that were made, too few to tell what other boots do."""
+    return row["state"] == "HOLDS" and any(one["code"] == THESE_RUNS for one in row["assumes"])
 
 
 def _comparison_lines(result: dict[str, Any]) -> list[str]:

@@ -19,6 +19,8 @@ VIRTUAL_BOARD = "virtual board: function only"
 SINGLY, AS_ABOVE, AS_SEEN, AS_FEW = "singly", "as_above", "as_seen", "as_few"
 """What a bound assumes (`Assumption.code`): late activations come singly, which nothing shows; as singly as those above a threshold; like
 those that were seen, which were three events or more; like the bursts that were seen, which were one or two."""
+THESE_RUNS = "these_runs"
+"""What a bound over two to four `runs` assumes on top: other boots are like these. So few do not tell how far others lie from them."""
 THETA, BURSTS, WORST_RUN, UNLIKE_RUNS = "theta", "bursts", "worst_run", "unlike_runs"
 """How a bound was found (`Verdict.basis`), beside SINGLY, each activation alone: 3 / (n theta); from the sizes of the events; as that of
 the worst of unlike runs; widened, since the largest latencies of the runs are unlike."""
@@ -130,7 +132,10 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """What the verdict's upper bound takes for granted. code: SINGLY, AS_ABOVE, AS_SEEN or AS_FEW; facts of AS_ABOVE: above_ns, n, theta, theta_lower."""
+    """What the verdict's upper bound takes for granted. code: SINGLY, AS_ABOVE, AS_SEEN, AS_FEW or THESE_RUNS.
+
+    Facts of AS_ABOVE: above_ns, n, theta, theta_lower; of THESE_RUNS: runs.
+    """
 
     code: str
     facts: dict[str, Any] = field(default_factory=dict)
@@ -258,6 +263,8 @@ def assumption_words(assumption: Assumption) -> str:
     """`late activations come singly`."""
     if assumption.code in (AS_SEEN, AS_FEW):
         return "late activations come as those seen"
+    if assumption.code == THESE_RUNS:
+        return f"other boots are like these {assumption.facts['runs']} runs"
     if assumption.code == SINGLY:
         return "late activations come singly"
     return f"late activations come as singly as those above {format_time(assumption.facts['above_ns'])}"

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.bounds import p_upper, poisson_upper, samples_needed
 from rtassay.analysis.lane.claim import Claim, Requirement, evidence
-from rtassay.model.findings import ACTIVATIONS, FEWER_LATE, SINGLE_LATE, Assumption, Needed
+from rtassay.analysis.lane.dispersion import FEW_RUNS
+from rtassay.model.findings import ACTIVATIONS, FEWER_LATE, SINGLE_LATE, THESE_RUNS, Assumption, Needed
 from rtassay.model.units import NS_PER_H, NS_PER_S
 
 VIOLATED, HOLDS, NOT_DEMONSTRATED, INVALID_MEASUREMENT = "VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT"
@@ -72,19 +73,20 @@ def judge_runs(accounts: Sequence[Account], requirement: Requirement, lanes: int
         theta_lower=trace.theta_lower if trace else None,
         theta_n=trace.n if trace else None,
         theta_above_ns=trace.above_ns if trace else None,
-        assumes=_assumes(claim, state),
+        assumes=_assumes(claim, state, len(accounts)),
         lacks=_lacks(claim, requirement, account.interval_ns) if state == NOT_DEMONSTRATED else None,
         needed=_needed(claim, requirement, account.interval_ns),
         runs_differ=claim.runs_differ,
     )
 
 
-def _assumes(claim: Claim, state: str) -> tuple[Assumption, ...]:
+def _assumes(claim: Claim, state: str, runs: int) -> tuple[Assumption, ...]:
     """VIOLATED assumes nothing."""
     code = claim.upper.assumes
     if state == VIOLATED:
         return ()
-    return (Assumption(code, asdict(claim.upper.trace) if claim.upper.trace is not None else {}),)
+    found = Assumption(code, asdict(claim.upper.trace) if claim.upper.trace is not None else {})
+    return (found, Assumption(THESE_RUNS, {"runs": runs})) if 1 < runs < FEW_RUNS else (found,)
 
 
 def _lacks(claim: Claim, requirement: Requirement, interval_ns: int | None) -> str:

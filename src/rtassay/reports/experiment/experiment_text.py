@@ -23,7 +23,7 @@ from rtassay.model.experiment import (
     KpiRow,
     Scorecard,
 )
-from rtassay.model.findings import Quantile
+from rtassay.model.findings import THESE_RUNS, Quantile
 from rtassay.model.foreign import one_line
 from rtassay.model.units import NS_PER_US, format_time
 from rtassay.reports import severities, wording
@@ -94,6 +94,8 @@ def answer_rows(report: ExperimentReport) -> list[tuple[str, ...]]:
         runs = str(len(one.runs)) if len(one.runs) == one.planned else f"{len(one.runs)} of {one.planned}"
         boots = "-" if one.boots is None else str(one.boots)
         verdict = row.get("state") or "-"
+        if verdict == "HOLDS" and any(kind["code"] == THESE_RUNS for kind in row["assumes"]):
+            verdict += f" of these {row['runs']} runs"
         if row.get("look") is not None:
             verdict += f" at look {row['look']} of {row['looks']}"
         if report.result["requirement"]["per"] == "cell" and report.result["acceptance"] is not None:

@@ -9,7 +9,7 @@ import pytest
 
 from rtassay.analysis.lane.bounds import p_upper
 from rtassay.analysis.many.repeats import judge_repeats
-from rtassay.model.findings import STRICT, WAIVED, CheckResult, Reason
+from rtassay.model.findings import STRICT, THESE_RUNS, WAIVED, Assumption, CheckResult, Reason, assumption_words
 from rtassay.model.manifest import LaneEntry, Manifest, Plan, Source
 from rtassay.model.recording import Histogram, Lane, Recording
 
@@ -50,6 +50,16 @@ def test_two_short_runs_show_what_neither_shows_alone() -> None:
     assert both.p_upper == pytest.approx(p_upper(0, 2 * N, 0.95))
     assert judged([run()]).demonstrated_ns is None
     assert both.demonstrated_ns == 10_001
+
+
+def test_two_to_four_runs_hold_of_these_runs_and_five_of_further_boots_too() -> None:
+    """So few do not tell how far other boots lie from them, whether they look alike or not."""
+    for runs in (1, 2, 4, 5):
+        found = judged([run()] * runs)
+        said = [one for one in found.assumes if one.code == THESE_RUNS]
+        assert said == ([Assumption(THESE_RUNS, {"runs": runs})] if runs in (2, 4) else [])
+    assert all(one.code != THESE_RUNS for one in judged([run(late=500), run()]).assumes), "VIOLATED assumes nothing"
+    assert assumption_words(Assumption(THESE_RUNS, {"runs": 3})) == "other boots are like these 3 runs"
 
 
 def test_exceedances_of_one_run_count_for_all_on_the_cpu_they_were_on() -> None:

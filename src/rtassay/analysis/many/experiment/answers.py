@@ -9,6 +9,7 @@ from rtassay.analysis.many.experiment.cells import power
 from rtassay.analysis.many.experiment.kpis import Facts
 from rtassay.model.comparison import REFUSED
 from rtassay.model.experiment import Answer, Combination
+from rtassay.model.findings import THESE_RUNS
 from rtassay.model.units import format_time
 
 HOLDS, WORST, BETTER, UNCOVERED, REPEAT = (
@@ -66,9 +67,21 @@ def _holds(facts: Facts) -> str:
         "NOT DEMONSTRATED": "Not shown",
         "INVALID MEASUREMENT": "Not answered: the measurement is invalid",
     }
-    return (
-        f"{answer[accepted['state']]} ({accepted['state']}). Asked: {asked}.{where}{why}{_numbers(facts)}{demonstrated}"
-    )
+    few = _of_these_runs(facts) if accepted["state"] == "HOLDS" else ""
+    return f"{answer[accepted['state']]} ({accepted['state']}{few}). Asked: {asked}.{where}{why}{_numbers(facts)}{demonstrated}"
+
+
+def _of_these_runs(facts: Facts) -> str:
+    """Two to four runs of a combination tell of themselves, not of other boots."""
+    if facts.design.per != "combination":
+        return ""
+    few = [
+        row["runs"]
+        for row in facts.result["combinations"]
+        for one in row.get("assumes", ())
+        if one["code"] == THESE_RUNS
+    ]
+    return f", of these runs: {min(few)} do not tell what other boots do" if few else ""
 
 
 def _numbers(facts: Facts) -> str:

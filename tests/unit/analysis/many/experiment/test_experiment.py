@@ -15,6 +15,7 @@ from rtassay.analysis.many.experiment import assess, scorecard_dict
 from rtassay.analysis.many.experiment.answers import BETTER, HOLDS, REPEAT, UNCOVERED, WORST
 from rtassay.analysis.many.experiment.effects import ratio_of
 from rtassay.analysis.many.experiment.grade import capped, grade
+from rtassay.cli import experiment_tables
 from rtassay.model.experiment import Grade, Kpi, Scorecard
 from rtassay.model.findings import CheckResult
 from rtassay.reports.experiment import experiment_text
@@ -228,3 +229,16 @@ def test_the_object_is_plain_json() -> None:
 )
 def test_only_an_integrity_check_that_nobody_waived_makes_it_no_measurement(check: CheckResult, expected: str) -> None:
     assert make(repeats=1, extra=(check,)).scorecard.grade.letter == expected
+
+
+def test_few_runs_hold_of_these_runs_in_the_first_line_of_every_report() -> None:
+    """Three runs of each combination at a p that they show; five of them say no such thing."""
+    for repeats, said in ((3, "HOLDS of these 3 runs"), (5, "HOLDS")):
+        one = made(deadline="5ms", p="1e-3", repeats=repeats)
+        verdicts = {
+            row[experiment_text.ANSWER_COLUMNS.index("Verdict")] for row in experiment_text.answer_rows(one.report)
+        }
+        assert said in verdicts
+        assert (f"  {said}\n" in experiment_tables.result_text(one.result)) and ("of these" in said) == (
+            "of these runs" in one.scorecard.answers[0].text
+        )
