@@ -71,3 +71,11 @@ def test_a_quick_tier_and_many_failures_get_no_second_look(tool: ModuleType, tie
     tool.LAST_FAILED.write_text(json.dumps({f"test_three.py::test_{i}": True for i in range(failures)}))
     failed = tool.Outcome("pytest", 1, 0, 0)
     assert tool.look_again(tier, failed) == [failed]
+
+
+def test_what_the_quick_tier_leaves_out_exists(tool: ModuleType) -> None:
+    root = TOOL.parents[1]
+    assert all((root / path).is_file() for path in tool.NOT_IN_CHECK)
+    for test in tool.WAITING:
+        path, _, name = test.partition("::")
+        assert f"def {name.partition('[')[0]}(" in (root / path).read_text(), test

@@ -179,3 +179,9 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         store.import_events(tmp_path / "home", file, Source("t", None, "table", "skip"), stopped())
     assert list((tmp_path / "home").iterdir()) == []
+
+
+def test_the_beginning_of_an_id_goes_before_a_name(tmp_path: Path) -> None:
+    first = imported(tmp_path, TOLD).id
+    imported(tmp_path, TOLD, name=first[:-1])
+    assert store.find(first[:-1], tmp_path / "home").name == f"{first}.rta"

@@ -21,6 +21,7 @@ from rtassay.model.manifest import Manifest, Plan, Source
 from rtassay.model.recording import Recording
 from rtassay.store import order, samples, tables
 from rtassay.store.counts import Counts
+from rtassay.store.reading import last_latencies
 from rtassay.wire.encode import StreamEncoder
 
 CYCLIC = runpy.run_path(str(Path(__file__).parents[3] / "wire" / "golden" / "make.py"))["cyclic"]
@@ -243,3 +244,11 @@ def test_an_imported_sequence_with_an_interval_has_events(tmp_path: Path) -> Non
     for deadline, exceedances, clusters in ((50_000, 12, 3), (7_000, 512, 4), (60_510, 0, 0)):
         verdict = judge(store.with_order(recording, deadline), deadline_ns=deadline, p_target=0.5).verdict
         assert verdict is not None and (verdict.exceedances, verdict.events) == (exceedances, clusters)
+
+
+def test_the_last_latency_of_every_lane(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "GROUP_ROWS", 3)
+    path = sealed(tmp_path, [Facts({}), block(0, 0, [1, 2, 3, 4, 7]), block(1, 0, [5, 9, 8, 6]), End({})])
+    assert last_latencies(path) == {0: 7, 1: 6}
+    part = HistogramPart(0, np.array([5]), np.array([1]), np.array([9]))
+    assert last_latencies(sealed(tmp_path, [Facts({}), part, End({})])) == {}

@@ -25,9 +25,11 @@ from ...support.traced_run import (
     FORMAT,
     HIT_K,
     HIT_NS,
+    IRQ,
     MANIFEST,
     MS,
     PAGE,
+    SWITCH,
     UNTIL,
     US,
     N,
@@ -210,3 +212,23 @@ def test_texts_that_are_no_formats_are_no_bug(tmp_path: Path, monkeypatch: pytes
 def test_an_untraced_run_has_no_trace(tmp_path: Path) -> None:
     path = record(tmp_path, [e for e in traced_run() if not isinstance(e, TraceText | TracePage | Note)][:3])
     assert store.seal(path).trace is None and not (path / "trace.rtw").exists()
+
+
+@pytest.mark.parametrize("times_ns", [(0, 5), (5, 0), (3, 2), (5,), (0,), ()])
+def test_attributions_come_back_as_they_were_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times_ns: tuple[int, ...]
+) -> None:
+    """A part of 0 ns stays beside others; the only one stands for a hit without any time, and goes."""
+    (pattern,) = known(Trace("", {}, {}, (Hit(0, 3, 7, 1, 0, 5),)), MANIFEST)
+    first = pattern.parts[0]
+    parts = tuple(replace(first, cause=(IRQ, SWITCH)[i], start_ns=i, ns=ns) for i, ns in enumerate(times_ns))
+    one = replace(pattern, parts=parts, top=SWITCH if len(parts) > 1 else IRQ)
+    monkeypatch.setattr(
+        tracing, "_attribute", lambda trace, manifest, moved: (one, replace(one, hit=replace(one.hit, k=2)))
+    )
+    manifest = replace(MANIFEST, lanes=(LaneEntry(0, "0", 3, MS, N),))
+    with (tmp_path / "trace.rtw").open("wb") as file:
+        file.write(StreamEncoder().encode(hit(HIT_K)))
+    assert tracing.write_causes(tmp_path, manifest, ()) is None
+    kept = one if sum(times_ns) else replace(one, parts=())
+    assert tracing.read_causes(tmp_path) == (kept, replace(kept, hit=replace(kept.hit, k=2)))

@@ -42,7 +42,7 @@ class Context:
 
     @property
     def duration_s(self) -> float | None:
-        """Length of the measurement in ns; None if the source does not state it."""
+        """Length of the measurement in s; None if the source does not state it."""
         window = self.window_ns
         return (window[1] - window[0]) / NS_PER_S if window is not None and window[1] >= window[0] else None
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from rtassay.analysis.checks import environment
+from rtassay.analysis.checks.context import Context
+from rtassay.analysis.lane.account import accounts
 from rtassay.model.manifest import Plan
 
 from ..build import SECOND, US, block_lane, cyclictest, inventory, recording, skip_lane
@@ -57,3 +59,11 @@ def test_throttling_of_this_boot_is_told_only_if_there_was_some() -> None:
 def test_shares_of_threads_have_four_digits() -> None:
     made = watching({"threads/hog[7].busy": [0.12345678] * 60}, inventory=inventory(rt_runtime_us=950_000))
     assert looked("RT-THROTTLE-ON", made).facts["other_threads"] == {"hog[7]": 0.1235}
+
+
+def test_the_window_is_that_of_the_lanes_that_tell_theirs() -> None:
+    told = minute()
+    silent = replace(minute(1), entry=replace(minute(1).entry, first_due_ns=None, closed_ns=None))
+    made = replace(recording(told, silent), manifest=replace(recording(told).manifest, started_ns=None, ended_ns=None))
+    context = Context(made, accounts(made), (), None, 1e-6, 0.95)
+    assert context.window_ns == (told.entry.first_due_ns, told.entry.closed_ns)
