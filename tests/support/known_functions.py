@@ -14,7 +14,7 @@ from rtassay.lab.arches import arch_named
 from rtassay.lab.script import STREAM, ScriptBoard
 from rtassay.model.causes import Part
 
-HITS = 6
+HITS = 12
 LENGTH_US = 3000
 ABOVE = "200us"
 """Above a wake-up with a stack, which takes some 140 us here."""
@@ -64,7 +64,7 @@ def run(kernel: str, module: bytes, probe: Path) -> Named:
 def _script() -> str:
     lines = [
         "set -e; insmod /rtfault.ko",
-        f"rtprobe cyclic --cpus 0 --interval 1ms --duration 6s --trace-above {ABOVE} --trace-stacks --no-samples -o /out/{STREAM} &",
+        f"rtprobe cyclic --cpus 0 --interval 1ms --duration 8s --trace-above {ABOVE} --trace-stacks --no-samples -o /out/{STREAM} &",
         "probe=$!",
         f"until grep -q -a trace_begin /out/{STREAM} 2>/dev/null; do sleep 0.2; done",
         f"first=$(grep -a -o '\"first_due_ns\": *[0-9]*' /out/{STREAM} | head -n 1 | grep -o '[0-9]*$')",
@@ -74,7 +74,7 @@ def _script() -> str:
             "now=$(( $(cut -d' ' -f1 /proc/uptime | tr -d .) * 10000000 ))",
             "k=$(( (now - first) / 1000000 + 150 ))",
             f'echo "{letter} {LENGTH_US} {HITS} $((first + k * 1000000 - {_LEAD_NS})) {_PERIOD_NS}" > /proc/rtfault',
-            "sleep 0.45",
+            "sleep 0.7",
         ]
     lines += ["for n in 1 2 3; do echo t > /proc/sysrq-trigger; sleep 0.1; done", "wait $probe"]
     return "\n".join([*lines, "ls /sys/kernel/tracing/instances > /out/left", ""])
