@@ -4,7 +4,8 @@
     .venv/bin/python tools/coverage/run.py [--full] [--only TEXT] [--sets N] [--stars N] [--seed N] [--jobs N] [-o DIR]
 
 Exit code 1 if a promise of docs/method/coverage.md is broken beyond simulation error. Writes COVERAGE.md and coverage.json into DIR
-unless --only is given.
+unless --only is given. Each finished case is kept in `.coverage.cells.jsonl` (`.coverage-full.cells.jsonl`) there: started again after an
+interruption, with the same code, it does only the others. --cells N simulates N more of them, and writes no page while some are missing.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import page
 from cells import Cell
 from compared import Match, Shown
 from grade import Promise
+from kept import Kept, code_hash
 from simulate import Count, simulate
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,6 +60,11 @@ class Job:
     stars: int
     seed: int
 
+    @property
+    def key(self) -> str:
+        """Tells it from every other job."""
+        return f"{self.case.name}; {self.sets} sets, {self.stars} stars, seed {self.seed}"
+
     def run(self) -> Found:
         """What was counted."""
         if isinstance(self.case, Match):
@@ -76,7 +83,11 @@ def main() -> int:
         return 2
     begun = time.monotonic()
     jobs = [_job(case, extent, args) for case in chosen]
-    found = list(zip(chosen, _run(jobs, args.jobs), strict=True))
+    kept = Kept(args.output / f".{extent.name}.cells.jsonl", code_hash())
+    found = list(zip(chosen, _run(jobs, args.jobs, kept, args.cells), strict=False))
+    if len(found) < len(chosen):
+        print(f"{len(found)} of {len(chosen)} cases are simulated; start it again for the others")
+        return 3
     promises = [promise for case, counts in found for promise in _promises(case, counts)]
     record = page.record(found, promises, args.seed, time.monotonic() - begun, extent.name)
     if args.only:
@@ -113,11 +124,27 @@ def _job(case: Cell | Match, extent: Extent, args: argparse.Namespace) -> Job:
     return Job(case, sets, min(sets, args.stars or extent.stars), args.seed)
 
 
-def _run(jobs: Sequence[Job], processes: int) -> Iterator[Found]:
+def _run(jobs: Sequence[Job], processes: int, kept: Kept, most: int | None) -> Iterator[Found]:
+    """What was counted, case by case, and kept; ends early where more than `most` were missing."""
+    missing = [job for job in jobs if kept.get(job.key) is None]
+    left = missing[:most]
+    if len(left) < len(jobs):
+        print(
+            f"{len(jobs) - len(missing)} of {len(jobs)} cases are kept, {len(left)} are simulated now", file=sys.stderr
+        )
+    begun, done = time.monotonic(), 0
     with multiprocessing.Pool(processes) as pool:
-        for done, found in enumerate(pool.imap(Job.run, jobs), 1):
-            if done % 10 == 0:
-                print(f"{done} of {len(jobs)} cases", file=sys.stderr, flush=True)
+        fresh = pool.imap(Job.run, left)
+        for job in jobs:
+            found = kept.get(job.key)
+            if found is None:
+                if done == len(left):
+                    return
+                found, done = next(fresh), done + 1
+                kept.add(job.key, found)
+                if done % 10 == 0:
+                    rest_min = (time.monotonic() - begun) / done * (len(left) - done) / 60
+                    print(f"{done} of {len(left)} cases, about {rest_min:.0f} min left", file=sys.stderr, flush=True)
             yield found
 
 
@@ -131,6 +158,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--stars", type=int, help=f"data sets a cell whose D* is checked ({QUICK.stars}; {FULL.stars} with --full)"
     )
+    parser.add_argument("--cells", type=int, metavar="N", help="simulate at most N of the cases that are missing")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--jobs", type=int, default=2, help="processes (2)")
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "bench", metavar="DIR")

@@ -13,8 +13,10 @@ sys.path.insert(0, str(Path(__file__).parents[4] / "tools" / "coverage"))
 import cells
 import few_runs
 import grade
+import run
 import simulate
 import structures
+from kept import Kept
 from structures import DEADLINE_NS, NO_TRACE, STRUCTURES, TRACE, Process
 
 SEED = 20261122
@@ -68,3 +70,34 @@ def test_a_bound_over_few_unlike_runs_covers_the_runs_that_were_made(runs: int, 
     assert found.these >= 0.92
     if runs == 2 and spread >= 1:
         assert found.all_boots < 0.75, "or the decision to claim no more than these runs is out of date"
+
+
+def test_finished_cases_are_kept_and_only_the_others_are_simulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = [
+        "run.py",
+        "--only",
+        "independent",
+        "--only",
+        "p 0.0001",
+        "--sets",
+        "2",
+        "--stars",
+        "1",
+        "--jobs",
+        "1",
+        "-o",
+        str(tmp_path),
+    ]
+    monkeypatch.setattr(sys, "argv", [*argv, "--cells", "1"])
+    assert run.main() == 3 and "1 of " in capsys.readouterr().out
+    file = tmp_path / ".coverage.cells.jsonl"
+    first = file.read_text()
+    file.write_text(first + '{"torn')
+    monkeypatch.setattr(sys, "argv", argv)
+    whole = run.main()
+    assert "1 of " in capsys.readouterr().err and first in file.read_text()
+    monkeypatch.setattr(run.Job, "run", lambda job: pytest.fail("simulated again"))
+    assert run.main() == whole
+    assert len(Kept(file, "of other code")) == 0 < len(Kept(file, run.code_hash()))
