@@ -1,0 +1,65 @@
+"""rtassay doctor over SSH on Debian's kernels: what it says of a board as booted, and of one with faults planted in it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from vboard import Board, Setup
+
+STOCK, RT = Setup("stock", "stock"), Setup("rt", "rt")
+# On an emulated RT board the hog starves the threaded interrupt of the network card, and no answer comes.
+PLANTED = [Setup("planted-stock", "stock")]
+NAMES = ("printk", "foreign-rt-threads", "rt-throttling", "irq-affinity")
+# A hog that is throttled, then one that leaves time for others; messages on the serial console; a network card's interrupt moved.
+FAULTS = """
+echo 8 > /proc/sys/kernel/printk
+stress-ng --cpu 1 --sched fifo --sched-prio 95 --taskset 1 --timeout 4 >/dev/null 2>&1 </dev/null
+(for i in $(seq 600); do echo '<4>planted' > /dev/kmsg; usleep 200000; done) >/dev/null 2>&1 </dev/null &
+stress-ng --cpu 1 --cpu-load 20 --sched fifo --sched-prio 95 --taskset 1 --timeout 120 >/dev/null 2>&1 </dev/null &
+for i in $(grep virtio0-input /proc/interrupts | cut -d: -f1); do echo 1 > /proc/irq/$i/smp_affinity_list; done
+until dmesg | grep -q planted; do sleep 1; done
+"""
+
+
+def doctor(board: Board, home: Path, *words: str) -> tuple[int, dict[str, dict[str, Any]]]:
+    done = subprocess.run(
+        [sys.executable, "-m", "rtassay", "doctor", board.name, *words, "--json"],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(home), "RTASSAY_HOME": str(home)},
+        check=False,
+    )
+    assert done.stdout, done.stderr
+    return done.returncode, {one["id"]: one for one in json.loads(done.stdout)["settings"]}
+
+
+@pytest.mark.parametrize("setup", [STOCK, RT], ids=lambda setup: setup.name)
+def test_a_board_as_booted_is_looked_at_and_left_as_it_was(setup: Setup, board: Board, tmp_path: Path) -> None:
+    before = board.text("cat /proc/sys/kernel/printk /proc/sys/vm/stat_interval; ls /tmp /run; uname -r")
+    code, found = doctor(board, tmp_path)
+    assert code == 1
+    assert found["preempt-rt"]["state"] == ("ok" if setup == RT else "wrong")
+    assert found["lockup-detector"]["state"] == "wrong" and found["isolcpus"]["state"] == "unknown"
+    assert found["kernel-configuration"]["details"], "the configuration was found on the board"
+    assert board.text("cat /proc/sys/kernel/printk /proc/sys/vm/stat_interval; ls /tmp /run; uname -r") == before
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("setup", PLANTED, ids=lambda setup: setup.name)
+def test_faults_planted_on_a_board_are_each_named(setup: Setup, board: Board, tmp_path: Path) -> None:
+    clean = doctor(board, tmp_path, "--for", "isolated=1,priority=80")[1]
+    assert clean["foreign-rt-threads"]["state"] == "ok" and clean["printk"]["state"] == "ok"
+    assert "throttled" not in clean["rt-throttling"]["now"]
+    board.text(FAULTS)
+    found = doctor(board, tmp_path, "--for", "isolated=1,priority=80")[1]
+    assert {name: found[name]["state"] for name in NAMES} == dict.fromkeys(NAMES, "wrong")
+    assert "stress-ng" in found["foreign-rt-threads"]["now"] and "fifo 95" in found["foreign-rt-threads"]["now"]
+    assert "throttled real-time threads in this boot" in found["rt-throttling"]["now"]
+    assert any("virtio0-input" in detail["name"] for detail in found["irq-affinity"]["details"])
+    assert "ttyS0" in found["printk"]["now"] and found["printk"]["severity"] == "high"
