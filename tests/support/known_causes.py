@@ -236,15 +236,18 @@ def trace_of(stream: bytes) -> tuple[Trace, bool]:
     pages: dict[int, list[bytes]] = {}
     hits = []
     realtime = followed = False
+    others: set[int] = set()
     for event in StreamParser().feed(stream):
         match event:
             case Facts(data=data):
                 realtime, followed = "PREEMPT_RT" in data["kernel"]["version"], data["command"] == "follow"
+                # Of a followed program only its real-time thread: a fault's own thread delays an ordinary one by more than the fault.
+                others = {row["tid"] for row in data["lanes"] if followed and not row["name"].startswith("control-")}
             case TraceText(name=name, content=content):
                 texts[name] = content.decode()
             case TracePage(cpu=cpu, page=page):
                 pages.setdefault(cpu, []).append(page)
-            case Note(name="trace_hit", data=d) if d["captured"]:
+            case Note(name="trace_hit", data=d) if d["captured"] and d["tid"] not in others:
                 hits.append(Hit(0, 0, d["tid"], d["k"], d["due_ns"], d["woke_ns"]))
     formats = {name.removeprefix("format/"): text for name, text in texts.items() if name.startswith("format/")}
     held = {cpu: tuple(found) for cpu, found in pages.items()}
