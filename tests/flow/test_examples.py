@@ -11,10 +11,13 @@ from pathlib import Path
 
 import click
 import pytest
+import traced_run
+from cause_traces import real_pages
 from command_line import in_process
 
 from rtassay import store
 from rtassay.cli.main import VERBS, cli
+from rtassay.model.events import Note
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data"
@@ -104,7 +107,25 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (path / "manifest.json").write_text(manifest)
         path.rename(path.with_name(f"{identity}.rta"))
         assert store.load_manifest(path.with_name(f"{identity}.rta")).id == identity
+    _traced(home)
     return place
+
+
+def _traced(home: Path) -> None:
+    """A traced run with real pages of a kernel, one of which holds a late wake-up."""
+    kernel = "debian-6.1-arm64"
+    due_ns = int.from_bytes(real_pages(kernel)[0][:8], "little")
+    fields = {
+        "k": (due_ns - traced_run.BEGIN) // traced_run.MS,
+        "due_ns": due_ns,
+        "woke_ns": due_ns + 600_000,
+        "tid": 7,
+    }
+    late = Note("trace_hit", 0, {"mono_ns": due_ns + 600_000, **fields, "above_ns": 500_000, "captured": True})
+    events = traced_run.with_pages(traced_run.traced_run(hits=[late]), kernel)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rtassay.store.tracing._attribute", traced_run.known)
+        store.seal(traced_run.record(home / "recordings", events, name="traced"))
 
 
 CARRIED_OUT = [(verb, line) for verb, line in EVERY if not BY_PARSING.match(line)]
