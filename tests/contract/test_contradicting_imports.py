@@ -6,6 +6,7 @@ The table of docs/extend/importers.md says which format tells which; this test r
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,6 +44,15 @@ def both(*edits: Edit) -> Edit:
         return text
 
     return edit
+
+
+def console(pattern: str, new: str) -> Edit:
+    """The same in lines of rtprobe-lite, each with the checksum of its new text."""
+
+    def checked(line: re.Match[str]) -> str:
+        return f"{line[1]} *{zlib.crc32(line[1].encode()):08x}"
+
+    return both(swap(pattern, new), lambda text: re.sub(r"(@RTL1 [^*]*) \*[0-9a-f]{8}", checked, text))
 
 
 # Format -> golden file, and for each invariant an edit that breaks it.
@@ -164,6 +174,16 @@ CASES: dict[str, tuple[str, dict[str, Edit]]] = {
             "lanes": swap("^       1: .*\n", "", count=0),
             "sign": swap(r"^ *0: +\d+: +", "       0:      -5:          "),
             "size": swap(r"^( *0: +\d+: +)\d+", rf"\g<1>{HUGE}"),
+        },
+    ),
+    "console": (
+        "freertos-critical.ok.log",
+        {
+            "total": console(" n=3000 missed=0", " n=2900 missed=0"),
+            "order": console(r"min_ns=\d+", "min_ns=900000"),
+            "inside": console(r"max_ns=\d+", "max_ns=50000"),
+            "sign": console(" n=3000 missed=0", " n=-3000 missed=0"),
+            "size": console(" n=3000 missed=0", f" n={HUGE} missed=0"),
         },
     ),
     "table": ("one-column.ok.csv", {"size": swap("^4037", HUGE)}),

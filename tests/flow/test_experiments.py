@@ -99,7 +99,7 @@ def test_two_processes_exclude_each_other_and_ctrl_c_leaves_a_resumable_experime
     assert "resume" in err
     status = status_of(path)
     assert status.state == "interrupted"
-    assert status.counts == {"sealed": 0, "running": 0, "failed": 0, "planned": 1}
+    assert status.counts == {"sealed": 0, "running": 0, "failed": 0, "planned": 1, "skipped": 0}
     assert len(status.superseded) == 1
 
 

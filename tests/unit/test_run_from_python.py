@@ -104,6 +104,8 @@ def test_every_option_of_the_command_that_shapes_a_run_has_its_value(asked: Any)
         "distance",
         "histogram",
         "histfile",
+        "send",
+        "wait",
     }
     renamed = {"deadline_ns": "deadline", "p_target": "p", "dma_latency_us": "dma_latency", "keep_samples": "samples"}
     renamed["per_hour"] = "at_most"

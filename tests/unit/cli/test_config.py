@@ -35,7 +35,7 @@ def plan_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             made.append(request.plan)
             raise UsageError("the plan is made")
 
-        monkeypatch.setattr("rtassay.cli.run._run", stop)
+        monkeypatch.setattr("rtassay.cli.run.new_run", stop)
         done = in_process("run", *words, home=tmp_path)
         assert made, done.stderr
         return made[0]

@@ -21,6 +21,7 @@ FORM = {
     "deadline": None,
     "p_target": None,
     "per_hour": None,
+    "looks": None,
 }
 
 
