@@ -209,6 +209,7 @@ def test_a_cpu_that_is_unplugged_costs_no_activation_and_its_lane_is_named(host:
     assert check["severity"] == "warning" and check["facts"]["lanes"] == [recording.lanes[1].entry.name]
 
 
+@pytest.mark.full
 def test_a_killed_host_finds_its_run_again(host: Host, board: Board) -> None:
     process = host.measuring("--duration", "15s")
     process.kill()
