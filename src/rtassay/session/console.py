@@ -20,7 +20,7 @@ from rtassay.model.units import NS_PER_S
 from rtassay.session.control import Interrupted, LaneProgress, Progress, RunResult, StopRequest
 from rtassay.wire.console import ConsoleParser
 
-READY_S = 10.0
+READY_S = 30.0
 # It says how far it is every second; a lane that starves it may keep it silent for long.
 SILENT_S = 60.0
 _LEAD_S = 5.0
