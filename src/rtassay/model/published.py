@@ -7,9 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One row of `published/results.csv`. All text is as printed; "" is what the source does not state. Latencies are in us.
+    """One row of `published/results.csv`. Text is as printed; "" is what the source does not state. Latencies are in us.
 
-    `verification`: how near to the original it was read (published/README.md).
+    `verification`: how near to the original it was read (published/README.md). What the checks compute with was read from the text by hand:
+
+    - `idle`: whether the source says that there was no load; None where it says nothing.
+    - `duration_s`: seconds of the run, > 0; `duration_about`: the source gives them roughly.
+    - `intervals_us`: the interval of each thread, first thread first.
+    - `counted`: activations that the source counted, over the first `counted_lanes` threads.
+    - `cpu_max_us`: the maximum of each CPU, where the source lists them.
+    - `text_max_us`: a maximum in the source's text that differs from its table's (`max_us`).
     """
 
     id: str
@@ -34,6 +41,14 @@ class Published:
     locator: str
     verification: str
     notes: str
+    idle: bool | None = None
+    duration_s: float | None = None
+    duration_about: bool = False
+    intervals_us: tuple[int, ...] = ()
+    counted: int | None = None
+    counted_lanes: int = 1
+    cpu_max_us: tuple[float, ...] = ()
+    text_max_us: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rtassay.analysis.many.published import duration_s, idle, number
+from rtassay.analysis.many.published import intervals
 from rtassay.model.findings import Findings
 from rtassay.model.published import Against, AgainstRow, Published, PublishedCheck
 from rtassay.model.units import NS_PER_S, NS_PER_US, format_time, format_us
 
 _SAME_WITHIN = 1.1
+_IDLE = ("none", "idle")
 
 
 def against(findings: Findings, rows: Sequence[Published], checks: Sequence[PublishedCheck], asked: str) -> Against:
@@ -63,30 +64,29 @@ def _row(findings: Findings, row: Published, checks: Sequence[PublishedCheck]) -
 def _differences(findings: Findings, row: Published) -> list[str]:
     """What is not the same (both values stand in the table), or cannot be compared because one side does not tell."""
     found = []
-    if (load := _load(findings.load, row.load)) is not None:
+    if (load := _load(findings.load, row)) is not None:
         found.append(load)
-    time = duration_s(row.duration)
-    if time is None or not findings.duration_s:
+    if row.duration_s is None or not findings.duration_s:
         found.append("duration not comparable")
-    elif not 1 / _SAME_WITHIN <= findings.duration_s / time[0] <= _SAME_WITHIN:
-        factor = time[0] / findings.duration_s
+    elif not 1 / _SAME_WITHIN <= findings.duration_s / row.duration_s <= _SAME_WITHIN:
+        factor = row.duration_s / findings.duration_s
         longer = f"{factor:,.0f}" if factor >= 10 else f"{factor:.2g}"
         found.append(f"duration ({longer} times as long)" if factor > 1 else f"duration ({factor:.2g} of this one)")
     if row.tool.split(" ")[0].lower() not in str(findings.source.get("tool") or "").lower().split(" "):
         found.append("tool")
-    interval = number(row.interval_us)
-    if interval is None or findings.interval_ns is None:
+    if not row.intervals_us or findings.interval_ns is None:
         found.append("interval not comparable")
-    elif not interval.exact or round(interval.low * NS_PER_US) != findings.interval_ns:
-        found.append(f"interval ({row.interval_us.split(' ')[0]} us, here {format_us(findings.interval_ns, 0)} us)")
+    elif {interval * NS_PER_US for interval in row.intervals_us} != {findings.interval_ns}:
+        found.append(f"interval ({intervals(row)} us, here {format_us(findings.interval_ns, 0)} us)")
     return found
 
 
-def _load(own: str, other: str) -> str | None:
-    if not other or own == "unknown":
+def _load(own: str, row: Published) -> str | None:
+    if row.idle is None or own == "unknown":
         return "load not comparable"
-    if idle(own) and idle(other):
+    idle = own.lower() in _IDLE
+    if idle and row.idle:
         return None
-    if idle(own) != idle(other):
-        return "load (none there)" if idle(other) else "load (none here)"
-    return None if own.lower() == other.lower() else "load"
+    if idle != row.idle:
+        return "load (none there)" if row.idle else "load (none here)"
+    return None if own.lower() == row.load.lower() else "load"

@@ -1,6 +1,6 @@
 """Published results: choosing them, checking them against themselves and each other (docs/method/checks.md), putting a recording beside them.
 
-Their numbers are text as printed (`<50`, `~90`, `75-100`, `5/5/4/4` for four CPUs). A check fires only on what the text says for certain.
+Their latencies are text as printed (`<50`, `~90`, `75-100`, `5/5/4/4` for four CPUs). A check fires only on what that says for certain.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from rtassay.model.published import Published, PublishedCheck
+from rtassay.model.units import NS_PER_S, NS_PER_US
 
 INVALID = "invalid"
 WARNING = "warning"
 
-_SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 _STOCK = ("stock", "mainline", "preempt", "non-rt")
 _COUNT_SHARE = 1e-3
 _ABOUT_SHARE = 0.1
@@ -39,18 +39,12 @@ def number(text: str) -> Number | None:
     if re.fullmatch(r"-?\d+(\.\d+)?(/-?\d+(\.\d+)?)*", clean):
         each = tuple(float(word) for word in clean.split("/"))
         return Number(min(each), max(each), True, each)
-    if match := re.match(r"([<>~]?)\s*(\d+(?:\.\d+)?)(?:\s*-\s*(\d+(?:\.\d+)?))?(?=$|[\s(;])", clean):
+    if match := re.fullmatch(r"([<>~]?)(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?", clean):
         low = float(match[2])
         high = float(match[3] or low)
         bounds = {"<": (0.0, low), ">": (low, math.inf), "~": (0.8 * low, 1.2 * high), "": (low, high)}
         return Number(*bounds[match[1]], False, ())
     return None
-
-
-def duration_s(text: str) -> tuple[float, bool] | None:
-    """(seconds, whether that is exact) of `1 h`, `~2.8 h`, `3 d claimed`; None for others, and for `>1 day`, which is open."""
-    match = re.match(r"(~?)\s*(\d+(?:\.\d+)?) (s|min|h|d)\b", text.strip())
-    return (float(match[2]) * _SECONDS[match[3]], not match[1]) if match else None
 
 
 def choose(
@@ -97,13 +91,8 @@ def _kernel_fits(row: Published, wanted: str) -> bool:
     return wanted in kind or wanted in row.kernel.lower()
 
 
-def idle(load: str) -> bool:
-    """Whether a load field says that there was none."""
-    return load.lower().startswith(("none", "idle"))
-
-
 def _load_fits(row: Published, wanted: str) -> bool:
-    return idle(row.load) if wanted in ("none", "idle") else wanted in row.load.lower()
+    return row.idle is True if wanted in ("none", "idle") else wanted in row.load.lower()
 
 
 def check(rows: Sequence[Published]) -> tuple[PublishedCheck, ...]:
@@ -111,13 +100,14 @@ def check(rows: Sequence[Published]) -> tuple[PublishedCheck, ...]:
     of_one: tuple[Callable[[Published], PublishedCheck | None], ...] = (
         _summary,
         _per_cpu,
+        _text_against_table,
         _truncated,
         _policy,
         _intervals,
         _quantised,
         _zero,
     )
-    found = [*_counts(rows), *_text_against_table(rows), *_two_sources(rows), *_duplicates(rows)]
+    found = [*_counts(rows), *_two_sources(rows), *_duplicates(rows)]
     for function in of_one:
         found += [result for row in rows if (result := function(row)) is not None]
     return tuple(found)
@@ -130,50 +120,37 @@ def _counts(rows: Sequence[Published]) -> list[PublishedCheck]:
     """n against T / I per lane; lanes of one run that are off by the same factor are one finding."""
     groups: dict[tuple[str, str, str, float], list[tuple[Published, int, float]]] = defaultdict(list)
     for row in rows:
-        counted, expected = _samples(row), _expected(row)
-        if counted is None or expected is None:
+        due = _due(row)
+        if row.counted is None or due is None:
             continue
-        due, slack = expected
-        if abs(counted - due) > slack * due:
-            groups[(row.system, row.kernel, row.source, round(counted / due, 3))].append((row, counted, due))
+        if abs(row.counted - due) > (_ABOUT_SHARE if row.duration_about else _COUNT_SHARE) * due:
+            groups[(row.system, row.kernel, row.source, round(row.counted / due, 3))].append((row, row.counted, due))
     return [_count_words(group) for group in groups.values()]
 
 
 def _count_words(group: list[tuple[Published, int, float]]) -> PublishedCheck:
     row, counted, due = group[0]
-    others = re.search(r"thread 0; ([\d/]+) for threads", row.interval_us)
-    interval = row.interval_us.split(" ")[0] + (f"/{others[1]}" if others else "")
-    time = duration_s(row.duration)
-    assert time is not None
+    time_s = row.duration_s or 0.0
     text = (
-        f"{row.system}: {counted} samples cannot come from {_span(time[0])} at {interval} us (expected {due:.0f}); "
+        f"{row.system}: {counted} samples cannot come from {_span(time_s)} at {intervals(row)} us (expected {due:.0f}); "
         f"{'more' if counted > due else 'fewer'} by {abs(counted / due - 1):.1%}"
     )
     if counted > due:
-        text += f", they imply {_span(time[0] * counted / due)}"
+        text += f", they imply {_span(time_s * counted / due)}"
     return PublishedCheck("COUNT-MISMATCH", INVALID, tuple(r.id for r, _, _ in group), text)
 
 
-def _samples(row: Published) -> int | None:
-    """A count of samples that the row states as a plain number; the file's own where a reader cut it."""
-    match = re.fullmatch(r"(\d+)(?: \(T0\))?", row.samples) or re.search(r"\(file (\d+)\)", row.samples)
-    return int(match[1]) if match else None
-
-
-def _expected(row: Published) -> tuple[float, float] | None:
-    """(activations in the stated time, tolerated share of difference)."""
-    time = duration_s(row.duration)
-    first = re.match(r"(\d+)\b", row.interval_us)
-    if time is None or first is None or not int(first[1]):
+def _due(row: Published) -> float | None:
+    """Activations in the stated time, over the threads that were counted."""
+    if row.duration_s is None or not row.intervals_us or not all(row.intervals_us):
         return None
-    seconds, exact = time
-    others = re.search(r"thread 0; ([\d/]+) for threads", row.interval_us)
-    intervals = [int(first[1]), *(int(word) for word in (others[1].split("/") if others else []))]
-    lanes = 1
-    if not others and "pooled" in row.scope and row.cores.isdigit():
-        lanes = int(row.cores)
-    due = lanes * sum(seconds * 1e6 / interval for interval in intervals)
-    return due, _COUNT_SHARE if exact else _ABOUT_SHARE
+    return sum(row.duration_s * (NS_PER_S / NS_PER_US) / interval for interval in row.intervals_us[: row.counted_lanes])
+
+
+def intervals(row: Published) -> str:
+    """`200`, or `100/600/1100/1600` where the threads differ."""
+    each = row.intervals_us[:1] if len(set(row.intervals_us)) == 1 else row.intervals_us
+    return "/".join(str(interval) for interval in each)
 
 
 def _span(seconds: float) -> str:
@@ -205,20 +182,14 @@ def _summary(row: Published) -> PublishedCheck | None:
         return _inconsistent(
             row, f"a deviation of {row.stdev_us} us is impossible between {row.min_us} and {row.max_us} us"
         )
-    n = _samples(row)
+    n = row.counted
     if n and high.low > mean.high + sd.high * math.sqrt(n - 1) + 1:
         return _inconsistent(row, f"a maximum of {row.max_us} us is impossible with that deviation and {n} samples")
     return None
 
 
-def _of_cpus(row: Published) -> tuple[float, ...]:
-    """Maxima per CPU, where the scope lists them."""
-    match = re.search(r"per-CPU max ([\d./]+)", row.scope)
-    return tuple(float(word) for word in match[1].split("/")) if match else ()
-
-
 def _per_cpu(row: Published) -> PublishedCheck | None:
-    each, top = _of_cpus(row), number(row.max_us)
+    each, top = row.cpu_max_us, number(row.max_us)
     if each and top and top.exact and max(each) != top.high:
         return _inconsistent(row, f"the maximum is {row.max_us} us, of the CPUs the largest is {max(each):g} us")
     if each and row.cores.isdigit() and len(each) != int(row.cores):
@@ -226,20 +197,12 @@ def _per_cpu(row: Published) -> PublishedCheck | None:
     return None
 
 
-def _text_against_table(rows: Sequence[Published]) -> list[PublishedCheck]:
-    """A source that gives one quantity twice with two values; its note says so."""
-    found: dict[str, list[Published]] = defaultdict(list)
-    for row in rows:
-        match = re.search(r"text says ([\d.]+) us.*?table\S* says? ([\d.]+)", row.notes)
-        if match and float(match[1]) != float(match[2]):
-            found[f"the text says {match[1]} us, the table {match[2]} us"].append(row)
-    results = []
-    for text, group in found.items():
-        stated = float(re.findall(r"[\d.]+", text)[1])
-        concerned = [row for row in group if (top := number(row.max_us)) and top.exact and top.high == stated] or group
-        ids = tuple(row.id for row in concerned)
-        results.append(PublishedCheck("SUMMARY-INCONSISTENT", INVALID, ids, f"{concerned[0].source}: {text}"))
-    return results
+def _text_against_table(row: Published) -> PublishedCheck | None:
+    """A source that gives one quantity twice with two values."""
+    if row.text_max_us is None:
+        return None
+    text = f"{row.source}: the text says {row.text_max_us:g} us, the table {row.max_us} us"
+    return PublishedCheck("SUMMARY-INCONSISTENT", INVALID, (row.id,), text)
 
 
 def _two_sources(rows: Sequence[Published]) -> list[PublishedCheck]:
@@ -270,7 +233,7 @@ def _duplicates(rows: Sequence[Published]) -> list[PublishedCheck]:
     """The same vector for different boards or kernels. Only vectors with one value per CPU: three single numbers may agree by chance."""
     groups: dict[tuple[str, ...], list[Published]] = defaultdict(list)
     for row in rows:
-        each = _of_cpus(row)
+        each = row.cpu_max_us
         if len(each) > 1:
             groups[(row.min_us, row.avg_us, "/".join(f"{value:g}" for value in each))].append(row)
     found = []
@@ -308,9 +271,9 @@ def _policy(row: Published) -> PublishedCheck | None:
 
 
 def _intervals(row: Published) -> PublishedCheck | None:
-    if not re.search(r"thread 0;|\+\d+\s*(per extra thread|/thread)", row.interval_us):
+    if len(set(row.intervals_us)) < 2:
         return None
-    text = f"{row.system}, {row.kernel}: the threads have different intervals ({row.interval_us}); pooled figures are mostly the first thread's"
+    text = f"{row.system}, {row.kernel}: the threads have different intervals ({intervals(row)} us); pooled figures are mostly the first thread's"
     return PublishedCheck("INTERVAL-SPREAD", WARNING, (row.id,), text)
 
 

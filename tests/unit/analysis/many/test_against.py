@@ -18,11 +18,11 @@ FINDINGS = replace(
 ROW = Published(
     id="R", system="a board", cpu="", cores="", kernel="6.1", preempt="RT", isolated="", load="hackbench", tool="cyclictest 2.4",
     command="", interval_us="1000", duration="1 h", samples="", min_us="", avg_us="", max_us="", stdev_us="", scope="", source="a paper",
-    locator="", verification="read", notes="",
+    locator="", verification="read", notes="", idle=False, duration_s=3600.0, intervals_us=(1000,),
 )  # fmt: skip
 
 
-def beside(findings: object = FINDINGS, **changes: str) -> AgainstRow:
+def beside(findings: object = FINDINGS, **changes: object) -> AgainstRow:
     return against(findings, [replace(ROW, **changes)], (), "x").rows[0]  # type: ignore[arg-type]
 
 
@@ -35,8 +35,11 @@ def test_a_row_that_states_the_same_does_not_differ() -> None:
         preempt="",
         verification="",
         load="",
+        idle=None,
         interval_us="",
+        intervals_us=(),
         duration="",
+        duration_s=None,
         min_us="1",
         avg_us="2",
         max_us="3",
@@ -49,46 +52,47 @@ def test_a_row_that_states_the_same_does_not_differ() -> None:
 
 
 @pytest.mark.parametrize(
-    ("duration", "words"),
+    ("duration_s", "words"),
     [
-        ("66 min", None),
-        ("54.6 min", None),
-        ("67 min", "duration (1.1 times as long)"),
-        ("54 min", "duration (0.9 of this one)"),
-        ("9.9 h", "duration (9.9 times as long)"),
-        ("10 h", "duration (10 times as long)"),
-        ("3 d claimed", "duration (72 times as long)"),
-        ("100 d", "duration (2,400 times as long)"),
-        ("36 s", "duration (0.01 of this one)"),
-        (">1 day", "duration not comparable"),
+        (3960.0, None),
+        (3276.0, None),
+        (4020.0, "duration (1.1 times as long)"),
+        (3240.0, "duration (0.9 of this one)"),
+        (35640.0, "duration (9.9 times as long)"),
+        (36000.0, "duration (10 times as long)"),
+        (259200.0, "duration (72 times as long)"),
+        (8640000.0, "duration (2,400 times as long)"),
+        (36.0, "duration (0.01 of this one)"),
+        (None, "duration not comparable"),
     ],
 )
-def test_a_duration_within_a_tenth_is_the_same(duration: str, words: str | None) -> None:
-    assert beside(duration=duration).differs == (() if words is None else (words,))
+def test_a_duration_within_a_tenth_is_the_same(duration_s: float | None, words: str | None) -> None:
+    assert beside(duration_s=duration_s).differs == (() if words is None else (words,))
 
 
 @pytest.mark.parametrize(
-    ("own", "other", "words"),
+    ("own", "other", "idle", "words"),
     [
-        ("hackbench", "Hackbench", None),
-        ("hackbench", "stress", "load"),
-        ("none", "idle", None),
-        ("idle", "none (idle system)", None),
-        ("none", "stress", "load (none here)"),
-        ("stress", "none", "load (none there)"),
-        ("unknown", "stress", "load not comparable"),
-        ("unknown", "", "load not comparable"),
+        ("hackbench", "Hackbench", False, None),
+        ("hackbench", "stress", False, "load"),
+        ("none", "idle", True, None),
+        ("idle", "none (idle system)", True, None),
+        ("none", "stress", False, "load (none here)"),
+        ("stress", "none", True, "load (none there)"),
+        ("none", "none stated", None, "load not comparable"),
+        ("unknown", "stress", False, "load not comparable"),
+        ("unknown", "", None, "load not comparable"),
     ],
 )
-def test_loads(own: str, other: str, words: str | None) -> None:
-    assert beside(replace(FINDINGS, load=own), load=other).differs == (() if words is None else (words,))
+def test_loads(own: str, other: str, idle: bool | None, words: str | None) -> None:
+    assert beside(replace(FINDINGS, load=own), load=other, idle=idle).differs == (() if words is None else (words,))
 
 
 def test_tools_and_intervals() -> None:
     assert beside(tool="timerlat").differs == ("tool",) and beside(tool="Cyclictest").differs == ()
-    assert beside(interval_us="100").differs == ("interval (100 us, here 1000 us)",)
-    assert beside(interval_us="1000/1500").differs == ()
-    assert beside(interval_us="~1000 (default)").differs == ("interval (~1000 us, here 1000 us)",)
+    assert beside(intervals_us=(100, 100)).differs == ("interval (100 us, here 1000 us)",)
+    assert beside(intervals_us=(1000, 1500)).differs == ("interval (1000/1500 us, here 1000 us)",)
+    assert beside(intervals_us=(1000, 1000)).differs == ()
     assert beside(replace(FINDINGS, interval_ns=None)).differs == ("interval not comparable",)
     assert beside(replace(FINDINGS, duration_s=None)).differs == ("duration not comparable",)
     assert beside(replace(FINDINGS, source={})).differs == ("tool",)
