@@ -33,7 +33,7 @@ ALONE = "pytest: failed tests, alone"
 BIN = str(Path(sys.executable).parent)
 NS_PER_S = 10**9
 AUTOGROUP_NICE = -10
-WORKERS = 5  # most tests wait for something: more of them than there are CPUs
+WORKERS = 6  # most tests wait for something: more of them than there are CPUs
 LOOKED_AT_AGAIN = 3  # more failures than these are no accident
 TIERS = ("check", "test", "all")
 ROOMS = ("unit", "contract", "house")
@@ -116,7 +116,7 @@ def failed_tests() -> list[str]:
 
 
 def look_again(tier: str, tested: Outcome) -> list[Outcome]:
-    """Real runs share two CPUs with five workers, and this machine may stand still for seconds. A test that fails among the others fails the tier
+    """Real runs share two CPUs with six workers, and this machine may stand still for seconds. A test that fails among the others fails the tier
     only if it fails alone as well (docs/decisions/2026-11-23-failed-among-others.md). It is named in the last lines in any case."""
     tests = failed_tests()
     if tier == "check" or tested.code != 1 or not 0 < len(tests) <= LOOKED_AT_AGAIN:
@@ -226,7 +226,7 @@ def share_before_loads() -> Iterator[None]:
 
 
 def keep_bytecode() -> None:
-    """Five workers import the tests, and pytest rewrites their asserts: it is done once before, by two processes, and kept in __pycache__."""
+    """All workers import the tests, and pytest rewrites their asserts: it is done once before, by two processes, and kept in __pycache__."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if any((ROOT / "tests" / "__pycache__").glob("conftest.*-pytest-*.pyc")):
         return  # what has changed since is few files

@@ -221,6 +221,7 @@ def test_a_killed_host_finds_its_run_again(host: Host, board: Board) -> None:
     assert "no run to attach to" in host.refused("run", "--attach", code=EXIT_USAGE)
 
 
+@pytest.mark.full
 def test_a_probe_that_the_kernel_kills_for_memory_is_said_and_what_it_measured_is_kept(
     host: Host, board: Board
 ) -> None:
