@@ -23,7 +23,15 @@ PACKAGE = ROOT / "src" / "rtassay"
 PROBE = ROOT / "probe" / "src"
 
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "probe": (("main",), ("commands",), ("methods", "guard", "sources", "follow"), ("run",), ("stream",), ("os",)),
+    "probe": (
+        ("main",),
+        ("commands",),
+        ("methods", "guard", "sources", "follow"),
+        ("carriers",),
+        ("run",),
+        ("stream",),
+        ("os",),
+    ),
     "analysis": (("many",), ("judge", "tail"), ("checks",), ("lane",)),
 }
 """Floors from top to bottom. An arrow may only point to a lower floor; rooms of one floor do not know each other."""
@@ -64,6 +72,7 @@ WORDS = {
     "commands": "one file per command",
     "methods": "one file per way to measure",
     "guard": "ends everything in time",
+    "carriers": "take a request to a thread",
     "sources": "what no file tells",
     "follow": "threads of other programs",
     "run": "lane, ring, histogram, writer, end",

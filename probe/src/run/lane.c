@@ -124,7 +124,7 @@ static void rendezvous(struct run *run)
 	for (int i = 0; i < run->n_lanes; i++) {
 		struct lane *lane = &run->lanes[i];
 
-		lane->first_due_ns = run->origin_ns + (run->aligned ? 0 : run->interval_ns * i / run->n_lanes);
+		lane->first_due_ns = run->origin_ns + (run->aligned ? 0 : run->interval_ns * lane->slot / run->n_slots);
 		lane->limit = UINT64_MAX;
 		if (run->duration_ns)
 			lane->limit = lane_due(lane, run->planned_end_ns);

@@ -32,6 +32,9 @@ struct run;
 struct lane {
 	struct run *run;
 	int index, cpu;
+	int slot;            /* its place in the interval, of run->n_slots: lanes of one slot have the same due times */
+	const char *name;    /* NULL: by its CPU */
+	const char *measure; /* NULL: run->measure */
 	pid_t tid;
 	int64_t first_due_ns;
 	uint64_t limit; /* activations planned by the clock; UINT64_MAX: by count */
@@ -72,7 +75,7 @@ struct run {
 	bool aligned, fallback, lock_stacks;
 	int wake_signal;
 
-	int n_lanes;
+	int n_lanes, n_slots;
 	struct lane *lanes;
 
 	int64_t origin_ns, planned_end_ns; /* last ns of the run; 0: by count */

@@ -164,5 +164,7 @@ void measure(const struct method *method, const struct plan *plan)
 	code = prepare(&s);
 	if (!code)
 		code = start_and_supervise(&s);
+	if (method->end)
+		method->end(&s.run);
 	_exit(code); /* the lanes are still there: run nothing that they could use */
 }

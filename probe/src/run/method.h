@@ -18,6 +18,10 @@ struct method {
 	int (*prepare)(const struct plan *plan, struct run *run);
 	/* In the thread of each lane, which has its CPU and its policy: the measuring loop (run/account.h). */
 	void (*measure_lane)(struct lane *lane);
+	/* After the last lane has ended: puts back what `prepare` changed outside of this process. NULL: nothing. */
+	void (*end)(struct run *run);
+	/* Lanes on each CPU, side by side in run->lanes; 0: one. `prepare` may give them other CPUs, names and measures, and take some away. */
+	int lanes_per_cpu;
 };
 
 /* The settings of every way to measure; ends with .name = NULL. */

@@ -16,6 +16,7 @@
 
 #include "os/files.h"
 #include "os/say.h"
+#include "run/method.h"
 #include "run/session.h"
 
 static const int64_t ring_holds_ns = INT64_C(10000000000);
@@ -124,9 +125,11 @@ static void lock_rings(struct session *s)
 int prepare_lanes(struct session *s)
 {
 	struct run *run = &s->run;
+	const int per_cpu = run->method->lanes_per_cpu ? run->method->lanes_per_cpu : 1;
 	int cpu = -1;
 
-	run->n_lanes = cpus_count(&s->measured);
+	run->n_slots = cpus_count(&s->measured);
+	run->n_lanes = run->n_slots * per_cpu;
 	if (posix_memalign((void **)&run->lanes, 64, (size_t)run->n_lanes * sizeof *run->lanes))
 		return say_fail(EXIT_BOARD, "no memory for %d lanes", run->n_lanes);
 	memset(run->lanes, 0, (size_t)run->n_lanes * sizeof *run->lanes);
@@ -134,7 +137,8 @@ int prepare_lanes(struct session *s)
 		run->lanes[i].run = run;
 		run->lanes[i].index = i;
 		atomic_store(&run->lanes[i].hits.level_ns, HITS_OFF);
-		run->lanes[i].cpu = cpu = cpus_next(&s->measured, cpu);
+		run->lanes[i].slot = i / per_cpu;
+		run->lanes[i].cpu = cpu = i % per_cpu ? cpu : cpus_next(&s->measured, cpu);
 	}
 	return EXIT_DONE;
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "run/method.h"
 #include "run/session.h"
 #include "stream/facts.h"
 
@@ -39,6 +40,23 @@ static void requested(struct json *j, const struct session *s)
 	json_end_object(j);
 }
 
+/* The method's own settings: durations in ns and whole numbers as numbers, anything else as it was typed. */
+static void settings_facts(struct json *j, const struct session *s)
+{
+	json_object(j, "settings");
+	for (const struct option_spec *o = s->run.method->settings; o && o->name; o++) {
+		const bool number = o->type == OPT_DURATION || o->type == OPT_INTEGER;
+
+		if (o->type == OPT_FLAG)
+			json_bool(j, o->name, plan_flag(s->plan, o->name));
+		else if (number && plan_set(s->plan, o->name) && plan_number(s->plan, o->name) >= 0)
+			json_int(j, o->name, plan_number(s->plan, o->name));
+		else
+			json_string(j, o->name, plan_text(s->plan, o->name));
+	}
+	json_end_object(j);
+}
+
 static void lanes_facts(struct json *j, const struct session *s)
 {
 	json_array(j, "lanes");
@@ -49,7 +67,9 @@ static void lanes_facts(struct json *j, const struct session *s)
 		json_object(j, NULL);
 		json_int(j, "lane", lane->index);
 		json_int(j, "cpu", lane->cpu);
-		json_string(j, "measure", s->run.measure);
+		if (lane->name)
+			json_string(j, "name", lane->name);
+		json_string(j, "measure", lane->measure ? lane->measure : s->run.measure);
 		json_int(j, "tid", lane->tid);
 		json_int(j, "first_due_ns", lane->first_due_ns);
 		json_obtained(j, "obtained", &got);
@@ -64,6 +84,7 @@ void report_facts(struct session *s)
 
 	facts_begin(&j, s->plan);
 	requested(&j, s);
+	settings_facts(&j, s);
 	json_int(&j, "origin_ns", s->run.origin_ns);
 	int_or_null(&j, "planned_end_ns", s->run.planned_end_ns, s->run.planned_end_ns > 0);
 	json_int(&j, "interval_ns", s->run.interval_ns);

@@ -29,10 +29,10 @@ void text_rows(const struct session *s, int fd, bool redraw)
 		bool any = stats.count > 0;
 
 		put(fd, line,
-		    snprintf(line, sizeof line, "%4d %-6s %4d %10.1f %12" PRIu64 " %10.1f %10.1f %10.1f %10.1f %10" PRIu64 "\n", lane->cpu,
-			     rt_policy_name(lane->got_policy), lane->got_priority, (double)run->interval_ns / 1e3, stats.count,
+		    snprintf(line, sizeof line, "%4d %-6s %4d %10.1f %12" PRIu64 " %10.1f %10.1f %10.1f %10.1f %10" PRIu64 "%s%s\n",
+			     lane->cpu, rt_policy_name(lane->got_policy), lane->got_priority, (double)run->interval_ns / 1e3, stats.count,
 			     any ? (double)stats.min_ns / 1e3 : 0, (double)stats.last_ns / 1e3, (double)stats.sum_ns / n / 1e3,
-			     any ? (double)stats.max_ns / 1e3 : 0, stats.missed),
+			     any ? (double)stats.max_ns / 1e3 : 0, stats.missed, lane->name ? "  " : "", lane->name ? lane->name : ""),
 		    sizeof line);
 	}
 }
@@ -68,6 +68,9 @@ void text_summary(const struct session *s, int fd, const char *reason)
 					     : snprintf(line, sizeof line, " %10s", "-"),
 			    sizeof line);
 		}
-		put(fd, line, snprintf(line, sizeof line, " %10.1f\n", stats->count ? (double)stats->max_ns / 1e3 : 0), sizeof line);
+		put(fd, line,
+		    snprintf(line, sizeof line, " %10.1f%s%s\n", stats->count ? (double)stats->max_ns / 1e3 : 0,
+			     run->lanes[i].name ? "  " : "", run->lanes[i].name ? run->lanes[i].name : ""),
+		    sizeof line);
 	}
 }

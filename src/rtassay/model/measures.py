@@ -7,7 +7,8 @@
 | `timer-irq` | from that moment until the handler of the timer's interrupt runs (rtla: IRQ) |
 | `timer-thread` | from that moment until the tracer's own kernel thread runs (rtla: Thr) |
 | `timer-user` | from that moment until a thread is back in user space (rtla: Usr) |
-| `response:NAME` | from a request by way of NAME (`futex`, `signal`, ...) until the thread that answers runs |
+| `response:NAME` | from the moment a request was due until the thread that it wakes by way of NAME (`futex`, `signal`, ...) runs |
+| `response:NAME-answer` | from that moment until the thread that waits for the answer, sent the same way, runs |
 | `noise` | that something else took from a busy thread (rtla osnoise) |
 | `stall` | between two readings of the clock in a busy loop (oslat) |
 | `mixture` | of several of these, added up into one histogram by the tool (timerlat of rteval) |
@@ -32,6 +33,7 @@ MIXTURE: Final = "mixture"
 UNKNOWN: Final = "unknown"
 MEASURES: Final = (WAKE_UP, APPLICATION, TIMER_IRQ, TIMER_THREAD, TIMER_USER, NOISE, STALL, MIXTURE, UNKNOWN)
 _RESPONSE = re.compile(r"response:[a-z0-9][a-z0-9-]{0,39}")
+_ANSWER: Final = "-answer"
 _WORDS: Final = {
     WAKE_UP: "wake-up latency",
     APPLICATION: "wake-up delay of a program's threads",
@@ -51,8 +53,18 @@ def is_measure(text: str) -> bool:
 
 
 def is_response(measure: str) -> bool:
-    """Whether it is the time from a request to its answer."""
+    """Whether it is the time from a request to the thread that waits for it, or to its answer."""
     return _RESPONSE.fullmatch(measure) is not None
+
+
+def is_answer(measure: str) -> bool:
+    """Whether it is the time from a request to its answer."""
+    return is_response(measure) and measure.endswith(_ANSWER)
+
+
+def answer_of(measure: str) -> str | None:
+    """The measure of the answers to the requests of this one; None where it is none of requests."""
+    return f"{measure}{_ANSWER}" if is_response(measure) and not is_answer(measure) else None
 
 
 def parse_measure(text: str) -> str:
@@ -68,5 +80,8 @@ def told_measure(value: Any) -> str:
 
 
 def measure_words(measure: str) -> str:
-    """What a reader calls the numbers of a measure: `wake-up latency`, `response of futex`."""
-    return _WORDS.get(measure, f"response of {measure.partition(':')[2]}")
+    """What a reader calls the numbers of a measure: `wake-up latency`, `response by futex`."""
+    name = measure.partition(":")[2]
+    return _WORDS.get(measure) or (
+        f"answer by {name.removesuffix(_ANSWER)}" if is_answer(measure) else f"response by {name}"
+    )

@@ -16,7 +16,8 @@ def test_every_measure_is_one_and_has_words_of_its_own() -> None:
 
 def test_a_response_names_its_way() -> None:
     assert measures.parse_measure("response:futex") == "response:futex"
-    assert measures.measure_words("response:futex") == "response of futex"
+    assert measures.measure_words("response:futex") == "response by futex"
+    assert measures.measure_words("response:futex-answer") == "answer by futex"
 
 
 @pytest.mark.parametrize("text", ["", "latency", "response:", "response:A b", "response:" + "x" * 60, "noise\x1b[0m"])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, TypeVar
 
 from rtassay.model.manifest import LaneEntry
-from rtassay.model.measures import TIMER_THREAD, TIMER_USER, WAKE_UP
+from rtassay.model.measures import TIMER_THREAD, TIMER_USER, WAKE_UP, answer_of
 
 # In the order that matters to an application: its thread first, then the return to user space.
 SHOWN_FIRST: Final = (WAKE_UP, TIMER_THREAD, TIMER_USER)
@@ -15,9 +15,10 @@ T = TypeVar("T")
 
 
 def pooled_measure(measures: Sequence[str]) -> str | None:
-    """The one measure that may be pooled: the thread's of rtla's three, never a sum of two. None without lanes."""
+    """The one measure that may be pooled: the request of a response run, the thread's of rtla's three; never a sum of two. None without lanes."""
     present = dict.fromkeys(measures)
-    return next((measure for measure in (*SHOWN_FIRST, *present) if measure in present), None)
+    requests = [measure for measure in present if answer_of(measure) in present]
+    return next((measure for measure in (*requests, *SHOWN_FIRST, *present) if measure in present), None)
 
 
 def of_one_measure(lanes: Sequence[LaneEntry], items: Sequence[T]) -> list[T]:

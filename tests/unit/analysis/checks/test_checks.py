@@ -228,7 +228,7 @@ CASES: list[tuple[str, Callable[[], Recording], str, str | None, str]] = [
         "'all' is latency of the timer's kernel thread only",
     ),
     ("MIXED-MEASURES", lambda: of_measures("noise", "noise"), "warning", "optimism", "not wake-up latency"),
-    ("MIXED-MEASURES", lambda: of_measures("response:futex"), "pass", None, "every lane is response of futex"),
+    ("MIXED-MEASURES", lambda: of_measures("response:futex"), "pass", None, "every lane is response by futex"),
     ("MIXED-MEASURES", lambda: of_measures("unknown"), "unknown", None, "does not tell what its numbers are"),
     ("MIXED-MEASURES", lambda: of_measures("mixture"), "invalid", "optimism", "no one quantity"),
     ("SELF-INTERFERENCE", lambda: of_measures("timer-irq", "timer-thread"), "pass", None, "one lane per CPU"),

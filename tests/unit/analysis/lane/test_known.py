@@ -250,6 +250,7 @@ def test_which_measure_is_pooled() -> None:
     assert pooled_measure(["timer-irq", "timer-user"]) == "timer-user"
     assert pooled_measure(["noise", "timer-irq"]) == "noise"
     assert pooled_measure(["noise", "wake-up"]) == "wake-up"
+    assert pooled_measure(["wake-up", "response:pipe", "response:pipe-answer"]) == "response:pipe"
     made = recording(block_lane({1: 1}, measure="noise"), block_lane({1: 1}, index=1))
     assert of_one_measure([lane.entry for lane in made.lanes], ["a", "b"]) == ["b"]
 

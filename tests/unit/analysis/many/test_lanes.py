@@ -42,7 +42,7 @@ def test_the_verdict_of_a_round_trip_says_what_it_judged(tmp_path: Path) -> None
     findings = judge(imported(ROUND_TRIP, tmp_path), deadline_ns=MS, p_target=0.5)
     assert findings.verdict is not None
     assert {row["measure"] for row in findings.verdict.lanes} == {ROUND_TRIP}
-    assert " in 1 run of response of futex (" in findings.verdict.sentence
+    assert " in 1 run of response by futex (" in findings.verdict.sentence
     assert next(check for check in findings.checks if check.id == "MIXED-MEASURES").severity == "pass"
     own = judge(one_lane("wake-up", 10 * US), deadline_ns=MS, p_target=0.5).verdict
     assert own is not None and " in 1 run (" in own.sentence

@@ -1,0 +1,212 @@
+"""rtprobe response, end to end: each lane of a chain accounts for every due activation, whatever carries the request."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .board import NEEDS_PROBE, PATIENCE_S, RTPROBE, Family, family, run
+from .cyclic_stream import Stream, account, read
+
+pytestmark = NEEDS_PROBE
+MS = 1_000_000
+CPUS = sorted(os.sched_getaffinity(0))
+RECEIVER = str(CPUS[-1])
+(BY,) = (
+    setting["words"]
+    for method in json.loads(run("describe").stdout)["methods"]
+    if method["name"] == "response"
+    for setting in method["settings"]
+    if setting["name"] == "by"
+)
+MUTEXES = ("mutex", "pi-mutex")
+
+
+@pytest.fixture(name="probes")
+def _probes() -> Iterator[Family]:
+    with family() as members:
+        yield members
+
+
+def response(*argv: str) -> Stream:
+    """A finished run on one CPU, whose account adds up."""
+    done = run("response", "--fallback", "--cpus", RECEIVER, *argv)
+    assert done.returncode == 0, done.stderr
+    stream = read(done.stdout)
+    account(stream)
+    return stream
+
+
+def sets_of_the_probe() -> list[tuple[int, int]]:
+    """(pid, id) of each semaphore set that an rtprobe has made."""
+    rows = [line.split() for line in Path("/proc/sysvipc/sem").read_text().splitlines()[1:]]
+    keys = [(int(row[0]) & 0xFFFFFFFF, int(row[1])) for row in rows]
+    return [(key & 0x3FFFFF, number) for key, number in keys if key >> 22 == 0x16D]
+
+
+def start(probes: Family, target: Path, *argv: str) -> subprocess.Popen[bytes]:
+    """A probe that has set its grid."""
+    probe = probes.start("response", "--fallback", "--cpus", RECEIVER, *argv, "-o", str(target))
+    until = time.monotonic() + PATIENCE_S
+    while not (target.exists() and target.stat().st_size):
+        assert time.monotonic() < until and probe.poll() is None, "the probe did not start"
+        time.sleep(0.02)
+    return probe
+
+
+def finish(probe: subprocess.Popen[bytes], target: Path, expected: int) -> Stream:
+    _, err = probe.communicate(timeout=PATIENCE_S)
+    assert probe.returncode == expected, err
+    stream = read(target.read_bytes())
+    account(stream)
+    return stream
+
+
+@pytest.mark.parametrize("by", [name for name in BY if name not in MUTEXES])
+def test_each_carrier_takes_the_request_and_the_answer(by: str) -> None:
+    stream = response("--by", by, "--interval", "1ms", "--duration", "100ms")
+    names = [(lane["name"], lane["measure"]) for lane in stream.facts["lanes"]]
+    chain = f"{RECEIVER}>{RECEIVER}"
+    assert names == [
+        (f"{chain} sent", "wake-up"),
+        (f"{chain} received", f"response:{by}"),
+        (f"{chain} answered", f"response:{by}-answer"),
+    ]
+    assert stream.facts["settings"] == {"by": by, "sender": "next", "hold": 0, "section": None, "hog": None}
+    sent, received, answered = (stream.grid[lane] for lane in range(3))
+    assert sent and received and answered
+    assert all(sent[k] < late for k, late in received.items() if k in sent)
+    assert all(received[k] < late for k, late in answered.items() if k in received)
+    assert not [number for pid, number in sets_of_the_probe() if pid == stream.facts["pid"]]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for SCHED_FIFO")
+@pytest.mark.parametrize("by", MUTEXES)
+def test_the_receiver_waits_for_the_holder_of_the_mutex(by: str) -> None:
+    """The holder needs the mutex for 2 ms more. In an activation that found the mutex taken, the receiver cannot be faster."""
+    stream = response("--by", by, "--interval", "20ms", "--section", "2ms", "--hog", "4ms", "--duration", "400ms")
+    assert stream.facts["settings"]["section"] == 2 * MS and stream.facts["settings"]["hog"] == 4 * MS
+    assert max(stream.grid[1].values()) >= 2 * MS
+
+
+@pytest.mark.parametrize("sender", ["next", "same"])
+def test_every_cpu_has_a_chain_whose_sender_is_where_it_was_asked_for(sender: str) -> None:
+    done = run(
+        "response", "--fallback", "--sender", sender, "--interval", "2ms", "--duration", "20ms", "--policy", "other"
+    )
+    assert done.returncode == 0, done.stderr
+    stream = read(done.stdout)
+    account(stream)
+    lanes = stream.facts["lanes"]
+    assert [lane["cpu"] for lane in lanes[1::3]] == CPUS
+    expected = CPUS if sender == "same" else [*CPUS[1:], CPUS[0]]
+    assert [lane["cpu"] for lane in lanes[0::3]] == [lane["cpu"] for lane in lanes[2::3]] == expected
+    for at in range(0, len(lanes), 3):
+        assert len({lane["first_due_ns"] for lane in lanes[at : at + 3]}) == 1
+    assert all(lane["obtained"]["affinity"] == [lane["cpu"]] for lane in lanes)
+
+
+def test_each_lane_of_a_run_by_count_gets_its_samples(probes: Family, tmp_path: Path) -> None:
+    """A stop makes the lanes miss unlike numbers: those that are behind are still served."""
+    target = tmp_path / "f.rtw"
+    probe = start(probes, target, "--by", "pipe", "--interval", "1ms", "--count", "400")
+    stopped(probe, 30 * MS)
+    stream = finish(probe, target, 0)
+    assert stream.end is not None and stream.end["reason"] == "count"
+    assert [lane["n"] for lane in stream.end["lanes"]] == [400] * 3
+
+
+def stopped(probe: subprocess.Popen[bytes], ns: int) -> tuple[int, int]:
+    """Stops every thread of it for at least `ns`; returns between which two moments none has run."""
+    probe.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, probe.pid, os.WSTOPPED)
+    begun = time.monotonic_ns()
+    while time.monotonic_ns() - begun < ns:
+        time.sleep(0.002)
+    ended = time.monotonic_ns()
+    probe.send_signal(signal.SIGCONT)
+    return begun, ended
+
+
+@pytest.mark.parametrize("by", ["futex", "mqueue", "udp"])
+def test_a_stall_is_missed_by_every_lane(by: str, probes: Family, tmp_path: Path) -> None:
+    """Carriers that join requests, hold back ten of them, and hold back all of them."""
+    target = tmp_path / "f.rtw"
+    probe = start(probes, target, "--by", by, "--interval", "1ms", "--duration", "1h")
+    begun_ns, ended_ns = stopped(probe, 80 * MS)
+    probe.send_signal(signal.SIGTERM)
+    stream = finish(probe, target, 128 + signal.SIGTERM)
+    assert stream.end is not None
+    for lane in stream.end["lanes"]:
+        first_ns = lane["first_due_ns"]
+        due = sum(begun_ns <= first_ns + k * MS <= ended_ns for k in range((ended_ns - first_ns) // MS + 1))
+        # One of them ran late, and the others were missed meanwhile. The first is due 20 ms after the start at the latest.
+        assert due >= 50 and lane["missed"] + lane["truncated"] >= due - 1, lane
+
+
+def test_the_receiver_holds_the_answer_back() -> None:
+    stream = response("--hold", "3ms", "--interval", "10ms", "--count", "20")
+    received, answered = stream.grid[1], stream.grid[2]
+    both = [k for k in answered if k in received]
+    assert both and all(answered[k] - received[k] >= 3 * MS for k in both)
+
+
+def test_a_killed_run_leaves_a_set_that_the_next_one_removes(probes: Family, tmp_path: Path) -> None:
+    probe = start(probes, tmp_path / "f.rtw", "--by", "sysv-semaphore", "--duration", "1h")
+    assert probe.pid in [pid for pid, _ in sets_of_the_probe()]
+    probe.kill()
+    probe.communicate()
+    assert probe.pid in [pid for pid, _ in sets_of_the_probe()]
+    response("--by", "sysv-semaphore", "--count", "5")
+    assert probe.pid not in [pid for pid, _ in sets_of_the_probe()]
+
+
+def test_a_carrier_that_fails_ends_the_run(probes: Family, tmp_path: Path) -> None:
+    probe = start(probes, tmp_path / "f.rtw", "--by", "sysv-semaphore", "--duration", "1h")
+    (number,) = [number for pid, number in sets_of_the_probe() if pid == probe.pid]
+    subprocess.run(["ipcrm", "-s", str(number)], check=True)
+    _, err = probe.communicate(timeout=PATIENCE_S)
+    assert probe.returncode == 3
+    assert b"the lanes could not go on waiting (response:sysv-semaphore: " in err
+    stream = read((tmp_path / "f.rtw").read_bytes())
+    account(stream)
+    assert stream.end is not None and stream.end["reason"] == "error"
+
+
+def test_a_carrier_that_cannot_be_made_is_named() -> None:
+    done = subprocess.run(
+        [RTPROBE, "response", "--by", "eventfd", "--fallback", "--count", "5"],
+        capture_output=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (6, 6)),
+    )
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert b"--by eventfd: Too many open files" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--by", "telepathy"], "--by telepathy is not one of: futex, "),
+        (
+            ["--by", "pipe", "--hog", "1ms"],
+            "--section and --hog are for --by mutex and pi-mutex; --by pipe has no mutex",
+        ),
+        (["--by", "mutex", "--policy", "other"], "--by mutex needs a real-time policy"),
+        (["--by", "pi-mutex", "--priority", "2", "--writer-priority", "0"], "--by pi-mutex needs --priority 3 or more"),
+        (["--by", "mutex", "--hog", "1ms"], "--section and --hog together take more than half of the interval"),
+        (["--trace-above", "auto"], "response keeps no trace"),
+        (["--hold", "2s"], "--hold 2s is out of range"),
+    ],
+)
+def test_what_cannot_be_is_refused(argv: list[str], words: str) -> None:
+    done = run("response", "--count", "5", *argv)
+    assert (done.returncode, done.stdout) == (2, b"") and words in done.stderr.decode()
