@@ -284,12 +284,23 @@ static bool is_there(const char *name)
 	return !access(path, F_OK);
 }
 
+static bool holds(const char *directory, const char *name, const char *value)
+{
+	size_t length;
+	char *text = tracefs_text(directory, name, &length);
+	const bool same = text && !strcmp(text, value);
+
+	free(text);
+	return same;
+}
+
 static void test_instances(void)
 {
 	const char *roots[] = { "/nowhere/at/all", root, NULL };
 	const char *none[] = { "/nowhere/at/all", NULL };
 	const char *why = NULL;
 	char directory[200], live[100], reused[100];
+	struct restore restore[2] = { { "", "1000" } };
 	struct keeper keeper = { 0 };
 	int status;
 	pid_t child;
@@ -321,10 +332,12 @@ static void test_instances(void)
 	   "instances of processes that are gone are removed, also where the pid is used again");
 	OK(is_there("rtassay-7") && is_there("somebody-else"), "what is not ours is left alone");
 
+	snprintf(restore[0].path, sizeof restore[0].path, "%s/period", root);
+	close(open(restore[0].path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
 	child = fork();
 	if (!child) { /* as rtprobe: it starts a keeper, makes the instance, and is killed */
 		tracefs_instance(root, getpid(), "", directory, sizeof directory);
-		if (keeper_start(&keeper, directory) || mkdir(directory, 0700))
+		if (tracefs_put(root, "period", "5000") || keeper_start(&keeper, directory, restore) || mkdir(directory, 0700))
 			_exit(1);
 		raise(SIGKILL);
 	}
@@ -333,15 +346,18 @@ static void test_instances(void)
 	for (int i = 0; i < 6000 && !access(directory, F_OK); i++)
 		usleep(10000);
 	OK(WIFSIGNALED(status) && access(directory, F_OK), "the keeper removes the instance of a process that was killed");
+	for (int i = 0; i < 6000 && !holds(root, "period", "1000"); i++)
+		usleep(10000);
+	OK(holds(root, "period", "1000"), "and then puts the setting back");
 
 	tracefs_instance(root, getpid(), "", directory, sizeof directory);
-	OK(!keeper_start(&keeper, directory) && !keeper_remove(&keeper) && !is_there(live), "or when it is asked to");
+	OK(!keeper_start(&keeper, directory, NULL) && !keeper_remove(&keeper) && !is_there(live), "or when it is asked to");
 	OK(!keeper_remove(&keeper), "there is nothing to remove twice");
 	make(live);
 	strcat(directory, "/in the way");
 	mkdir(directory, 0700);
 	directory[strlen(directory) - strlen("/in the way")] = 0;
-	OK(!keeper_start(&keeper, directory) && keeper_remove(&keeper) == ENOTEMPTY, "why it could not be removed is told");
+	OK(!keeper_start(&keeper, directory, NULL) && keeper_remove(&keeper) == ENOTEMPTY, "why it could not be removed is told");
 	snprintf(directory, sizeof directory, "rm -r %s", root);
 	if (system(directory))
 		abort();

@@ -64,7 +64,7 @@ int selected_prepare(struct selected *s, const char *root, const struct cpus *cp
 	int error;
 
 	tracefs_instance(root, getpid(), "-threads", s->directory, sizeof s->directory);
-	if ((error = keeper_start(&s->keeper, s->directory)))
+	if ((error = keeper_start(&s->keeper, s->directory, NULL)))
 		return failed(s, "no process to remove the trace instance", error);
 	if (mkdir(s->directory, 0700) && errno != EEXIST)
 		return failed(s, "no second trace instance", errno);

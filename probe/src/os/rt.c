@@ -95,7 +95,7 @@ static const char *task_file(pid_t tid, const char *name, char *text, size_t siz
 {
 	char path[64];
 
-	snprintf(path, sizeof path, "/proc/self/task/%d/%s", (int)tid, name);
+	snprintf(path, sizeof path, "/proc/%d/task/%d/%s", (int)tid, (int)tid, name);
 	return read_small(path, text, size) > 0 ? text : "";
 }
 

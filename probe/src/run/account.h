@@ -78,6 +78,18 @@ static inline void account_publish(struct lane *lane, const struct lane_stats *s
 	atomic_store_explicit(&lane->published, next, memory_order_release);
 }
 
+/* For a method whose samples the kernel takes: the next sample is that of activation k, not before next_k. Up to `lost` samples before it
+ * were taken and lost; the other activations between were missed. */
+static inline void account_skip(struct account *a, uint64_t k, uint64_t lost)
+{
+	const uint64_t gap = k - a->stats.next_k, dropped = lost < gap ? lost : gap;
+
+	a->stats.count += dropped;
+	a->stats.dropped += dropped;
+	a->stats.missed += gap - dropped;
+	a->stats.next_k = k;
+}
+
 /* Counts the activation that was due, and hands it to the writer. */
 static inline void account_add(struct account *a, int64_t latency_ns, int64_t now_ns)
 {

@@ -240,7 +240,7 @@ void capture_prepare(struct capture *c, struct run *run, const char *const *root
 	}
 	tracefs_instance(root, getpid(), "", c->directory, sizeof c->directory);
 	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	error = c->wake_fd < 0 ? errno : keeper_start(&c->keeper, c->directory);
+	error = c->wake_fd < 0 ? errno : keeper_start(&c->keeper, c->directory, NULL);
 	if (error) {
 		fail(c, "no process to remove the trace instance", error);
 		return;

@@ -16,11 +16,25 @@
 enum { KEEPER_PRIORITY = 99, FDS = 1024 };
 static const int64_t patience_ns = 30000000000, wait_ns = 5000000000, look_ns = 5000000;
 
+/* 0, or the errno of the last one that was refused. */
+static int put_back(const struct restore *restore)
+{
+	int error = 0;
+
+	for (; restore && *restore->path; restore++) {
+		const int refused = tracefs_put("", restore->path, restore->value);
+
+		error = refused ? refused : error;
+	}
+	return error;
+}
+
 /* It sleeps until the end. No signal to the group ends it, and no thread of a user starves it. */
-static _Noreturn void keep(int pipe, const char *directory)
+static _Noreturn void keep(int pipe, const char *directory, const struct restore *restore)
 {
 	sigset_t all;
 	char none;
+	int error, again;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
@@ -32,10 +46,13 @@ static _Noreturn void keep(int pipe, const char *directory)
 	rt_set_policy(0, SCHED_FIFO | RESET_ON_FORK, KEEPER_PRIORITY);
 	while (read(pipe, &none, 1) < 0 && errno == EINTR)
 		;
-	_exit(tracefs_remove(directory, patience_ns));
+	put_back(restore); /* first: the removal waits for other work of the kernel, on a busy board for seconds and more */
+	error = tracefs_remove(directory, patience_ns);
+	again = put_back(restore); /* what a running tracer refused */
+	_exit(error ? error : again);
 }
 
-int keeper_start(struct keeper *k, const char *directory)
+int keeper_start(struct keeper *k, const char *directory, const struct restore *restore)
 {
 	int ends[2];
 
@@ -44,7 +61,7 @@ int keeper_start(struct keeper *k, const char *directory)
 	k->pid = fork();
 	if (!k->pid) {
 		close(ends[1]);
-		keep(ends[0], directory);
+		keep(ends[0], directory, restore);
 	}
 	close(ends[0]);
 	k->pipe = ends[1];

@@ -45,6 +45,11 @@ struct lane_stats lane_look(const struct lane *lane)
 	return copy;
 }
 
+pid_t lane_measured(const struct lane *lane)
+{
+	return lane->measured_tid ? lane->measured_tid : lane->tid;
+}
+
 uint64_t lane_due(const struct lane *lane, int64_t closed_ns)
 {
 	uint64_t due;
@@ -108,6 +113,14 @@ static int take_policy(struct lane *lane)
 	return 0;
 }
 
+/* The first due time from the origin on, by the kernel's grid. */
+static int64_t first_on_grid(const struct run *run, int64_t grid_ns)
+{
+	const int64_t periods = (run->origin_ns - grid_ns + run->interval_ns - 1) / run->interval_ns;
+
+	return grid_ns + periods * run->interval_ns;
+}
+
 /* The last lane that arrives sets the grid. It is real-time, so no load delays it between this choice and the first sleep. */
 static void rendezvous(struct run *run)
 {
@@ -125,6 +138,8 @@ static void rendezvous(struct run *run)
 		struct lane *lane = &run->lanes[i];
 
 		lane->first_due_ns = run->origin_ns + (run->aligned ? 0 : run->interval_ns * lane->slot / run->n_slots);
+		if (lane->kernel_samples)
+			lane->first_due_ns = first_on_grid(run, lane->grid_ns);
 		lane->limit = UINT64_MAX;
 		if (run->duration_ns)
 			lane->limit = lane_due(lane, run->planned_end_ns);
@@ -177,9 +192,13 @@ static void *lane_thread(void *argument)
 	pthread_sigmask(SIG_UNBLOCK, &wake, NULL);
 	prctl(PR_SET_TIMERSLACK, 1);
 	lane->lock_refused = touch_stack(lane->run->lock_stacks);
-	cpus_add(&only, lane->cpu);
-	lane->pin_refused = rt_pin(0, &only);
-	if (lane->pin_refused || take_policy(lane)) {
+	if (lane->kernel_samples) {
+		rt_set_policy(0, SCHED_FIFO, lane->run->reader_priority); /* else it reads as an ordinary thread: the ring is large */
+	} else {
+		cpus_add(&only, lane->cpu);
+		lane->pin_refused = rt_pin(0, &only);
+	}
+	if (lane->pin_refused || (!lane->kernel_samples && take_policy(lane))) {
 		atomic_store_explicit(&lane->state, LANE_REFUSED, memory_order_release);
 		return NULL;
 	}

@@ -36,6 +36,11 @@ struct lane {
 	const char *name;    /* NULL: by its CPU */
 	const char *measure; /* NULL: run->measure */
 	pid_t tid;
+	/* Set by `prepare` where the kernel takes the samples: the thread of its own that is measured (0: none), and a due time, for the kernel
+	 * chooses them. The lane's own thread only reads then, wherever the writer may run, with its priority. */
+	bool kernel_samples;
+	pid_t measured_tid;
+	int64_t grid_ns;
 	int64_t first_due_ns;
 	uint64_t limit; /* activations planned by the clock; UINT64_MAX: by count */
 	_Atomic int state;
@@ -69,7 +74,7 @@ struct run {
 	const char *measure; /* as method->measure, or finer */
 
 	/* asked for */
-	int policy, priority;
+	int policy, priority, reader_priority; /* of lanes that only read: as the writer's */
 	int64_t interval_ns, duration_ns, deadline_ns, break_ns; /* 0: none */
 	uint64_t count;                                          /* samples a lane; 0: by duration */
 	bool aligned, fallback, lock_stacks;
@@ -113,6 +118,8 @@ bool run_stop(struct run *run, enum stop_reason reason, int64_t at_ns);
 struct lane_stats lane_look(const struct lane *lane);
 /* When the lane was closed, as the clock of the run has it. */
 int64_t lane_closed_ns(const struct lane *lane, const struct lane_stats *stats);
+/* The thread whose latency this is. */
+pid_t lane_measured(const struct lane *lane);
 /* How many activations were due by `closed_ns`. */
 uint64_t lane_due(const struct lane *lane, int64_t closed_ns);
 

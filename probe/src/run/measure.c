@@ -91,7 +91,7 @@ static int start_threads(struct session *s)
 				 lane->got_priority);
 		if (lane->lock_refused && s->mlock_wanted)
 			snprintf(s->mlock_error, sizeof s->mlock_error, "the stacks of the lanes: %s", strerror(lane->lock_refused));
-		lane->counts_at_start = rt_counts(lane->tid); /* for its migrations; the lane itself notes the rest */
+		lane->counts_at_start = rt_counts(lane_measured(lane)); /* for its migrations; the lane itself notes the rest */
 	}
 	return EXIT_DONE;
 }

@@ -62,7 +62,7 @@ static void lanes_facts(struct json *j, const struct session *s)
 	json_array(j, "lanes");
 	for (int i = 0; i < s->run.n_lanes; i++) {
 		const struct lane *lane = &s->run.lanes[i];
-		struct obtained got = rt_look(lane->tid);
+		struct obtained got = rt_look(lane_measured(lane));
 
 		json_object(j, NULL);
 		json_int(j, "lane", lane->index);
@@ -70,7 +70,7 @@ static void lanes_facts(struct json *j, const struct session *s)
 		if (lane->name)
 			json_string(j, "name", lane->name);
 		json_string(j, "measure", lane->measure ? lane->measure : s->run.measure);
-		json_int(j, "tid", lane->tid);
+		json_int(j, "tid", lane_measured(lane));
 		json_int(j, "first_due_ns", lane->first_due_ns);
 		json_obtained(j, "obtained", &got);
 		json_end_object(j);
@@ -212,10 +212,10 @@ static void lane_end(struct json *j, const struct session *s, int i)
 	const int64_t closed = lane_closed_ns(lane, stats);
 	const uint64_t due = lane_due(lane, closed);
 	const int state = atomic_load(&lane->state);
-	const struct task_counts now = rt_counts(lane->tid), *start = &lane->counts_at_start;
+	const struct task_counts now = rt_counts(lane_measured(lane)), *start = &lane->counts_at_start;
 	const struct moved *moved = &s->moved[i];
-	const struct obtained got = rt_look(lane->tid);
-	const int64_t cpu_ns = rt_cpu_ns(lane->tid);
+	const struct obtained got = rt_look(lane_measured(lane));
+	const int64_t cpu_ns = rt_cpu_ns(lane_measured(lane));
 
 	json_object(j, NULL);
 	json_int(j, "lane", i);

@@ -82,6 +82,7 @@ int settings_take(struct session *s)
 	s->writer.keep_samples = !plan_flag(plan, "no-samples");
 	s->writer.priority = run->policy == SCHED_OTHER && !plan_given(plan, "writer-priority") ? 0
 												: (int)plan_number(plan, "writer-priority");
+	run->reader_priority = s->writer.priority;
 	if (run->policy == SCHED_OTHER && plan_given(plan, "priority"))
 		return say_fail(EXIT_USAGE, "--priority is for fifo and rr; --policy other has none");
 	if (run->duration_ns && run->count)

@@ -27,6 +27,7 @@ APPLICATION: Final = "application-wake-up"
 TIMER_IRQ: Final = "timer-irq"
 TIMER_THREAD: Final = "timer-thread"
 TIMER_USER: Final = "timer-user"
+TIMERS: Final = (TIMER_IRQ, TIMER_THREAD, TIMER_USER)
 NOISE: Final = "noise"
 STALL: Final = "stall"
 MIXTURE: Final = "mixture"

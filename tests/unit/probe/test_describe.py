@@ -44,7 +44,8 @@ def test_every_command_is_there() -> None:
     found = described()
     names = ["guard", "load", "repeat", "watch", "spool", "fetch", "follow", "describe", "selftest"]
     assert [c["name"] for c in found["commands"]] == names
-    assert {("cyclic", "wake-up"), ("response", "response")} <= {(m["name"], m["measure"]) for m in found["methods"]}
+    methods = {(m["name"], m["measure"]) for m in found["methods"]}
+    assert {("cyclic", "wake-up"), ("response", "response"), ("timerlat", "timer-thread")} <= methods
     assert {s["name"] for s in found["sources"]} >= {"@kmsg", "@rt-threads", "@clock", "@msr", "@run"}
     assert all(s["summary"] for s in found["sources"])
     assert found["version"] in run("--version").stdout.decode()

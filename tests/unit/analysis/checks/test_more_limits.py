@@ -10,8 +10,9 @@ from rtassay.analysis.checks import environment
 from rtassay.analysis.checks.context import Context
 from rtassay.analysis.lane.account import accounts
 from rtassay.model.manifest import Plan
+from rtassay.model.measures import TIMER_IRQ, TIMER_THREAD, WAKE_UP
 
-from ..build import SECOND, US, block_lane, cyclictest, inventory, recording, skip_lane
+from ..build import MS, SECOND, US, block_lane, counted_lane, cyclictest, inventory, recording, skip_lane
 from .condition_cases import minute, watching
 from .imported_cases import lane, told
 from .test_limits import looked
@@ -67,3 +68,12 @@ def test_the_window_is_that_of_the_lanes_that_tell_theirs() -> None:
     made = replace(recording(told, silent), manifest=replace(recording(told).manifest, started_ns=None, ended_ns=None))
     context = Context(made, accounts(made), (), None, 1e-6, 0.95)
     assert context.window_ns == (told.entry.first_due_ns, told.entry.closed_ns)
+
+
+@pytest.mark.parametrize(("measure", "severity"), [(WAKE_UP, "warning"), (TIMER_IRQ, "pass"), (TIMER_THREAD, "pass")])
+def test_the_kernels_tracer_may_skip_what_the_lanes_own_latency_does_not_show(measure: str, severity: str) -> None:
+    lane = counted_lane([100] * 50, MS)
+    skipped = replace(lane.entry, measure=measure, missed=5, due=55, closed_ns=None, last_due_ns=None)
+    made = recording(replace(lane, entry=skipped))
+    assert looked("COUNT-MISMATCH", made).severity == severity
+    assert looked("CO-MISSED", made).severity == "warning"
