@@ -5,6 +5,10 @@
  * guard itself is killed (standby.h).
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/timerfd.h>
@@ -13,7 +17,9 @@
 #include <unistd.h>
 
 #include "guard/guard.h"
+#include "guard/lines.h"
 #include "os/clock.h"
+#include "os/procstat.h"
 #include "os/rt.h"
 #include "os/say.h"
 #include "os/tracefs.h"
@@ -129,6 +135,49 @@ static int guard_and_tell(struct guard *g)
 	return loop_close(&g->loop, until_ns, code);
 }
 
+static int note_self(const char *file)
+{
+	const int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	char pid[16], start[24];
+	int error;
+
+	snprintf(pid, sizeof pid, "%d", (int)getpid());
+	snprintf(start, sizeof start, "%" PRIu64, process_start(getpid()));
+	error = fd < 0 ? errno : line_append(fd, (const char *const[]){ pid, start }, 2);
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
+/* The caller goes on; the guard has no terminal and no stream. Its pid and start time go into the file. 0: this is the guard. */
+static int go_into_background(const char *file)
+{
+	int told[2], null, error = 0;
+	pid_t pid;
+
+	if (pipe2(told, O_CLOEXEC) || (pid = fork()) < 0)
+		return say_fail(EXIT_BOARD, "cannot go into the background: %s", strerror(errno));
+	if (pid > 0) {
+		close(told[1]);
+		waitpid(pid, NULL, 0);
+		if (read(told[0], &error, sizeof error) != (ssize_t)sizeof error || error)
+			exit(say_fail(EXIT_BOARD, "cannot write %s: %s", file, strerror(error)));
+		exit(EXIT_DONE);
+	}
+	setsid();
+	if (fork() != 0)
+		_exit(EXIT_DONE);
+	error = note_self(file);
+	null = open("/dev/null", O_RDWR);
+	for (int fd = 0; fd < 3; fd++)
+		dup2(null, fd);
+	if (write(told[1], &error, sizeof error) < 0 || error)
+		_exit(EXIT_BOARD);
+	close(told[0]);
+	close(told[1]);
+	return 0;
+}
+
 static int guard_run(const struct plan *plan)
 {
 	static struct guard g = { .child = -1, .timer = -1, .pipe = { -1, -1 } }; /* not on a stack: the reaper may outlive this function */
@@ -139,9 +188,13 @@ static int guard_run(const struct plan *plan)
 
 	if (plan_flag(plan, "usage") && !g.wrap && !plan_text(plan, "output"))
 		return say_fail(EXIT_USAGE, "--usage needs a stream to write to: give --wrap or -o FILE");
+	if (plan_text(plan, "background") && (g.wrap || plan_flag(plan, "attached")))
+		return say_fail(EXIT_USAGE, "--background leaves stdin and stdout: give neither --attached nor --wrap");
 	if (plan_flag(plan, "gpu") && !plan_flag(plan, "usage"))
 		return say_fail(EXIT_USAGE, "--gpu is a part of --usage: give both");
 	code = journal_open(&g.journal, plan_text(plan, "restore"));
+	if (!code && plan_text(plan, "background"))
+		code = go_into_background(plan_text(plan, "background"));
 	if (code)
 		return code;
 	if (plan_flag(plan, "cgroup"))
@@ -176,7 +229,14 @@ static const struct option_spec guard_options[] = {
 	  .min = 1000000,
 	  .max = INT64_C(31622400000000000),
 	  .help = "end everything after this time at the latest (on a clock that counts suspend)" },
-	{ .name = "restore", .type = OPT_TEXT, .unit = "FILE", .help = "lines PATH<TAB>VALUE, written back at the end, last line first" },
+	{ .name = "restore",
+	  .type = OPT_TEXT,
+	  .unit = "FILE",
+	  .help = "a journal of settings (wire/SETTINGS.md): put back at the end, last line first" },
+	{ .name = "background",
+	  .type = OPT_TEXT,
+	  .unit = "FILE",
+	  .help = "return at once and go on without a terminal; pid and start time go into FILE" },
 	{ .name = "output", .letter = 'o', .type = OPT_TEXT, .unit = "FILE", .help = "where the guard's stream goes instead of stdout" },
 	{ 0 },
 };

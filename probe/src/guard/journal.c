@@ -2,125 +2,159 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "guard/lines.h"
+#include "guard/undo.h"
+#include "os/files.h"
 #include "os/say.h"
 
-enum { JOURNAL_MAX = 4 << 20 };
+enum { MOST_PASSES = 8 };
+static const long pause_ns = 50000000;
 
-/* The whole file, NUL-terminated; NULL and errno. */
-static char *read_all(const char *path, size_t *length)
+struct entry {
+	char *line; /* as it stands in the journal */
+	struct fields fields;
+};
+
+const char *boot_id(void)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	size_t capacity = 4096, n = 0;
-	char *text = fd < 0 ? NULL : malloc(capacity + 1);
-	ssize_t got = -1;
+	static char id[64];
 
-	while (text && (got = read(fd, text + n, capacity - n)) != 0) {
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			break;
-		n += (size_t)got;
-		if (n == capacity) {
-			char *bigger = capacity < JOURNAL_MAX ? realloc(text, 2 * capacity + 1) : NULL;
-
-			if (!bigger) {
-				errno = EFBIG;
-				got = -1;
-				break;
-			}
-			text = bigger;
-			capacity *= 2;
-		}
-	}
-	if (text && got < 0) {
-		int error = errno;
-
-		free(text);
-		text = NULL;
-		errno = error;
-	}
-	if (fd >= 0) {
-		int error = errno;
-
-		close(fd);
-		errno = error;
-	}
-	if (text)
-		text[n] = 0;
-	*length = n;
-	return text;
+	if (!id[0] && read_small("/proc/sys/kernel/random/boot_id", id, sizeof id) < 0)
+		id[0] = 0;
+	return id;
 }
 
 int journal_open(struct journal *j, const char *path)
 {
+	size_t length;
+
 	memset(j, 0, sizeof *j);
 	j->path = path;
 	if (!path)
 		return 0;
-	j->text = read_all(path, &j->length);
+	j->text = read_whole(path, &length);
 	if (!j->text)
 		return say_fail(EXIT_USAGE, "cannot read the journal %s: %s; nothing was started", path, strerror(errno));
 	return 0;
 }
 
-/* Never creates a file, and never waits for the other end of a FIFO. */
-static int write_back(const char *path, const char *value)
+/* A copy of each line, and its fields. NULL: none, or no memory. */
+static struct entry *entries_of(char *text, size_t *n)
 {
-	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	size_t length = strlen(value);
-	ssize_t n;
-	int error;
+	struct entry *entries = NULL;
+	size_t room = 0;
 
-	if (fd < 0)
-		return errno;
-	n = length ? write(fd, value, length) : write(fd, "\n", 1); /* an empty write does not reach the kernel's handler */
-	error = n < 0 ? errno : (size_t)n < length ? EIO : 0;
-	if (close(fd) && !error)
-		error = errno;
-	return error;
-}
+	*n = 0;
+	for (char *line = text, *next; line && *line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = 0;
+		if (!*line)
+			continue;
+		if (*n == room) {
+			struct entry *more = realloc(entries, (room + 64) * sizeof *more);
 
-static void restore_line(char *line, journal_failure *failed, void *context)
-{
-	char *tab = strchr(line, '\t');
-	int error;
-
-	if (!*line)
-		return;
-	if (!tab) {
-		failed(context, line, "the journal's line has no tab between path and value");
-		return;
+			if (!more)
+				break;
+			entries = more;
+			room += 64;
+		}
+		entries[*n].line = strdup(line);
+		fields_split(&entries[*n].fields, line);
+		++*n;
 	}
-	*tab = 0;
-	error = write_back(line, tab + 1);
-	if (error)
-		failed(context, line, strerror(error));
+	return entries;
 }
 
-void journal_restore(struct journal *j, journal_failure *failed, void *context)
+static bool has_earlier(const struct entry *entries, size_t at)
 {
-	size_t length;
-	char *newer = j->path ? read_all(j->path, &length) : NULL;
+	for (size_t i = 0; i < at; i++)
+		if (undo_same_thing(&entries[i].fields, &entries[at].fields))
+			return true;
+	return false;
+}
 
+static bool of_another_boot(const struct entry *entries, size_t n)
+{
+	return n && fields_are(&entries[0].fields, "boot", 2) && strcmp(entries[0].fields.text[1], boot_id()) != 0;
+}
+
+static const char *what_of(const struct entry *e)
+{
+	return fields_are(&e->fields, "value", 3) ? e->fields.text[1] : e->line ? e->line : "?";
+}
+
+/* One pass, last line first. Returns whether something changed; `bad` counts what failed. */
+static bool pass(const struct entry *entries, size_t n, size_t *bad, journal_failure *failed, void *context)
+{
+	bool changed = false;
+
+	*bad = 0;
+	for (size_t i = n; i-- > 0;) {
+		char why[UNDO_WHY] = "";
+		enum undone what;
+
+		if (fields_are(&entries[i].fields, "boot", 2) || has_earlier(entries, i))
+			continue;
+		what = undo(&entries[i].fields, why);
+		changed = changed || what == UNDO_CHANGED;
+		*bad += what == UNDO_FAILED;
+		if (what == UNDO_FAILED && failed)
+			failed(context, what_of(&entries[i]), why);
+	}
+	return changed;
+}
+
+static size_t put_back(char *text, journal_failure *failed, void *context)
+{
+	size_t n, bad = 0;
+	struct entry *entries = entries_of(text, &n);
+
+	if (!of_another_boot(entries, n)) {
+		for (int i = 0; pass(entries, n, &bad, NULL, NULL) || (bad && i < 2); i++) {
+			if (i >= MOST_PASSES)
+				break;
+			if (i)
+				nanosleep(&(struct timespec){ .tv_nsec = pause_ns }, NULL);
+		}
+		if (bad)
+			pass(entries, n, &bad, failed, context);
+	}
+	for (size_t i = 0; i < n; i++)
+		free(entries[i].line);
+	free(entries);
+	return bad;
+}
+
+size_t journal_restore(struct journal *j, journal_failure *failed, void *context)
+{
+	size_t length, bad;
+	int lock = j->path ? open(j->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+	char *newer;
+
+	if (lock >= 0)
+		flock(lock, LOCK_EX); /* somebody else may be putting it back as well */
+	newer = j->path ? read_whole(j->path, &length) : NULL;
 	if (newer) {
 		free(j->text);
 		j->text = newer;
-		j->length = length;
 	}
-	while (j->text && j->length) {
-		char *end = j->text + j->length, *line = end;
-
-		if (end[-1] == '\n')
-			*--end = 0;
-		for (line = end; line > j->text && line[-1] != '\n'; line--)
-			;
-		j->length = (size_t)(line - j->text);
-		restore_line(line, failed, context);
-	}
+	bad = j->text ? put_back(j->text, failed, context) : 0;
+	if (!bad && newer)
+		unlink(j->path);
+	free(j->text);
+	j->text = NULL;
+	if (lock >= 0)
+		close(lock);
+	return bad;
 }
 
 void journal_close(struct journal *j)

@@ -34,14 +34,21 @@ EVIDENCE: Final = {
     "F": "folklore",
 }
 
-WRITE: Final = "write"  # `value` into the file `target`
+WRITE: Final = "write"  # `value` into the file `target`; `also`: patterns of files that may change with it, `@threads` for their CPUs
 HOLD: Final = "hold"  # the file `target` open after `value` was written to it
-THREAD: Final = "thread"  # scheduling or affinity `value` of the thread `target`
-CGROUP: Final = "cgroup"  # the directory `target` with the setting `value`
-SERVICE: Final = "service"  # `value` (stop) of the unit `target`
+POLICY: Final = "policy"  # `value` (fifo 2) of the thread `target`, whose name is `also`
+AFFINITY: Final = "affinity"  # the CPUs `value` for the thread `target`, whose name is `also`
+PROGRAMS: Final = "programs"  # the CPUs `value` for every thread of a program that may use all CPUs
+DIRECTORY: Final = "directory"  # `target` is made: a cgroup, or a group of resctrl
+SET: Final = "set"  # `value` into the file `target` of a directory that is made
+CONTROLLER: Final = "controller"  # `value` switched on in the cgroup.subtree_control `target`
+MOUNT: Final = "mount"  # the file system `value` at `target`
+SERVICE: Final = "service"  # the unit `target` stopped
 BOOT_WORD: Final = "boot word"  # `value` on the kernel's command line, or in the file `target`
 BY_HAND: Final = "by hand"  # what a person does
-ACTIONS: Final = (WRITE, HOLD, THREAD, CGROUP, SERVICE, BOOT_WORD, BY_HAND)
+# Those that `tune` makes and puts back; the others it names.
+AT_RUN_TIME: Final = (WRITE, HOLD, POLICY, AFFINITY, PROGRAMS, DIRECTORY, SET, CONTROLLER, MOUNT, SERVICE)
+ACTIONS: Final = (*AT_RUN_TIME, BOOT_WORD, BY_HAND)
 
 # A proof: 4 runs unchanged, then 4 and 4 in turns, of 5 minutes each; a boot word needs a boot for each of the latter.
 _RUNS, _RUN_S, _BOOTS, _BOOT_S = 12, 300, 8, 120
@@ -98,6 +105,7 @@ class Action:
     kind: str
     target: str
     value: str
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -461,7 +461,7 @@ def test_restore_on_every_way_out(tmp_path: Path) -> None:
         first.write_text("changed, and longer than before\n")
         second.write_text("changed\n")
         journal = tmp_path / f"{name}.journal"
-        journal.write_text(f"{first}\tbefore with spaces\n{second}\t2\n{second}\tlater\n")
+        journal.write_text(f"value\t{first}\tbefore with spaces\nvalue\t{second}\t2\nvalue\t{second}\tlater\n")
         done = run("guard", "--max", limit, "--restore", str(journal), "--", *argv)
         assert done.returncode == code, name
         assert first.read_text().rstrip("\n") == "before with spaces", name
@@ -471,7 +471,7 @@ def test_restore_on_every_way_out(tmp_path: Path) -> None:
 def test_restore_failures_are_said(tmp_path: Path) -> None:
     good, journal = tmp_path / "good", tmp_path / "journal"
     good.write_text("x")
-    journal.write_text(f"{tmp_path}/absent/file\t1\nno tab here\n{good}\tback\n")
+    journal.write_text(f"value\t{tmp_path}/absent/file\t1\nno tab here\nvalue\t{good}\tback\n")
     done = run("guard", "--wrap", "--restore", str(journal), "--", "true")
     frames = whole(done.stdout, "guard")
     failed = events(frames, "restore_failed")
@@ -490,7 +490,7 @@ def test_restore_journal_that_is_not_there(tmp_path: Path) -> None:
 def test_restore_when_the_owner_goes(tmp_path: Path) -> None:
     target, journal = tmp_path / "target", tmp_path / "journal"
     target.write_text("tuned")
-    journal.write_text(f"{target}\toriginal\n")
+    journal.write_text(f"value\t{target}\toriginal\n")
     with family() as members:
         process = members.start(
             "guard", "--attached", "--restore", str(journal), "--", *PYTHON, SLEEP, stdin=subprocess.PIPE

@@ -54,7 +54,7 @@ def test_a_killed_guard_leaves_nothing(which: str, name: str, tmp_path: Path) ->
     """Whichever of its two processes is killed, the other ends everything and puts back what the journal lists."""
     target, journal = tmp_path / "target", tmp_path / "journal"
     target.write_text("tuned")
-    journal.write_text(f"{target}\toriginal\n")
+    journal.write_text(f"value\t{target}\toriginal\n")
     with family() as members:
         process = members.start("guard", "--restore", str(journal), "--", *PYTHON, {**HARD, "chain": CHAIN}[name])
         wait_ready(process)
@@ -72,7 +72,7 @@ def test_a_guard_killed_after_its_owner_puts_back_the_journal(last_words: str, t
     """Nobody reads what the outer one has to say: that must not end it before its work is done."""
     target, journal = tmp_path / "target", tmp_path / "journal"
     target.write_text("tuned")
-    journal.write_text(f"{target}\toriginal\n")
+    journal.write_text(f"value\t{target}\toriginal\n")
     with family() as members:
         process = members.start("guard", "--restore", str(journal), "--", *PYTHON, SLEEP)
         wait_ready(process)

@@ -33,7 +33,7 @@ class Irqbalance(Knob):
         found = sorted(unit for comm, unit in _DAEMONS.items() if comm in running(seen))
         if not found:
             return ok("none runs")
-        stops = [Action(SERVICE, unit, "stop") for unit in found]
+        stops = [Action(SERVICE, f"{unit}.service", "stop") for unit in found]
         if "irqbalance" in found and goal.isolated is None and not seen.isolated():
             return unknown(f"{', '.join(found)} runs; it matters where CPUs are set aside", "stopped", *stops)
         return wrong(f"{', '.join(found)} runs", "stopped, or told which CPUs are set aside", *stops)

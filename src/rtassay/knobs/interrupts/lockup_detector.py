@@ -28,4 +28,8 @@ class LockupDetector(Knob):
         on = [name for name in _NAMES[1:] if seen.has(_PATH.format(name)) and seen.number(_PATH.format(name))]
         if not whole or not on:
             return ok("off")
-        return wrong(" and ".join(on), "off", Action(WRITE, _PATH.format("watchdog"), "0"))
+        return wrong(
+            " and ".join(on),
+            "off",
+            Action(WRITE, _PATH.format("watchdog"), "0", tuple(_PATH.format(name) for name in on)),
+        )

@@ -38,7 +38,7 @@ class Printk(Knob):
         if level <= 1:
             return ok(f"level {level} on {', '.join(slow)}")
         recent = self._recent(seen, level)
-        write = Action(WRITE, _LEVEL, "1")
+        write = Action(WRITE, _LEVEL, " ".join(["1", *map(str, levels[1:])]))
         told = "" if recent is None else f", {recent} messages reached it in the last minute"
         now = f"level {level} on {', '.join(slow)}{told}"
         if recent:

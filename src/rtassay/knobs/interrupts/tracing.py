@@ -38,5 +38,5 @@ class TracingOn(Knob):
             ", ".join(parts),
             "off",
             Action(WRITE, _TRACER, "nop"),
-            Action(WRITE, "/sys/kernel/tracing/events/enable", "0"),
+            Action(WRITE, "/sys/kernel/tracing/tracing_on", "0"),
         )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 
 from rtassay.knobs.base import Knob, Seen, absent, cpus_text, ok, unknown, wrong
-from rtassay.model.knobs import CGROUP, LOW, RUN_TIME, Action, Goal, Look
+from rtassay.model.knobs import BY_HAND, CONTROLLER, DIRECTORY, LOW, RUN_TIME, SET, Action, Goal, Look
 from rtassay.model.units import format_cpu_list
 
+_ROOT = "/sys/fs/cgroup"
+PARTITION = f"{_ROOT}/rtassay-isolated"
 _MOUNTS = "/proc/mounts"
 _PARTITION = "/sys/fs/cgroup/*/cpuset.cpus.partition"
 _CONTROLLERS = "/sys/fs/cgroup/cgroup.controllers"
@@ -40,14 +42,18 @@ class CpusetPartition(Knob):
         invalid = {path: state for path, state in states.items() if "invalid" in state}
         if invalid:
             path, state = next(iter(invalid.items()))
-            return wrong(f"{path}: {state}", "a partition that is valid", Action(CGROUP, path, "isolated"))
+            return wrong(
+                f"{path}: {state}", "a partition that is valid", Action(BY_HAND, path, "its maker mends or removes it")
+            )
         wanted = seen.measured(goal)
         missing = [cpu for cpu in wanted if cpu not in seen.isolated()]
         if not missing:
             return ok(f"{cpus_text(wanted)} isolated")
-        path = "/sys/fs/cgroup/rtassay"
         return unknown(
             f"none for {cpus_text(missing)}; isolcpus does the same at boot",
             f"a partition of {cpus_text(missing)}",
-            Action(CGROUP, path, f"cpuset.cpus={format_cpu_list(wanted)} cpuset.cpus.partition=isolated"),
+            Action(CONTROLLER, f"{_ROOT}/cgroup.subtree_control", "cpuset"),
+            Action(DIRECTORY, PARTITION, ""),
+            Action(SET, f"{PARTITION}/cpuset.cpus", format_cpu_list(wanted)),
+            Action(SET, f"{PARTITION}/cpuset.cpus.partition", "isolated"),
         )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from rtassay.knobs.base import Knob, Seen, absent, cpu_list, cpus_text, ok, unknown
-from rtassay.model.knobs import CGROUP, LOW, RUN_TIME, Action, Goal, Look
+from rtassay.model.knobs import DIRECTORY, LOW, PROGRAMS, RUN_TIME, SET, Action, Goal, Look
 from rtassay.model.units import format_cpu_list
 
 _MOUNTS = "/proc/mounts"
+_SHIELD = "/sys/fs/cgroup/cpuset/rtassay-isolated"
 _BALANCE = "/sys/fs/cgroup/cpuset/cpuset.sched_load_balance"
 _EXCLUSIVE, _CPUS = "/sys/fs/cgroup/cpuset/*/cpuset.cpu_exclusive", "/sys/fs/cgroup/cpuset/*/cpuset.cpus"
 
@@ -37,7 +38,12 @@ class CpusetV1(Knob):
         shielded = {cpu for place in shields for cpu in cpu_list(seen.text(f"{place}/cpuset.cpus"))}
         if set(wanted) <= shielded:
             return ok(f"{cpus_text(wanted)} shielded")
-        action = Action(
-            CGROUP, "/sys/fs/cgroup/cpuset/rtassay", f"cpuset.cpus={format_cpu_list(wanted)} cpuset.cpu_exclusive=1"
+        return unknown(
+            f"no shield around {cpus_text(wanted)}; isolcpus does more",
+            "a shield",
+            Action(DIRECTORY, _SHIELD, ""),
+            Action(SET, f"{_SHIELD}/cpuset.cpus", format_cpu_list(wanted)),
+            Action(SET, f"{_SHIELD}/cpuset.mems", "0"),
+            Action(SET, f"{_SHIELD}/cpuset.cpu_exclusive", "1"),
+            Action(PROGRAMS, "", format_cpu_list(seen.housekeeping(goal))),
         )
-        return unknown(f"no shield around {cpus_text(wanted)}; isolcpus does more", "a shield", action)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rtassay.knobs.base import Knob, Seen, ok, wrong
 from rtassay.knobs.reading import RT_THREADS, STATS, threads
-from rtassay.model.knobs import HIGH, MEDIUM, RUN_TIME, THREAD, Action, Detail, Goal, Look
+from rtassay.model.knobs import HIGH, MEDIUM, POLICY, RUN_TIME, Action, Detail, Goal, Look
 
 _BUSY = 0.001
 
@@ -32,7 +32,7 @@ class ForeignRtThreads(Knob):
         busy = any((one.busy or 0) >= _BUSY for one in above)
         details = tuple(Detail(f"{one.comm} ({one.tid})", one.words) for one in above[:20])
         moves = [
-            Action(THREAD, str(one.tid), f"{one.policy} {max(1, goal.priority - 1)}")
+            Action(POLICY, str(one.tid), f"{one.policy} {max(1, goal.priority - 1)}", (one.comm,))
             for one in above[:20]
             if one.policy != "deadline"
         ]

@@ -6,7 +6,7 @@ import re
 
 from rtassay.knobs.base import Knob, Seen, absent, ok, unknown
 from rtassay.knobs.reading import RT_THREADS, threads
-from rtassay.model.knobs import LOW, RUN_TIME, THREAD, Action, Detail, Goal, Look
+from rtassay.model.knobs import LOW, POLICY, RUN_TIME, Action, Detail, Goal, Look
 
 _PER_CPU = re.compile(r"(ktimers|ktimersoftd|ksoftirqd|rcuc|rcub)/\d+")
 
@@ -33,7 +33,7 @@ class KthreadPriority(Knob):
         if not above:
             return ok(f"at most {max(one.priority for one in found)}, below the application's {goal.priority}")
         details = tuple(Detail(one.comm, f"{one.policy} {one.priority}") for one in above[:8])
-        moves = [Action(THREAD, str(one.tid), "fifo 2") for one in above[:8]]
+        moves = [Action(POLICY, str(one.tid), "fifo 2", (one.comm,)) for one in above[:8]]
         return unknown(
             f"{len(above)} are not below the application's {goal.priority}",
             f"below {goal.priority}",

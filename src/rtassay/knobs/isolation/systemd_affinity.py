@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rtassay.knobs.base import Knob, Seen, absent, cpu_list, cpus_text, ok, wrong
-from rtassay.model.knobs import CGROUP, LOW, RUN_TIME, Action, Goal, Look
+from rtassay.model.knobs import BY_HAND, LOW, RUN_TIME, Action, Goal, Look
 from rtassay.model.units import format_cpu_list
 
 _SLICES = "/sys/fs/cgroup/*.slice/cpuset.cpus"
@@ -44,5 +44,9 @@ class SystemdAffinity(Knob):
         return wrong(
             f"services may use {cpus_text(wanted)}",
             f"AllowedCPUs={rest}",
-            Action(CGROUP, "system.slice user.slice init.scope", f"AllowedCPUs={rest}"),
+            Action(
+                BY_HAND,
+                "",
+                f"systemctl set-property --runtime UNIT AllowedCPUs={rest}, for system.slice, user.slice and init.scope",
+            ),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rtassay.knobs.base import Knob, NotRead, Seen, cpu_list, cpus_text, ok, wrong
-from rtassay.model.knobs import LOW, RUN_TIME, THREAD, UNKNOWN, Action, Detail, Goal, Look
+from rtassay.model.knobs import LOW, PROGRAMS, RUN_TIME, UNKNOWN, Action, Detail, Goal, Look
 from rtassay.model.units import format_cpu_list
 
 _STATUS = "/proc/[0-9]*/status"
@@ -47,10 +47,9 @@ class ThreadAffinity(Knob):
             Detail(f"{f.get('Name', '?')} ({f.get('Pid', '?')})", f"CPU {f['Cpus_allowed_list']}")
             for f in there[:_SHOWN]
         )
-        moves = [Action(THREAD, f.get("Pid", "?"), f"affinity {rest}") for f in there[:_SHOWN]]
         return wrong(
             f"{len(there)} of {len(users)} programs may run on {cpus_text(tuple(wanted))}",
             f"all on CPU {rest}",
-            *moves,
+            Action(PROGRAMS, "", rest),
             details=details,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rtassay.knobs.base import Knob, Seen, absent, ok, unknown
-from rtassay.model.knobs import CGROUP, LOW, RUN_TIME, Action, Goal, Look
+from rtassay.model.knobs import BY_HAND, LOW, MOUNT, RUN_TIME, Action, Goal, Look
 
 _SCHEMATA = "/sys/fs/resctrl/schemata"
 _GROUPS = "/sys/fs/resctrl/*/schemata"
@@ -32,12 +32,14 @@ class CacheAllocation(Knob):
             return unknown(
                 "the CPU can; resctrl is not mounted",
                 "mount -t resctrl resctrl /sys/fs/resctrl",
-                Action(CGROUP, "/sys/fs/resctrl", "mount"),
+                Action(MOUNT, "/sys/fs/resctrl", "resctrl"),
             )
         groups = seen.matching(_GROUPS) if seen.has(_GROUPS) else {}
         own = [path for path in groups if "/info/" not in path and "/mon_" not in path]
         if own:
             return ok(f"{len(own)} groups")
         return unknown(
-            "mounted, no group", "a group for the application", Action(CGROUP, "/sys/fs/resctrl/rtassay", "schemata")
+            "mounted, no group",
+            "a group for the application",
+            Action(BY_HAND, "/sys/fs/resctrl", "make a group, and share the cache out in its schemata"),
         )

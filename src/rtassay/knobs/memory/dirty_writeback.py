@@ -28,4 +28,4 @@ class DirtyWriteback(Knob):
             return ok(f"at most {limit >> 20} MiB")
         if ratio <= 10:
             return ok(f"at most {ratio} % of memory")
-        return wrong(f"up to {ratio} % of memory", "10 %", Action(WRITE, _RATIO, "10"))
+        return wrong(f"up to {ratio} % of memory", "10 %", Action(WRITE, _RATIO, "10", (_BYTES,)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rtassay.knobs.base import Knob, NotRead, Seen, ok, unknown
-from rtassay.model.knobs import LOW, RUN_TIME, UNKNOWN, WRITE, Action, Goal, Look
+from rtassay.model.knobs import BY_HAND, LOW, RUN_TIME, UNKNOWN, Action, Goal, Look
 
 _PATH = "/proc/meminfo"
 _TOTAL = re.compile(r"^HugePages_Total:\s+(\d{1,12})$", re.MULTILINE)
@@ -38,5 +38,5 @@ class Hugepages(Knob):
         return unknown(
             "none; right, unless the application asks for them",
             "as many as it asks for",
-            Action(WRITE, "/proc/sys/vm/nr_hugepages", "N"),
+            Action(BY_HAND, "/proc/sys/vm/nr_hugepages", "write their number"),
         )

@@ -9,6 +9,16 @@ _ACTIVE, _CONTROL = "/sys/devices/system/cpu/smt/active", "/sys/devices/system/c
 _SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 
+# A CPU that goes loses these, and does not get them back when it returns.
+_MOVED = (
+    "/proc/irq/[0-9]*/smp_affinity_list",
+    "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor",
+    "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_max_freq",
+    "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_min_freq",
+    "@threads",
+)
+
+
 class Smt(Knob):
     """Only siblings of the application's CPUs matter, where those are known."""
 
@@ -33,5 +43,5 @@ class Smt(Knob):
         if cpus and not shared:
             return ok(f"on, but no sibling of {cpus_text(cpus)} does other work")
         what = f"on; {cpus_text(shared)} shares a core with the application" if shared else "on"
-        writes = [Action(WRITE, f"/sys/devices/system/cpu/cpu{cpu}/online", "0") for cpu in shared]
-        return wrong(what, "off", *(writes or [Action(WRITE, _CONTROL, "off")]))
+        writes = [Action(WRITE, f"/sys/devices/system/cpu/cpu{cpu}/online", "0", _MOVED) for cpu in shared]
+        return wrong(what, "off", *(writes or [Action(WRITE, _CONTROL, "off", _MOVED)]))

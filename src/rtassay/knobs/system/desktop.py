@@ -26,6 +26,4 @@ class Desktop(Knob):
         found = seen.told(seen.inventory.desktop, "/proc/[0-9]*/stat")
         if not found:
             return ok("none runs")
-        return wrong(
-            f"{', '.join(found)} runs", "no desktop", Action(SERVICE, "graphical.target", "isolate multi-user.target")
-        )
+        return wrong(f"{', '.join(found)} runs", "no desktop", Action(SERVICE, "display-manager.service", "stop"))

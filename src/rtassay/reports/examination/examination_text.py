@@ -7,14 +7,19 @@ import shlex
 from rtassay.model.foreign import one_line
 from rtassay.model.knobs import (
     ABSENT,
+    AFFINITY,
     BOOT_WORD,
-    CGROUP,
+    CONTROLLER,
+    DIRECTORY,
     EVIDENCE,
     HOLD,
+    MOUNT,
     OK,
+    POLICY,
+    PROGRAMS,
     RUN_TIME,
     SERVICE,
-    THREAD,
+    SET,
     UNKNOWN,
     WRITE,
     WRONG,
@@ -62,25 +67,25 @@ def proof(found: Found) -> str:
 
 def how(action: Action) -> str:
     """The change, as a person would make it."""
-    if action.kind == WRITE:
+    if action.kind in (WRITE, SET):
         return f"echo {shlex.quote(action.value)} > {action.target}"
     if action.kind == HOLD:
         return f"keep {action.target} open with the 32-bit number {action.value} written to it"
-    if action.kind == THREAD:
+    if action.kind == AFFINITY:
+        return f"taskset -cp {action.value} {action.target}"
+    if action.kind == POLICY:
         what, _, value = action.value.partition(" ")
-        return (
-            f"taskset -cp {value} {action.target}"
-            if what == "affinity"
-            else f"chrt --{what} -p {value} {action.target}"
-        )
-    if action.kind == CGROUP:
-        return f"{action.target}: {action.value}"
+        return f"chrt --{what} -p {value} {action.target}"
+    if action.kind == PROGRAMS:
+        return f"taskset -cp {action.value} of every thread that may use all CPUs"
+    if action.kind == CONTROLLER:
+        return f"echo +{action.value} > {action.target}"
+    if action.kind == DIRECTORY:
+        return f"mkdir {action.target}"
+    if action.kind == MOUNT:
+        return f"mount -t {action.value} {action.value} {action.target}"
     if action.kind == SERVICE:
-        return (
-            f"systemctl {action.value} {action.target}"
-            if action.value == "stop"
-            else f"{action.target}: {action.value}"
-        )
+        return f"systemctl stop {action.target}"
     if action.kind == BOOT_WORD:
         return f"{action.target or 'kernel command line'}: {action.value}"
     return f"{action.target}: {action.value}" if action.target else action.value
