@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,7 +12,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "os/files.h"
@@ -19,7 +19,49 @@
 #include "run/method.h"
 #include "run/session.h"
 
+enum { SIGNAL_STACK = 64 * 1024 };
+
 static const int64_t ring_holds_ns = INT64_C(10000000000);
+
+/* Signals to the supervisor, taken by a thread of their own. A signalfd would wake the supervisor at each signal to any thread, and --by signal
+ * sends thousands a second. */
+struct signals {
+	sigset_t set;
+	int out; /* a pipe of ints */
+};
+
+static void *signal_thread(void *argument)
+{
+	const struct signals *signals = argument;
+
+	for (;;) {
+		const int number = sigwaitinfo(&signals->set, NULL);
+
+		if (number > 0 && write(signals->out, &number, sizeof number) < 0)
+			return NULL;
+	}
+	return NULL;
+}
+
+/* The end of a pipe that signals can be read from, or -1 and errno. */
+static int open_signals(const sigset_t *set)
+{
+	static struct signals signals;
+	pthread_attr_t attributes;
+	pthread_t thread;
+	int ends[2], error;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -1;
+	signals = (struct signals){ *set, ends[1] };
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, SIGNAL_STACK);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	error = pthread_create(&thread, &attributes, signal_thread, &signals);
+	pthread_attr_destroy(&attributes);
+	errno = error;
+	return error ? -1 : ends[0];
+}
 
 static void on_wake(int number)
 {
@@ -41,11 +83,11 @@ int prepare_signals(struct session *s)
 	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL); /* threads inherit the mask; each lane unblocks SIGUSR1 */
 	sigdelset(&set, SIGUSR1);
-	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
+	s->signal_fd = open_signals(&set);
 	s->run.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	s->writer.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (s->signal_fd < 0 || s->run.wake_fd < 0 || s->writer.wake_fd < 0)
-		return say_fail(EXIT_BOARD, "this kernel has no signalfd or eventfd: %s", strerror(errno));
+		return say_fail(EXIT_BOARD, "no thread for signals, or no eventfd: %s", strerror(errno));
 	s->parent = getppid();
 	if (s->attached)
 		prctl(PR_SET_PDEATHSIG, SIGUSR2);

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,12 +22,12 @@ static void ask_stop(struct session *s, enum stop_reason reason, int signal)
 
 static void read_signal(struct session *s)
 {
-	struct signalfd_siginfo info;
+	int number;
 
-	if (read(s->signal_fd, &info, sizeof info) != (ssize_t)sizeof info)
+	if (read(s->signal_fd, &number, sizeof number) != (ssize_t)sizeof number)
 		return;
-	if (info.ssi_signo != SIGUSR2) {
-		ask_stop(s, STOP_SIGNAL, (int)info.ssi_signo);
+	if (number != SIGUSR2) {
+		ask_stop(s, STOP_SIGNAL, number);
 	} else if (getppid() != s->parent) { /* the kernel also sends it when only the thread that started us ends */
 		ask_stop(s, STOP_OWNER, 0);
 	}

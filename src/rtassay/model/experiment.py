@@ -87,7 +87,7 @@ class Combination:
     """All runs of one combination of levels, pooled. `stars`: (p, D* of the worst lane over all runs) at the scorecard's ps.
 
     `lanes`: (name, D* over all runs) at `p_each`. `cv`: coefficient of variation between runs of the quantile `cv_q`.
-    `histogram` pools everything, for curves; it is no part of the JSON object.
+    `measure`: what its numbers are (model/measures.py). `histogram` pools everything, for curves; it is no part of the JSON object.
     """
 
     title: str
@@ -112,6 +112,7 @@ class Combination:
     cv_q: float | None = None
     cv: float | None = None
     boot_variance: tuple[BootVariance, ...] = ()
+    measure: str | None = None
     histogram: Histogram | None = None
 
 

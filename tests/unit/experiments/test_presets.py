@@ -29,7 +29,7 @@ LINES = {
     "ospert-2024": ["cyclictest -vmn -i100 -p99 -t --duration=1h"],
     "firefly-rt": ["cyclictest -m -S -p99 -i1000 -h800 -D3d -q"],
 }
-STANDARD = ["smoke", "compare", "qualify", "soak"]
+STANDARD = ["smoke", "compare", "qualify", "soak", "response"]
 HOUR_NS = 3600 * 10**9
 
 
@@ -80,7 +80,7 @@ def test_the_corrected_form_has_none_of_the_faults_of_the_original(name: str) ->
     assert any(not cell.plan.loads for cell in plan.cells)
 
 
-@pytest.mark.parametrize("name", ["compare", "qualify", "soak"])
+@pytest.mark.parametrize("name", ["compare", "qualify", "soak", "response"])
 def test_the_standard_ones_are_long_enough_for_what_they_are_to_show(name: str) -> None:
     plan = make_plan(presets.find(name).file)
     assert lint(plan) == () or {doubt.id for doubt in lint(plan)} == {"ORDER-CONFOUND"}
@@ -98,6 +98,7 @@ def test_the_standard_ones_take_what_they_say() -> None:
 
     assert hours("smoke") < 0.2
     assert 10 <= hours("compare", "stock", "rt") <= 11
+    assert 0.8 <= hours("response") <= 1
     assert 72 <= hours("soak") <= 73
     assert {doubt.id for doubt in lint(make_plan(presets.find("smoke").file))} == {"FEW-RUNS", "N-TOO-SMALL"}
 
@@ -142,3 +143,11 @@ def test_choices_stand_in_place_of_what_the_file_says() -> None:
         choose(source, Choices(kernels=("a", "a")))
     with pytest.raises(UsageError, match="not the name of a boot entry"):
         choose(source, Choices(kernels=("a b",)))
+
+
+def test_the_preset_response_has_a_scenario_for_each_carrier_it_names() -> None:
+    plan = make_plan(presets.find("response").file)
+    assert {(cell.scenario, cell.plan.settings["by"], cell.probe) for cell in plan.cells} == {
+        (name, name, "response")
+        for name in ("futex", "semaphore", "mqueue", "signal", "pipe", "udp", "pi-mutex", "mutex")
+    }

@@ -186,7 +186,7 @@ def test_a_carrier_that_cannot_be_made_is_named() -> None:
         [RTPROBE, "response", "--by", "eventfd", "--fallback", "--count", "5"],
         capture_output=True,
         check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (6, 6)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (7, 7)),
     )
     assert (done.returncode, done.stdout) == (3, b"")
     assert b"--by eventfd: Too many open files" in done.stderr
@@ -210,3 +210,23 @@ def test_a_carrier_that_cannot_be_made_is_named() -> None:
 def test_what_cannot_be_is_refused(argv: list[str], words: str) -> None:
     done = run("response", "--count", "5", *argv)
     assert (done.returncode, done.stdout) == (2, b"") and words in done.stderr.decode()
+
+
+def test_signals_between_lanes_wake_no_other_thread(probes: Family, tmp_path: Path) -> None:
+    """The supervisor also waits for signals, of other numbers."""
+    probe = start(
+        probes, tmp_path / "f.rtw", "--by", "signal", "--interval", "250us", "--duration", "1h", "--policy", "other"
+    )
+    lane = max(int(task.name) for task in Path(f"/proc/{probe.pid}/task").iterdir())
+
+    def sleeps(tid: int) -> int:
+        status = Path(f"/proc/{probe.pid}/task/{tid}/status").read_text()
+        return int(status.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
+
+    before, until = sleeps(probe.pid), time.monotonic() + PATIENCE_S
+    while sleeps(lane) < 2000:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert sleeps(probe.pid) - before < 1000
+    probe.send_signal(signal.SIGINT)
+    finish(probe, tmp_path / "f.rtw", 128 + signal.SIGINT)

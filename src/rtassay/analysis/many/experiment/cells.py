@@ -147,6 +147,7 @@ def _combination(mine: Sequence[Measured], planned: int, design: Design, p_each:
         jitter_ns=None if values is None else _range(values, view.total),
         cv_q=cv_q,
         cv=cv,
+        measure=measure,
         boot_variance=variance.components(Side(samples, tuple(run.boot for run in runs))) if len(runs) > 2 else (),
         histogram=Sample(every).histogram(),
     )

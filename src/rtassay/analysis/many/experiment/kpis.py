@@ -29,6 +29,7 @@ from rtassay.model.experiment import (
     KpiRow,
     Sensitivity,
 )
+from rtassay.model.measures import is_response, measure_words
 
 MISSIONS_H = (1.0, 10.0)
 _SHOWN = (0.5, 0.999, 0.9999, 0.99999, 0.999999)
@@ -173,6 +174,22 @@ def _quantiles(facts: Facts) -> tuple[list[KpiRow], str]:
                 KpiRow(f"{one.title}: p{100 * step.q:g}", step.value_ns, step.lo_ns, high, step.bound != "exact")
             )
     return rows, "there are no samples"
+
+
+def _response(facts: Facts) -> tuple[list[KpiRow], str]:
+    """The highest step that the samples reach, of each combination whose probe is `response`."""
+    rows = []
+    for one in facts.combinations:
+        steps = [step for step in one.quantiles if step.bound == "exact"]
+        if steps and one.measure is not None and is_response(one.measure):
+            step = steps[-1]
+            high = None if step.hi_ns is None else float(step.hi_ns)
+            rows.append(
+                KpiRow(
+                    f"{one.title}: p{100 * step.q:g}", step.value_ns, step.lo_ns, high, note=measure_words(one.measure)
+                )
+            )
+    return rows, "needs runs of the probe response"
 
 
 def _worst_load(facts: Facts) -> tuple[list[KpiRow], str]:
@@ -429,10 +446,10 @@ TABLE: tuple[tuple[str, str, str, str, str, Maker], ...] = (
     (
         "C5",
         "Lock and IPC response",
-        "hand-over of mutex, futex, eventfd",
+        "from a due request until the thread that waits for it runs",
         NS,
         "down",
-        _not("needs a probe of locks (pmqtest, ptsematest)"),
+        _response,
     ),
     ("D1", "Load sensitivity", "D*(load) / D*(idle), run by run", RATIO, "down", _sensitivity),
     ("D2", "Isolation gain", "D*(shared CPU) / D*(isolated CPU) under one load", RATIO, "up", _isolation),
