@@ -5,5 +5,7 @@ from typing import Final
 MEMBERS: Final = {
     "rtprobe": "rtassay.probes.rtprobe:RtprobeProbe",
     "cyclictest": "rtassay.probes.cyclictest:CyclictestProbe",
+    "jitterdebugger": "rtassay.probes.jitterdebugger:JitterdebuggerProbe",
+    "oslat": "rtassay.probes.oslat:OslatProbe",
     "follow": "rtassay.probes.follow:FollowProbe",
 }

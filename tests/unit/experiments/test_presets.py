@@ -29,7 +29,7 @@ LINES = {
     "ospert-2024": ["cyclictest -vmn -i100 -p99 -t --duration=1h"],
     "firefly-rt": ["cyclictest -m -S -p99 -i1000 -h800 -D3d -q"],
 }
-STANDARD = ["smoke", "compare", "qualify", "soak", "response"]
+STANDARD = ["smoke", "compare", "qualify", "soak", "response", "tools"]
 HOUR_NS = 3600 * 10**9
 
 

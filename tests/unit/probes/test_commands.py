@@ -8,7 +8,10 @@ import pytest
 
 from rtassay.model.errors import UsageError
 from rtassay.model.manifest import Plan
+from rtassay.probes.base import Probe
 from rtassay.probes.cyclictest import CyclictestProbe
+from rtassay.probes.jitterdebugger import JitterdebuggerProbe
+from rtassay.probes.oslat import OslatProbe
 from rtassay.probes.rtprobe import RtprobeProbe
 
 PLAN = Plan(interval_ns=997_000, duration_ns=60 * 10**9, dma_latency_us=0, mlock=True)
@@ -84,3 +87,43 @@ def test_cyclictest_lanes_know_their_cpu() -> None:
     facts = [*parser.feed(b"# Histogram\n000000 000001\t000002\n"), *parser.finish()][0].data
     assert [(lane["lane"], lane["cpu"]) for lane in facts["lanes"]] == [(0, 1), (1, 3)]
     assert facts["requested"]["priority"] == 90
+
+
+def test_jitterdebugger_writes_where_nothing_can_stay() -> None:
+    plan = replace(PLAN, priority=80, break_above_ns=5_000_000)
+    argv = JitterdebuggerProbe().command(plan, "/j", (0, 2))
+    assert argv[:4] == ["unshare", "-m", "sh", "-c"] and "mount -t tmpfs" in argv[4]
+    assert argv[5:] == ["sh", "/j", "-i", "997", "-p", "80", "-a", "0,2", "-D", "60s", "-b", "5000"]
+    by_count = JitterdebuggerProbe().command(replace(PLAN, duration_ns=None, count=500), "/j", (0,))
+    assert by_count[-2:] == ["-l", "500"] and "-D" not in by_count
+
+
+def test_oslat_runs_in_real_time_only_where_that_is_asked_for() -> None:
+    assert OslatProbe().command(PLAN, "/o", (1,)) == ["/o", "-q", "-b", "1024", "-c", "1", "-D", "60"]
+    assert OslatProbe().command(replace(PLAN, priority=5), "/o", (1,))[-2:] == ["-f", "5"]
+
+
+@pytest.mark.parametrize(
+    ("probe", "changes"),
+    [
+        (JitterdebuggerProbe(), {"interval_ns": 1_500}),
+        (JitterdebuggerProbe(), {"break_above_ns": 1}),
+        (JitterdebuggerProbe(), {"duration_ns": 1_500_000_000}),
+        (JitterdebuggerProbe(), {"policy": "rr"}),
+        (JitterdebuggerProbe(), {"priority": 99}),
+        (JitterdebuggerProbe(), {"mlock": False}),
+        (JitterdebuggerProbe(), {"aligned": True}),
+        (JitterdebuggerProbe(), {"trace_above_ns": 1000}),
+        (JitterdebuggerProbe(), {"settings": {"pid": "1"}}),
+        (OslatProbe(), {"count": 100}),
+        (OslatProbe(), {"break_above_ns": 1000}),
+        (OslatProbe(), {"duration_ns": 1_500_000_000}),
+        (OslatProbe(), {"policy": "rr"}),
+        (OslatProbe(), {"trace_above_ns": 1000}),
+        (OslatProbe(), {"settings": {"pid": "1"}}),
+    ],
+)
+def test_what_jitterdebugger_and_oslat_cannot_do_is_refused(probe: Probe, changes: dict[str, object]) -> None:
+    probe.check(PLAN)
+    with pytest.raises(UsageError):
+        probe.check(replace(PLAN, **changes))  # type: ignore[arg-type]

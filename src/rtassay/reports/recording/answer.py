@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rtassay.model import rooms
 from rtassay.model.findings import AS_ABOVE, AS_FEW, SINGLE_LATE, SINGLY, CheckResult, Findings, LaneFindings, Verdict
 from rtassay.model.foreign import one_line
 from rtassay.model.recording import Recording
@@ -107,8 +108,15 @@ def _find_cause(findings: Findings, recording: Recording, limit: str) -> tuple[s
         )
     return (
         "find the cause: repeat it with the kernel's trace of the late wake-ups, then: rtassay causes",
-        _repeat(recording, ["--trace-above", limit]) or f"rtassay run --deadline {limit} --trace-above {limit}",
+        (_repeat(recording, ["--trace-above", limit]) if _is_ours(recording) else None)
+        or f"rtassay run --deadline {limit} --trace-above {limit}",
     )
+
+
+def _is_ours(recording: Recording) -> bool:
+    """Whether rtprobe measured: no other program keeps a trace."""
+    probe = recording.manifest.plan.probe
+    return probe == "rtprobe" or probe not in rooms.table("probes")
 
 
 def _holds(findings: Findings, verdict: Verdict, recording: Recording) -> Answer:

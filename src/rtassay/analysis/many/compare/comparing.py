@@ -11,6 +11,7 @@ from rtassay.analysis.many.compare import conditions, curves, inference, ratios,
 from rtassay.analysis.many.compare.checks import run_all
 from rtassay.analysis.many.compare.checks.pair import Pair
 from rtassay.analysis.many.compare.ratios import Side
+from rtassay.analysis.many.compare.rounding import common_width_ns
 from rtassay.analysis.many.compare.run import Run, measures, prepare
 from rtassay.analysis.many.compare.sample import Sample
 from rtassay.model.comparison import (
@@ -40,7 +41,8 @@ def compare(
     if not 0 < at < 1:
         raise UsageError(f"the primary step is a quantile between 0 and 1, not {at:g}", hint="--at p99.9")
     measure = _measure((*a, *b))
-    runs_a, runs_b = (tuple(prepare(recording, measure) for recording in side) for side in (a, b))
+    width_ns = common_width_ns((*a, *b))
+    runs_a, runs_b = (tuple(prepare(recording, measure, width_ns) for recording in side) for side in (a, b))
     factor, rows = conditions.look(a, b, asked)
     pools = _pool(runs_a), _pool(runs_b)
     groups = [

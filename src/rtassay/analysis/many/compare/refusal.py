@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rtassay.analysis.many.compare.rounding import common_width_ns
 from rtassay.analysis.many.compare.run import Run, measures
 from rtassay.model.units import format_time
 
@@ -22,12 +23,26 @@ def unlike_measures(a: Sequence[Run], b: Sequence[Run]) -> tuple[tuple[str, ...]
     return of_a, of_b
 
 
+def rounding(a: Sequence[Run], b: Sequence[Run]) -> str | None:
+    """What was done to bins of different widths; None where all have one width."""
+    sides = _bins(a, b)
+    widths = {width for side in sides for width in side}
+    if len(widths) == 1:
+        return None
+    words = [" and ".join(format_time(width) for width in side) for side in sides]
+    return f"the bins of A are {words[0]} wide, those of B {words[1]}: all values are rounded down to {format_time(max(widths))}"
+
+
 def _widths(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:
-    sides = [sorted({run.recording.manifest.bin_width_ns for run in side}) for side in (a, b)]
-    if len({width for side in sides for width in side}) == 1:
+    sides = _bins(a, b)
+    if common_width_ns([run.recording for run in (*a, *b)]) is not None:
         return ()
     words = [" and ".join(format_time(width) for width in side) for side in sides]
-    return (f"the bins of A are {words[0]} wide, those of B {words[1]}",)
+    return (f"the bins of A are {words[0]} wide, those of B {words[1]}, and neither divides the other",)
+
+
+def _bins(a: Sequence[Run], b: Sequence[Run]) -> list[list[int]]:
+    return [sorted({run.recording.manifest.bin_width_ns for run in side}) for side in (a, b)]
 
 
 def _policies(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from rtassay.analysis.lane.quantiles import ladder
 from rtassay.analysis.lane.quantiles import pooled as pooled_view
 from rtassay.analysis.lane.summary import moments
 from rtassay.analysis.many.compare import conditions
+from rtassay.analysis.many.compare.rounding import rounded
 from rtassay.analysis.many.compare.sample import Sample
 from rtassay.model.comparison import RunRow
 from rtassay.model.findings import Findings
@@ -110,9 +111,13 @@ def measures(recording: Recording) -> tuple[str, ...]:
     return tuple(dict.fromkeys(lane.entry.measure for lane in recording.lanes))
 
 
-def prepare(recording: Recording, measure: str | None) -> Run:
-    """The recording's lanes of one measure (None: all)."""
-    lanes = tuple(lane for lane in accounts(recording) if measure is None or lane.entry.measure == measure)
+def prepare(recording: Recording, measure: str | None, width_ns: int | None = None) -> Run:
+    """The recording's lanes of one measure (None: all), in bins of `width_ns` (None: its own)."""
+    lanes = tuple(
+        lane if width_ns is None else rounded(lane, width_ns)
+        for lane in accounts(recording)
+        if measure is None or lane.entry.measure == measure
+    )
     step = recording.manifest.probe_facts.clock.step_ns
     step_ns = 1 if step is None else step
     cpus = [lane.entry.cpu for lane in lanes]

@@ -183,9 +183,25 @@ def test_an_invalid_recording_is_refused_and_named():
 
 
 @pytest.mark.proves("NOT-COMPARABLE", "synthetic")
-def test_other_bin_widths_are_refused():
-    found = refused(compare([run("a", BASE)], [cyclictest(skip_lane({10: 1000}))]), "NOT-COMPARABLE")
-    assert "1us" in found.message
+def test_bins_without_common_edges_are_refused():
+    odd = cyclictest(skip_lane({10: 1000}))
+    odd = replace(odd, manifest=replace(odd.manifest, bin_width_ns=1500))
+    found = refused(compare([cyclictest(skip_lane({10: 1000}))], [odd]), "NOT-COMPARABLE")
+    assert "1us" in found.message and "1.5us" in found.message
+
+
+def test_finer_values_are_rounded_down_to_the_wider_bins():
+    """A tool of nanoseconds and one of microseconds that saw the same wake-ups agree to the last count."""
+    fine = [10_000, 10_999, 11_000, 57_499] * 300
+    a = [run("a", {value: fine.count(value) for value in set(fine)})]
+    b = [cyclictest(skip_lane({10: 600, 11: 300, 57: 300}))]
+    result = compare(a, b)
+    found = check(result, "NOT-COMPARABLE")
+    assert result.conclusion != "refused" and (found.severity, result.bin_width_ns) == ("note", 1000)
+    assert "rounded down to 1us" in found.message
+    assert all(row.a_ns == row.b_ns for row in result.quantiles)
+    for histogram in (result.a.histogram, result.b.histogram):
+        assert (histogram.lower_ns.tolist(), histogram.counts.tolist()) == ([10_000, 11_000, 57_000], [600, 300, 300])
 
 
 def _policy(policy, counts):

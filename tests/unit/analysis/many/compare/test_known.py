@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -254,8 +255,12 @@ def test_what_spoils_one_run_spoils_the_sum(check: CheckResult, more: dict[str, 
 
 def test_a_refused_comparison_shows_the_values_of_single_runs_alone() -> None:
     fine, coarse = run("a", {10_000: 5000}), cyclictest(skip_lane({20: 5000}), id="b")
+    fine, coarse = (
+        replace(side, manifest=replace(side.manifest, bin_width_ns=width))
+        for side, width in ((fine, 1000), (coarse, 1500))
+    )
     one = compare([fine], [coarse])
     assert one.conclusion == "refused"
     assert [(row.a_ns, row.b_ns, row.ratio) for row in one.quantiles[:2]] == [(10_000, 20 * US, None)] * 2
-    two = compare([fine, run("c", {10_000: 5000})], [coarse])
+    two = compare([fine, replace(fine, manifest=replace(fine.manifest, id="c"))], [coarse])
     assert [(row.a_ns, row.b_ns, row.bound) for row in two.quantiles[:2]] == [(None, 20 * US, "at_least")] * 2

@@ -32,10 +32,10 @@ def invalid_recording(pair: Pair) -> Outcome:
 
 @check(
     id="NOT-COMPARABLE",
-    condition="bin widths differ, or latencies reach the interval under different late policies",
+    condition="bin widths differ and none is a multiple of the others, or latencies reach the interval under different late policies; a note where the finer values are rounded down to the wider bins",
     kind=INTEGRITY,
     severity=INVALID,
-    explanation="A histogram of whole microseconds rounds what one of nanoseconds tells, and a tool that skips late activations shows one sample where another shows hundreds.",
+    explanation="Bins of 1.5 us and of 1 us have no edges in common, and a tool that skips late activations shows one sample where another shows hundreds.",
     remedy="Measure both groups with the same tool, version and settings.",
     proof=SYNTHETIC,
 )
@@ -44,7 +44,8 @@ def not_comparable(pair: Pair) -> Outcome:
     reasons = refusal.incomparable(pair.a, pair.b)
     if reasons:
         return Outcome(INVALID, "; ".join(reasons), {"reasons": list(reasons)})
-    return passed("both groups measure in the same way")
+    rounded = refusal.rounding(pair.a, pair.b)
+    return Outcome(NOTE, rounded, {}) if rounded else passed("both groups measure in the same way")
 
 
 @check(
