@@ -66,6 +66,7 @@ WORDS = {
     "importers": "files of other tools",
     "boot": "which kernel boots next",
     "lab": "virtual boards",
+    "kernels": "builds of kernels",
     "published": "published results",
     "model": "dataclasses, units, errors: every room may import it",
     "main": "table of contents",

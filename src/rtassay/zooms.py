@@ -130,7 +130,7 @@ def accept(recorded: Manifest) -> Callable[[Mapping[str, Any]], None]:
             raise BoardError(
                 f"the board runs another kernel than in {recorded.id}: {_kernel(now)}",
                 f"the recording is of {_kernel(then)}; its functions are not those of another kernel",
-                "boot that kernel (rtassay board kernel), or measure this one: rtassay run BOARD --trace-above auto --trace-stacks",
+                "boot that kernel (rtassay kernel), or measure this one: rtassay run BOARD --trace-above auto --trace-stacks",
             )
         _check_rights(now)
 

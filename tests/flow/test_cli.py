@@ -87,6 +87,7 @@ EVERY_VERB = {
     "config": ["path"],
     "completion": ["bash"],
     "board": ["list"],
+    "kernel": ["list"],
     "lab": ["list"],
     "probe": ["path"],
 }

@@ -21,6 +21,7 @@ ALLOWED: dict[str, tuple[str, ...] | None] = {
     "boards": ("model", "lab"),
     "boot": ("model", "wire", "boards.base"),
     "lab": ("model",),
+    "kernels": ("model", "lab"),
     "probes": ("model", "wire", "boards.base"),
     "loads": ("model", "wire", "boards.base"),
     "monitors": ("model", "wire", "boards.base"),

@@ -108,7 +108,7 @@ def test_kexec_takes_it_to_its_other_kernel_and_there_it_measures(board: Board, 
     """kexec on 32-bit ARM has options of its own, and would lay the initrd where the kernel unpacks itself."""
     identity = "cat /proc/sys/kernel/random/boot_id /proc/cmdline"
     before, command_line = board.text(identity).split("\n", 1)
-    rtassay(tmp_path, "board", "kernel", "use", "rt", board.name)
+    rtassay(tmp_path, "kernel", "use", "rt", board.name)
     after, same = board.text(identity).split("\n", 1)
     assert after != before and same == command_line
     manifest = measured(tmp_path, board, 5, "--load", "none")

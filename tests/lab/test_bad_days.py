@@ -274,7 +274,7 @@ def test_a_board_that_boots_another_kernel_than_was_asked_for_is_named(host: Hos
     """The stock entry holds the RT kernel: what a wrong copy onto a card looks like."""
     before = boot_id(board)
     board.text("cd /boot && for k in vmlinuz-*; do case $k in *-rt-*) ;; *) cp vmlinuz-*-rt-* $k;; esac; done")
-    words = host.refused("board", "kernel", "use", "stock", board.name)
+    words = host.refused("kernel", "use", "stock", board.name)
     assert "came back with kernel" in words and "-rt-" in words and "default was not changed" in words
     assert boot_id(board) != before
 
@@ -288,7 +288,7 @@ def test_a_board_that_never_comes_back_is_said_with_the_way_out(host: Host, boar
         "(echo init; echo busybox) | cpio -o -H newc | gzip >/tmp/initrd && for i in /boot/initrd*-rt-*; do cp /tmp/initrd $i; done"
     )
     before = boot_id(board)
-    words = host.refused("board", "kernel", "use", "rt", board.name, "--within", "20s")
+    words = host.refused("kernel", "use", "rt", board.name, "--within", "20s")
     assert "is not back after 20 s" in words and "switch the board off and on" in words
     assert "default was not changed" in words
     board.machine.reset()

@@ -1,4 +1,4 @@
-"""`rtassay board kernel` and `rtassay lab` on real kernels: kexec on the quick board, GRUB on the disk board (make test-all)."""
+"""`rtassay kernel` and `rtassay lab` on real kernels: kexec on the quick board, GRUB on the disk board (make test-all)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def identity(board: str) -> tuple[str, str]:
 def assert_switches(board: str, kernel: str, *options: str) -> str:
     """Another boot, the kernel asked for; its release."""
     before = identity(board)
-    running = answer("board", "kernel", "use", kernel, board, *options)["running"]
+    running = answer("kernel", "use", kernel, board, *options)["running"]
     release, boot_id = identity(board)
     assert boot_id != before[1]
     assert (running["release"], running["boot_id"]) == (release, boot_id)
@@ -62,13 +62,13 @@ def left_behind(board: str) -> str:
     "setup", [Setup("rt", "rt"), Setup("arm64", "stock", arch="arm64")], ids=lambda setup: setup.name
 )
 def test_kexec_takes_a_board_to_its_other_kernel(board: Board) -> None:
-    listed = answer("board", "kernel", "list", board.name)
+    listed = answer("kernel", "list", board.name)
     assert listed["loader"] == "kexec"
     assert sorted(kernel["rt"] for kernel in listed["kernels"]) == [False, True]
     assert listed["running"]["rt"] == (board.setup.kernel == "rt")
-    refused = rtassay("board", "kernel", "use", "rt", board.name, "--default")
+    refused = rtassay("kernel", "use", "rt", board.name, "--default")
     assert refused.returncode == EXIT_USAGE and "--once" in refused.stderr
-    unknown = rtassay("board", "kernel", "use", "nothing-like-it", board.name)
+    unknown = rtassay("kernel", "use", "nothing-like-it", board.name)
     assert unknown.returncode == EXIT_USAGE and "-rt-" in unknown.stderr
     other = "stock" if board.setup.kernel == "rt" else "rt"
     assert_switches(board.name, other)
@@ -95,7 +95,7 @@ def grub_environment(board: str) -> list[str]:
 
 @pytest.mark.full
 def test_grub_boots_another_kernel_once_and_comes_back(grub_board: str) -> None:
-    listed = answer("board", "kernel", "list", grub_board)
+    listed = answer("kernel", "list", grub_board)
     assert listed["loader"] == "grub"
     assert {k["id"]: (k["rt"], k["default"]) for k in listed["kernels"]} == {
         "stock": (False, True),
@@ -124,8 +124,8 @@ def test_a_kernel_is_put_beside_the_others_boots_and_the_default_stays(grub_boar
         (tree / "boot" / f"{name}-9.9.9-mine").write_bytes(done.stdout)
     (tree / "lib/modules/9.9.9-mine").mkdir(parents=True)
     (tree / "lib/modules/9.9.9-mine/modules.builtin").write_text("")
-    assert answer("board", "kernel", "install", str(tree), grub_board)["release"] == "9.9.9-mine"
-    kernels = {kernel["id"]: kernel["default"] for kernel in answer("board", "kernel", "list", grub_board)["kernels"]}
+    assert answer("kernel", "install", str(tree), grub_board)["release"] == "9.9.9-mine"
+    kernels = {kernel["id"]: kernel["default"] for kernel in answer("kernel", "list", grub_board)["kernels"]}
     assert kernels == {"stock": True, "rt": False, "9.9.9-mine": False}
 
 
@@ -133,7 +133,7 @@ def test_a_kernel_is_put_beside_the_others_boots_and_the_default_stays(grub_boar
 def test_a_kernel_that_does_not_boot_is_said_and_the_default_is_there_after_a_reset(grub_board: str) -> None:
     """The kernel installed above has no modules for its disk: the board hangs or panics, and reboots into the default."""
     _, boot_before = identity(grub_board)
-    done = rtassay("board", "kernel", "use", "9.9.9-mine", grub_board, "--within", "4min")
+    done = rtassay("kernel", "use", "9.9.9-mine", grub_board, "--within", "4min")
     assert done.returncode == EXIT_BOARD
     assert "default was not changed" in done.stderr
     found = machine.find(grub_board.removeprefix("lab:"))

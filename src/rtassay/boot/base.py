@@ -65,3 +65,7 @@ class BootLoader(Protocol):
     async def add(self, board: LinuxBoard, release: str) -> None:
         """Make a kernel whose files lie in /boot and /lib/modules bootable under its release, the default untouched."""
         ...
+
+    async def remove(self, board: LinuxBoard, release: str) -> None:
+        """Undo `add`: the loader offers the release no more. Does nothing if `add` did nothing."""
+        ...

@@ -81,7 +81,7 @@ class Grub:
             raise UsageError(
                 f"GRUB on board '{board.name}' reads no {_CUSTOM}",
                 f"{place}/grub.cfg does not name it",
-                "install the kernel with the board's own tools, then `rtassay board kernel list`",
+                "install the kernel with the board's own tools, then `rtassay kernel list`",
             )
         all_entries = grub_menu.entries(cfg)
         default = grub_menu.default_of(cfg, await self._environment(board, place))
@@ -96,6 +96,14 @@ class Grub:
         initrd = (await output(board, ["test", "-f", f"{self._root}/boot/initrd.img-{release}"]))[1] == 0
         text = old + grub_menu.beside(model, release, initrd)
         await write(board, f"{place}/{_CUSTOM}", text, "add an entry to GRUB's menu")
+
+    async def remove(self, board: LinuxBoard, release: str) -> None:
+        """Take the entry of `add` out of custom.cfg; other entries in it stay."""
+        place, _ = await self._menu(board, custom=False)
+        old = await self._read(board, f"{place}/{_CUSTOM}")
+        text = grub_menu.without(old, release)
+        if text != old:
+            await write(board, f"{place}/{_CUSTOM}", text, "take an entry out of GRUB's menu")
 
     async def _set(self, board: LinuxBoard, place: str, assignment: str) -> None:
         await must(

@@ -118,3 +118,10 @@ def beside(entry: Entry, release: str, initrd: bool) -> str:
     kept = [line for line in lines if initrd or not line.strip().startswith("initrd")]
     body = "\n".join(line.replace(entry.release, release) for line in kept)
     return f"menuentry '{release}' --id '{release}' {{\n{body}\n}}\n"
+
+
+def without(cfg: str, release: str) -> str:
+    """A menu without the entry that `beside` made for a release."""
+    head = f"menuentry '{release}' --id '{release}' {{\n"
+    before, found, after = cfg.partition(head)
+    return before + after.partition("\n}\n")[2] if found else cfg

@@ -1,4 +1,4 @@
-"""Adds a kernel to a board: its files, an initrd made there, and an entry in the menu. The default stays."""
+"""Adds a kernel to a board: its files, an initrd made there, and an entry in the menu. The default stays. And removes it again."""
 
 from __future__ import annotations
 
@@ -13,23 +13,31 @@ from pathlib import Path
 
 from rtassay.boards.base import LinuxBoard
 from rtassay.boot.shell import must, output
-from rtassay.boot.switch import loader_of
+from rtassay.boot.switch import loader_of, resolve, running
 from rtassay.model import foreign
-from rtassay.model.errors import BoardError, InputFileError
+from rtassay.model.errors import BoardError, InputFileError, UsageError
 from rtassay.model.files import read_regular
 
 _KERNEL = re.compile(r"boot/(?:vmlinuz|vmlinux|Image)-([A-Za-z0-9][A-Za-z0-9.+~_-]*)")
 _WANTED = ("boot/", "lib/modules/", "usr/lib/modules/", "usr/lib/linux-image-")
+_LIST = "/lib/modules/{0}/rtassay-files"
+# Only files that were packed here are removed, and what depmod and the initrd's maker added to them.
+_REMOVE = """cd / && while read -r f; do case "$f" in boot/*|lib/modules/*|usr/lib/linux-image-*) rm -f "/$f";; esac; done < "$2"
+rm -f "/boot/initrd.img-$1"; rm -rf "/lib/modules/$1" "/usr/lib/linux-image-$1"; sync"""
 # Modules of a distribution's kernel are 300 MB on the slowest card.
 _UNPACK_S, _INITRD_S = 900.0, 900.0
 
 
-async def install_kernel(board: LinuxBoard, source: Path, tell: Callable[[str], None] = lambda words: None) -> str:
+async def install_kernel(
+    board: LinuxBoard, source: Path, tell: Callable[[str], None] = lambda words: None, machine: str | None = None
+) -> str:
     """Install a kernel from a .deb or a directory on an open board; returns its release. Raises InputFileError for another source,
-    BoardError when the board refuses or its default would change.
+    UsageError for one of another `machine` (as uname -m names it), BoardError when the board refuses or its default would change.
 
     Nothing of the board's package manager is used, as its hooks make the newest kernel the default.
     """
+    if machine is not None:
+        await _check_machine(board, machine)
     loader = await loader_of(board)
     before = [kernel.id for kernel in await loader.kernels(board) if kernel.default]
     with tempfile.TemporaryDirectory(prefix="rtassay-kernel-") as scratch:
@@ -56,9 +64,47 @@ async def install_kernel(board: LinuxBoard, source: Path, tell: Callable[[str], 
         raise BoardError(
             f"the default kernel of board '{board.name}' changed from {before[0]} to {', '.join(after) or 'none'}",
             "its boot loader was not asked for that",
-            f"put it back with: rtassay board kernel use {before[0]} {board.name} --default",
+            f"put it back with: rtassay kernel use {before[0]} {board.name} --default",
         )
     return release
+
+
+async def remove_kernel(board: LinuxBoard, name: str) -> str:
+    """Remove a kernel that `install_kernel` put on an open board; returns its release. Raises UsageError if it is another one,
+    runs or is the default; BoardError when the board refuses."""
+    loader = await loader_of(board)
+    kernel = resolve(await loader.kernels(board), name)
+    release = kernel.release
+    if release is None or not foreign.is_name(release) or await board.read(_LIST.format(release)) is None:
+        raise UsageError(
+            f"rtassay did not put '{kernel.title}' on board '{board.name}'",
+            f"{_LIST.format(release or 'RELEASE')} is not there",
+            "remove it with the board's own tools, as apt",
+        )
+    if (await running(board)).release == release:
+        raise UsageError(
+            f"board '{board.name}' runs {release} now",
+            hint=f"boot another one first: rtassay kernel use NAME {board.name}",
+        )
+    if kernel.default:
+        raise UsageError(
+            f"{release} is the default of board '{board.name}'",
+            hint=f"choose another one first: rtassay kernel use NAME {board.name} --default",
+        )
+    # The entry goes first: a menu must not name files that are gone.
+    await loader.remove(board, release)
+    if await board.which("update-initramfs") is not None:
+        await output(board, ["update-initramfs", "-d", "-k", release], _INITRD_S)
+    await must(board, ["sh", "-c", _REMOVE, "sh", release, _LIST.format(release)], f"remove kernel {release}")
+    return release
+
+
+async def _check_machine(board: LinuxBoard, machine: str) -> None:
+    found = (await output(board, ["uname", "-m"]))[0].strip()
+    if found != machine and not (found.startswith("armv") and machine.startswith("armv")):
+        raise UsageError(
+            f"the kernel is for {machine}, and board '{board.name}' is {found}", hint="build it with another --arch"
+        )
 
 
 async def _room(board: LinuxBoard, archive: Path) -> None:
@@ -78,6 +124,7 @@ async def _room(board: LinuxBoard, archive: Path) -> None:
 def pack(source: Path, target: Path) -> str:
     """Make a .tar.gz of the files of `source` that a board needs; returns the release. Raises InputFileError if it holds no kernel, or several."""
     releases: set[str] = set()
+    paths: list[str] = []
     with tarfile.open(target, "w:gz", compresslevel=1, format=tarfile.GNU_FORMAT) as out:
         for name, info, content in _members(source):
             path = name.removeprefix("usr/") if name.startswith("usr/lib/modules/") else name
@@ -89,6 +136,9 @@ def pack(source: Path, target: Path) -> str:
                 path = f"boot/vmlinuz-{kernel[1]}"
             info.name, info.uid, info.gid, info.uname, info.gname = path, 0, 0, "root", "root"
             out.addfile(info, None if content is None else io.BytesIO(content))
+            paths.append(path)
+        if len(releases) == 1:
+            _list(out, next(iter(releases)), paths)
     if len(releases) != 1:
         found = (
             f"it holds {len(releases)} files boot/vmlinuz-RELEASE" if releases else "it holds no boot/vmlinuz-RELEASE"
@@ -99,6 +149,14 @@ def pack(source: Path, target: Path) -> str:
             "a linux-image-*.deb, or the directory of `make dir-pkg` (tar-install)",
         )
     return releases.pop()
+
+
+def _list(out: tarfile.TarFile, release: str, paths: list[str]) -> None:
+    """The list of all files, beside the modules: by it `remove_kernel` knows what is ours."""
+    content = "".join(f"{path}\n" for path in sorted(paths)).encode()
+    info = tarfile.TarInfo(_LIST.format(release).lstrip("/"))
+    info.size, info.mode, info.uname, info.gname = len(content), 0o644, "root", "root"
+    out.addfile(info, io.BytesIO(content))
 
 
 def _members(source: Path) -> Iterator[tuple[str, tarfile.TarInfo, bytes | None]]:

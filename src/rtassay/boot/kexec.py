@@ -69,6 +69,9 @@ class Kexec:
     async def add(self, board: LinuxBoard, release: str) -> None:
         """Its files in /boot are all that kexec needs."""
 
+    async def remove(self, board: LinuxBoard, release: str) -> None:
+        """Without its files kexec does not offer it."""
+
     async def _command_line(self, board: LinuxBoard) -> str:
         """The running kernel's command line without BOOT_IMAGE of its boot loader. kexec's own --reuse-cmdline is missing on 32-bit ARM."""
         words = await board.read(f"{self._root}/proc/cmdline")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
-from importlib import import_module
-from typing import Any, Final
+from typing import Any
 
 import click
 
@@ -15,22 +14,8 @@ from rtassay.cli.options import json_option, print_json
 from rtassay.cli.terminal import echo
 from rtassay.model.errors import UsageError
 
-# Verbs of other files, imported when they are called; each module holds one command named `command`.
-MORE: Final[dict[str, tuple[str, str]]] = {"kernel": ("rtassay.cli.board_kernel", "Its kernels: list, use, install.")}
 
-
-class _Verbs(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*super().list_commands(ctx), *MORE]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in MORE:
-            found: click.Command = import_module(MORE[cmd_name][0]).command
-            return found
-        return super().get_command(ctx, cmd_name)
-
-
-@click.group("board", cls=_Verbs)
+@click.group("board")
 def command() -> None:
     """Boards: name them, look at them, clear them.
 

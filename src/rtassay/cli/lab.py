@@ -28,7 +28,7 @@ def command() -> None:
     \b
     rtassay lab start                       a quick board: BusyBox, both kernels, kexec
     rtassay run lab:quick --deadline 10ms   measure it (it can never be shown to hold)
-    rtassay board kernel use rt lab:quick   boot its other kernel
+    rtassay kernel use rt lab:quick   boot its other kernel
     rtassay lab start disk                  Debian on a disk behind GRUB (built once, two minutes)
     rtassay lab start freertos              FreeRTOS with rtprobe-lite, over its console: docs/guides/rtos.md
     rtassay lab stop quick
@@ -134,7 +134,7 @@ def start(
     if kind == "disk" and (kernel or append):
         raise UsageError(
             "GRUB chooses the kernel of a disk board",
-            hint="start it, then: rtassay board kernel use rt lab:disk --once",
+            hint="start it, then: rtassay kernel use rt lab:disk --once",
         )
     lifetime_s = max(60, int(parse_duration_ns(lifetime) / 1e9))
     if kind == rtos.KIND:

@@ -60,6 +60,7 @@ VERBS: Final = {
     "checks": ("rtassay.cli.checks", "The validity checks, their meaning and the remedies."),
     "doctor": ("rtassay.cli.doctor", "Settings of a board that bear on latency: wrong, unknown, fine."),
     "board": ("rtassay.cli.board", "Boards: name them, look at them, clear them."),
+    "kernel": ("rtassay.cli.kernel", "Kernels: build, deploy, list, use, install, remove."),
     "lab": ("rtassay.cli.lab", "Virtual boards with real kernels, to try it all without hardware."),
     "probe": ("rtassay.cli.probe", "The programs that measure: list, settings, self-test."),
     "config": ("rtassay.cli.config", "Defaults of options, kept in a file."),
@@ -70,7 +71,7 @@ GROUPS: Final = {
     "The first hour": ("run", "list", "show", "report", "compare"),
     "Measure": ("experiment", "presets", "status", "watch", "seal"),
     "Judge": ("plan", "causes", "zoom", "explain", "extrapolate", "checks", "published"),
-    "Boards and kernels": ("doctor", "board", "lab", "probe"),
+    "Boards and kernels": ("doctor", "board", "kernel", "lab", "probe"),
     "Recordings": ("import", "export", "figure", "table", "label", "rm", "prune"),
     "Comfort": ("config", "completion"),
 }

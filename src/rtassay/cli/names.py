@@ -98,5 +98,17 @@ class PresetName(_Name):
         yield from (CompletionItem(name) for name in presets.names())
 
 
+class BuildName(_Name):
+    """A kernel that was built here, or a file."""
+
+    name = "kernel"
+
+    def known(self) -> Iterable[CompletionItem]:
+        from rtassay.kernels import builds
+
+        for _, manifest in builds.every():
+            yield CompletionItem(manifest.release, help=f"{manifest.arch}, {manifest.source}")
+
+
 RECORDING, RUNNING, CONDITION = RecordingName(), RunningName(), Condition()
-BOARD, PRESET = BoardName(), PresetName()
+BOARD, PRESET, BUILD = BoardName(), PresetName(), BuildName()

@@ -35,14 +35,17 @@ WANTED = {
     "boot/config-9.9.9-rt1",
     "lib/modules/9.9.9-rt1/kernel/drivers/a.ko",
 }
+LIST = "lib/modules/9.9.9-rt1/rtassay-files"
 
 
 def test_of_a_directory_the_kernel_and_its_modules(tmp_path: Path) -> None:
     tree = kernel_tree(tmp_path / "tree")
     assert pack(tree, tmp_path / "k.tar.gz") == "9.9.9-rt1"
-    assert names(tmp_path / "k.tar.gz") == WANTED
+    assert names(tmp_path / "k.tar.gz") == WANTED | {LIST}
     with tarfile.open(tmp_path / "k.tar.gz") as opened:
         assert {(member.uid, member.gid) for member in opened} == {(0, 0)}
+        listed = opened.extractfile(LIST)
+        assert listed is not None and listed.read().decode().splitlines() == sorted(WANTED)
 
 
 def test_of_a_real_package_the_same(tmp_path: Path) -> None:

@@ -29,5 +29,5 @@ class PreemptRt(Knob):
         return wrong(
             f"{kernel.release} is {kernel.preempt_model or 'without it'}",
             "PREEMPT_RT",
-            Action(BY_HAND, "", "rtassay board kernel list BOARD, or install a -rt kernel"),
+            Action(BY_HAND, "", "rtassay kernel list BOARD, or install a -rt kernel"),
         )

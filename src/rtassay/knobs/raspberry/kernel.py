@@ -8,7 +8,7 @@ from rtassay.model.knobs import BOOT, BY_HAND, LOW, Action, Goal, Look
 
 
 class PiKernel(Knob):
-    """`rtassay board kernel` chooses it for one boot."""
+    """`rtassay kernel` chooses it for one boot."""
 
     name = "pi-kernel"
     title = "kernel of a Raspberry Pi (kernel= in config.txt)"
@@ -29,5 +29,5 @@ class PiKernel(Knob):
         return unknown(
             "the firmware's choice, without PREEMPT_RT",
             "a PREEMPT_RT kernel beside it",
-            Action(BY_HAND, "", "rtassay board kernel list BOARD"),
+            Action(BY_HAND, "", "rtassay kernel list BOARD"),
         )

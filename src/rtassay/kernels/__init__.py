@@ -1,0 +1,1 @@
+"""Kernels: building them, keeping the builds, and putting them onto images of cards."""
