@@ -1,38 +1,24 @@
 /* timerlat: the kernel's own tracer wakes a thread of the kernel by a timer on each CPU, and records how late the timer's interrupt and
  * that thread ran. We start it, read every sample, and put its settings back. Two lanes a CPU: the interrupt, then the thread. */
-#include <ctype.h>
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "os/clock.h"
-#include "os/files.h"
 #include "os/rt.h"
 #include "os/say.h"
 #include "os/tracefs.h"
 #include "run/account.h"
-#include "run/kernel_tracer.h"
 #include "run/method.h"
-#include "run/timerlat_text.h"
+#include "run/tracer_feed.h"
 
-enum { LINE_MOST = 512, THREADS_TICKS = 500, GRID_TICKS = 200, TICK_NS = 20000000, PERIOD_LEAST_US = 100, PERIOD_MOST_US = 1000000 };
+enum { GRID_TICKS = 200 };
 /* How long after the end of the run the last samples may come out of the trace. */
 static const int64_t last_samples_ns = 150000000;
 
-/* The trace of one CPU, on its way to the two lanes. */
-struct feed {
-	int fd;
-	size_t used;
-	char text[LINE_MOST];
-	bool skip; /* the line was too long: up to its end */
+/* One CPU. */
+struct source {
+	struct tracer_feed feed;
 	int64_t grid_ns; /* a due time */
-	sem_t done; /* the reader is through: the other lane may end */
 	char names[TIMERLAT_CONTEXTS][32];
 };
 
@@ -49,182 +35,73 @@ static const struct {
 } contexts[TIMERLAT_CONTEXTS] = { [TIMERLAT_IRQ] = { "irq", "timer-irq" }, [TIMERLAT_THREAD] = { "thread", "timer-thread" } };
 
 static struct kernel_tracer tracer;
-static struct feed *feeds; /* one a CPU */
+static struct source *sources; /* one a CPU */
 
 /* --- the start --- */
-
-static void sleep_a_tick(void)
-{
-	const struct timespec tick = { 0, TICK_NS };
-
-	nanosleep(&tick, NULL);
-}
-
-static int check_plan(const struct plan *plan, const struct run *run)
-{
-	const int64_t us = run->interval_ns / 1000;
-
-	if (run->interval_ns % 1000 || us < PERIOD_LEAST_US || us > PERIOD_MOST_US)
-		return say_fail(EXIT_USAGE, "timerlat takes an --interval of whole microseconds from 100us to 1s");
-	if (run->trace)
-		return say_fail(EXIT_USAGE, "--trace-above goes with cyclic, not with timerlat: run them one after the other");
-	if (plan_flag(plan, "aligned"))
-		return say_fail(EXIT_USAGE, "--aligned: the kernel chooses the moments of timerlat; leave it out");
-	return EXIT_DONE;
-}
 
 static int start_tracer(const struct run *run)
 {
 	struct tracer_setting setting[] = {
-		{ "timerlat_period_us", "" },
-		{ "stop_tracing_us", "0" },
-		{ "stop_tracing_total_us", "0" },
-		{ "print_stack", "0" },
-		{ "cpus", "" }, /* last: a running tracer starts anew for it */
+		{ "osnoise/timerlat_period_us", "" },
+		{ "osnoise/stop_tracing_us", "0" },
+		{ "osnoise/stop_tracing_total_us", "0" },
+		{ "osnoise/print_stack", "0" },
+		{ "osnoise/cpus", "" }, /* last: a running tracer starts anew for it */
 		{ NULL, "" },
 	};
-	struct cpus measured = { 0 };
 
-	for (int i = 0; i < run->n_lanes; i++)
-		cpus_add(&measured, run->lanes[i].cpu);
-	format_cpus(&measured, setting[4].value, sizeof setting[4].value);
+	tracer_cpus(run, setting[4].value, sizeof setting[4].value);
 	snprintf(setting[0].value, sizeof setting[0].value, "%lld", (long long)(run->interval_ns / 1000));
-	return tracer_start(&tracer, "timerlat", setting, tracefs_roots);
-}
-
-/* The kernel's thread timerlat/CPU; 0: there is none (yet). */
-static pid_t find_thread(int cpu)
-{
-	char wanted[32], path[300], name[64];
-	DIR *directory = opendir("/proc");
-	struct dirent *entry;
-	pid_t found = 0;
-
-	snprintf(wanted, sizeof wanted, "timerlat/%d", cpu);
-	while (directory && !found && (entry = readdir(directory))) {
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		snprintf(path, sizeof path, "/proc/%s/comm", entry->d_name);
-		if (read_small(path, name, sizeof name) > 0 && !strcmp(name, wanted))
-			found = (pid_t)strtol(entry->d_name, NULL, 10);
-	}
-	if (directory)
-		closedir(directory);
-	return found;
-}
-
-/* Gives the kernel's thread the policy that was asked for. */
-static int take_thread(const struct run *run, struct lane *lane)
-{
-	pid_t thread = find_thread(lane->cpu);
-	int error;
-
-	for (int ticks = 0; !thread && ticks < THREADS_TICKS; ticks++) {
-		sleep_a_tick();
-		thread = find_thread(lane->cpu);
-	}
-	if (!thread)
-		return say_fail(EXIT_BOARD,
-				"the kernel started no thread timerlat/%d within 10 s; is CPU %d held by a busy thread, or is "
-				"NO_OSNOISE_WORKLOAD in osnoise/options?",
-				lane->cpu, lane->cpu);
-	error = rt_set_policy(thread, run->policy, run->priority);
-	if (error)
-		return say_fail(EXIT_BOARD, "%s %d was refused for the kernel's thread timerlat/%d: %s", rt_policy_name(run->policy),
-				run->priority, lane->cpu, strerror(error));
-	for (int i = 0; i < TIMERLAT_CONTEXTS; i++) {
-		lane[i].measured_tid = thread;
-		lane[i].got_policy = run->policy;
-		lane[i].got_priority = run->priority;
-	}
-	return EXIT_DONE;
+	return tracer_start(&tracer, "timerlat", NULL, setting, tracefs_roots);
 }
 
 /* --- the samples of a CPU --- */
 
-static bool next_line(struct feed *f, char *line)
-{
-	char *end = memchr(f->text, '\n', f->used);
-	bool whole;
-
-	if (!end)
-		return false;
-	*end = 0;
-	whole = !f->skip;
-	memcpy(line, f->text, (size_t)(end - f->text) + 1);
-	f->used -= (size_t)(end + 1 - f->text);
-	memmove(f->text, end + 1, f->used);
-	f->skip = false;
-	if (!whole)
-		*line = 0;
-	return true;
-}
-
 /* The next sample that the kernel has; false: none now. */
-static bool next_sample(struct feed *f, struct timerlat_sample *sample)
+static bool next_sample(struct source *source, struct timerlat_sample *sample)
 {
-	char line[LINE_MOST];
-	ssize_t got;
+	char line[TRACER_LINE];
 
-	for (;;) {
-		while (next_line(f, line))
-			if (timerlat_parse(line, sample))
-				return true;
-		if (f->used == sizeof f->text) {
-			f->used = 0;
-			f->skip = true;
-		}
-		got = read(f->fd, f->text + f->used, sizeof f->text - f->used);
-		if (got <= 0)
-			return false;
-		f->used += (size_t)got;
-	}
-}
-
-static int64_t rounded(int64_t value, int64_t unit)
-{
-	return (value >= 0 ? value + unit / 2 : value - unit / 2) / unit;
+	while (tracer_feed_line(&source->feed, line))
+		if (timerlat_parse(line, sample))
+			return true;
+	return false;
 }
 
 /* The due times of a CPU have a start of their own. A record is written shortly after its latency was taken: the smallest such delay of
  * the first samples tells the start best. */
-static int find_grid(const struct run *run, struct feed *f, int cpu)
+static int find_grid(const struct run *run, struct source *f, int cpu)
 {
 	struct timerlat_sample sample;
 	int seen = 0;
 
 	for (int ticks = 0; seen < 5 && ticks < GRID_TICKS; ticks++) {
-		sleep_a_tick();
+		tracer_sleep_a_tick();
 		while (next_sample(f, &sample)) {
 			const int64_t due_ns = sample.at_ns - sample.latency_ns;
 			int64_t early_ns;
 
 			if (sample.context != TIMERLAT_IRQ)
 				continue;
-			early_ns = seen++ ? due_ns - f->grid_ns - rounded(due_ns - f->grid_ns, run->interval_ns) * run->interval_ns : 0;
+			early_ns = seen++ ? due_ns - f->grid_ns - tracer_rounded(due_ns - f->grid_ns, run->interval_ns) * run->interval_ns
+					  : 0;
 			f->grid_ns = early_ns < 0 ? f->grid_ns + early_ns : seen == 1 ? due_ns : f->grid_ns;
 		}
 	}
 	return seen ? EXIT_DONE : say_fail(EXIT_BOARD, "timerlat runs, but gave no sample of CPU %d within 4 s", cpu);
 }
 
-static int open_feed(struct run *run, struct lane *lane, struct feed *f)
+static int open_source(struct run *run, struct lane *lane, struct source *f)
 {
-	char path[TRACER_PATH + 64];
 	int code;
 
-	sem_init(&f->done, 0, 0);
-	snprintf(path, sizeof path, "%s/per_cpu/cpu%d/trace_pipe", tracer.directory, lane->cpu);
-	f->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (f->fd < 0)
-		return say_fail(EXIT_BOARD, "%s: %s", path, strerror(errno));
-	if ((code = take_thread(run, lane)) || (code = find_grid(run, f, lane->cpu)))
+	if ((code = tracer_feed_open(&f->feed, &tracer, lane->cpu)) || (code = tracer_take_thread("timerlat", lane, TIMERLAT_CONTEXTS)) ||
+	    (code = tracer_take_policy("timerlat", lane, TIMERLAT_CONTEXTS)) || (code = find_grid(run, f, lane->cpu)))
 		return code;
 	for (int i = 0; i < TIMERLAT_CONTEXTS; i++) {
 		snprintf(f->names[i], sizeof f->names[i], "cpu%d %s", lane->cpu, contexts[i].name);
 		lane[i].name = f->names[i];
 		lane[i].measure = contexts[i].measure;
-		lane[i].kernel_samples = true;
 		lane[i].grid_ns = f->grid_ns;
 	}
 	return EXIT_DONE;
@@ -232,27 +109,22 @@ static int open_feed(struct run *run, struct lane *lane, struct feed *f)
 
 static void timerlat_end(struct run *run)
 {
-	int error;
-
-	(void)run;
-	for (struct feed *f = feeds; f && f->fd > 0; f++) /* an open file keeps the instance */
-		close(f->fd);
-	error = tracer_stop(&tracer);
-	if (error)
-		say_note("the tracer's instance could not be removed: %s", strerror(error));
+	for (int i = 0; sources && i < run->n_slots; i++)
+		tracer_feed_close(&sources[i].feed);
+	tracer_stop(&tracer);
 }
 
 static int timerlat_prepare(const struct plan *plan, struct run *run)
 {
 	int code;
 
-	feeds = calloc((size_t)(run->n_lanes / TIMERLAT_CONTEXTS) + 1, sizeof *feeds);
-	if (!feeds)
+	sources = calloc((size_t)run->n_slots, sizeof *sources);
+	if (!sources)
 		return say_fail(EXIT_BOARD, "no memory");
-	if ((code = check_plan(plan, run)) || (code = start_tracer(run)))
+	if ((code = tracer_check_plan("timerlat", plan, run, INT64_C(100000), INT64_C(1000000000))) || (code = start_tracer(run)))
 		return code;
 	for (int i = 0; !code && i < run->n_lanes; i += TIMERLAT_CONTEXTS)
-		code = open_feed(run, &run->lanes[i], &feeds[i / TIMERLAT_CONTEXTS]);
+		code = open_source(run, &run->lanes[i], &sources[run->lanes[i].slot]);
 	return code;
 }
 
@@ -265,7 +137,7 @@ static int64_t place(const struct sequence *of, const struct sequence *irq, cons
 
 	if (of != irq && irq->any && irq->number == sample->number)
 		return (int64_t)irq->k;
-	return rounded(sample->at_ns - sample->latency_ns - lane->first_due_ns, lane->run->interval_ns);
+	return tracer_rounded(sample->at_ns - sample->latency_ns - lane->first_due_ns, lane->run->interval_ns);
 }
 
 static void take_sample(struct sequence *of, const struct sequence *irq, const struct timerlat_sample *sample)
@@ -289,32 +161,21 @@ static void take_sample(struct sequence *of, const struct sequence *irq, const s
 	account_add(&of->account, sample->latency_ns, sample->at_ns);
 }
 
-/* Is nothing more to be waited for? */
-static bool is_past_end(const struct lane *lane)
-{
-	const struct run *run = lane->run;
-	const bool stopped = atomic_load_explicit(&run->stop, memory_order_acquire);
-	const int64_t end_ns = stopped ? run->close_ns : run->planned_end_ns ? run->planned_end_ns : INT64_MAX - last_samples_ns;
-
-	return atomic_load_explicit(&lane->state, memory_order_relaxed) != LANE_RUNNING || mono_ns() > end_ns + last_samples_ns;
-}
-
 static void timerlat_measure(struct lane *lane)
 {
-	struct feed *f = &feeds[lane->index / TIMERLAT_CONTEXTS];
+	struct source *f = &sources[lane->slot];
 	struct sequence of[TIMERLAT_CONTEXTS];
 	struct timerlat_sample sample;
 
 	lane->counts_at_start = rt_counts(lane->measured_tid);
 	if (lane->index % TIMERLAT_CONTEXTS) { /* the thread of the first lane reads for both */
-		while (sem_wait(&f->done) && atomic_load(&lane->state) == LANE_RUNNING)
-			;
+		tracer_feed_wait(&f->feed, lane);
 		return;
 	}
 	for (int i = 0; i < TIMERLAT_CONTEXTS; i++)
 		of[i] = (struct sequence){ .lane = lane + i, .account = account_begin(lane + i) };
 	while (!of[TIMERLAT_IRQ].over || !of[TIMERLAT_THREAD].over) {
-		const bool past = is_past_end(lane);
+		const bool past = tracer_is_past_end(lane, last_samples_ns);
 		bool any = false;
 
 		while (next_sample(f, &sample)) {
@@ -323,9 +184,9 @@ static void timerlat_measure(struct lane *lane)
 		}
 		if (past && !any)
 			break;
-		sleep_a_tick();
+		tracer_sleep_a_tick();
 	}
-	sem_post(&f->done);
+	sem_post(&f->feed.done);
 }
 
 const struct method method_timerlat = {

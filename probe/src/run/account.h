@@ -24,7 +24,7 @@
 
 struct account {
 	struct lane *lane;
-	int64_t interval_ns, deadline_ns, break_ns; /* INT64_MAX: none */
+	int64_t interval_ns, misses_ns, deadline_ns, break_ns; /* INT64_MAX: none */
 	uint64_t limit, want, traced_k;
 	struct lane_stats stats;
 };
@@ -43,6 +43,7 @@ static inline struct account account_begin(struct lane *lane)
 	return (struct account){
 		.lane = lane,
 		.interval_ns = run->interval_ns,
+		.misses_ns = lane->windows ? INT64_MAX : run->interval_ns,
 		.deadline_ns = run->deadline_ns ? run->deadline_ns : INT64_MAX,
 		.break_ns = run->break_ns ? run->break_ns : INT64_MAX,
 		.limit = lane->limit,
@@ -105,7 +106,7 @@ static inline void account_add(struct account *a, int64_t latency_ns, int64_t no
 		account_break(lane, k, latency_ns, now_ns);
 	s->count++;
 	s->next_k = k + 1;
-	if (latency_ns >= a->interval_ns) {
+	if (latency_ns >= a->misses_ns) {
 		const uint64_t missed = account_missed(lane, k, latency_ns, s->count == a->want);
 
 		s->missed += missed;

@@ -167,23 +167,6 @@ static void send_page(void *context, int cpu, const void *page, size_t size)
 
 /* --- the instance --- */
 
-static void cpu_mask(const struct run *run, char *out, size_t size)
-{
-	uint32_t word[MAX_CPUS / 32] = { 0 };
-	size_t used = 0;
-	int highest = 0;
-
-	for (int i = 0; i < run->n_lanes; i++) {
-		const int cpu = run->lanes[i].cpu;
-
-		word[cpu / 32] |= UINT32_C(1) << cpu % 32;
-		if (cpu / 32 > highest)
-			highest = cpu / 32;
-	}
-	for (int i = highest; i >= 0 && used < size; i--)
-		used += (size_t)snprintf(out + used, size - used, "%08" PRIx32 "%s", word[i], i ? "," : "");
-}
-
 static int open_cpu(struct capture *c, int i)
 {
 	const int cpu = c->run->lanes[i].cpu;
@@ -212,7 +195,7 @@ static int set_up(struct capture *c)
 	if (!c->raw || !c->pages)
 		return ENOMEM;
 	memset(c->raw, -1, (size_t)c->run->n_lanes * sizeof *c->raw);
-	cpu_mask(c->run, mask, sizeof mask);
+	run_cpu_mask(c->run, mask, sizeof mask);
 	if ((error = tracefs_put(c->directory, "tracing_on", "0")) || (error = tracefs_put(c->directory, "trace_clock", "mono")) ||
 	    (error = tracefs_put(c->directory, "tracing_cpumask", mask)))
 		return error;

@@ -14,10 +14,11 @@
 
 enum { BUFFER_KB = 1024 };
 
-/* The tracers that share tracefs/osnoise. */
-static const char *const relatives[] = { "timerlat", "osnoise", NULL };
+/* The tracers that share settings. */
+static const char *const relatives[] = { "timerlat", "osnoise", "hwlat", NULL };
 
-/* The content of a small file without its newline; false: it cannot be read, or does not fit. */
+/* The content of a small file without its newline, of a list of choices the chosen one ("none [per-cpu]"); false: it cannot be read, or
+ * does not fit. */
 static bool read_value(const char *directory, const char *name, char *out, size_t size)
 {
 	size_t length;
@@ -27,6 +28,12 @@ static bool read_value(const char *directory, const char *name, char *out, size_
 	if (fits) {
 		memcpy(out, text, length + 1);
 		out[strcspn(out, "\n")] = 0;
+		if (strchr(out, '[') && strchr(out, ']')) {
+			const char *chosen = strchr(out, '[') + 1;
+
+			*strchr(out, ']') = 0;
+			memmove(out, chosen, strlen(chosen) + 1);
+		}
 	}
 	free(text);
 	return fits;
@@ -103,7 +110,7 @@ static int note_settings(struct kernel_tracer *t, const char *root, const struct
 	for (; settings->name; settings++) {
 		struct restore *r = &t->restore[n];
 
-		snprintf(r->path, sizeof r->path, "%s/osnoise/%s", root, settings->name);
+		snprintf(r->path, sizeof r->path, "%s/%s", root, settings->name);
 		if (!read_value("", r->path, r->value, sizeof r->value))
 			return say_fail(EXIT_BOARD, "%s cannot be read; nothing was changed", r->path);
 		if (strcmp(r->value, settings->value) != 0)
@@ -119,7 +126,7 @@ static int set_and_look(const char *root, const struct tracer_setting *setting)
 	char path[TRACER_PATH], got[RESTORE_VALUE] = "";
 	int error;
 
-	snprintf(path, sizeof path, "%s/osnoise/%s", root, setting->name);
+	snprintf(path, sizeof path, "%s/%s", root, setting->name);
 	if (read_value("", path, got, sizeof got) && !strcmp(got, setting->value))
 		return EXIT_DONE;
 	error = tracefs_put("", path, setting->value);
@@ -130,29 +137,35 @@ static int set_and_look(const char *root, const struct tracer_setting *setting)
 	return EXIT_DONE;
 }
 
-static int set_instance(const struct kernel_tracer *t, const char *name)
+static int set_instance(const struct kernel_tracer *t, const char *name, const char *mask)
 {
 	char kb[16];
 	int error;
 
 	snprintf(kb, sizeof kb, "%d", BUFFER_KB);
 	if ((mkdir(t->directory, 0700) && (error = errno)) || (error = tracefs_put(t->directory, "trace_clock", "mono")) ||
-	    (error = tracefs_put(t->directory, "buffer_size_kb", kb)) || (error = tracefs_put(t->directory, "current_tracer", name)))
+	    (error = tracefs_put(t->directory, "buffer_size_kb", kb)) ||
+	    (mask && (error = tracefs_put(t->directory, "tracing_cpumask", mask))) ||
+	    (error = tracefs_put(t->directory, "current_tracer", name)))
 		return say_fail(EXIT_BOARD, "the kernel's tracer %s does not start in an instance of its own: %s", name, strerror(error));
 	return EXIT_DONE;
 }
 
-static int set_all(struct kernel_tracer *t, const char *root, const char *name, const struct tracer_setting *settings)
+static int set_all(const char *root, const struct tracer_setting *settings)
 {
 	int code;
 
+	/* Two settings may bound each other (a window and what is looked at of it): first all that is taken now. */
+	for (const struct tracer_setting *s = settings; s->name; s++)
+		tracefs_put(root, s->name, s->value);
 	for (; settings->name; settings++)
 		if ((code = set_and_look(root, settings)))
 			return code;
-	return set_instance(t, name);
+	return EXIT_DONE;
 }
 
-int tracer_start(struct kernel_tracer *t, const char *name, const struct tracer_setting *settings, const char *const *roots)
+int tracer_start(struct kernel_tracer *t, const char *name, const char *mask, const struct tracer_setting *settings,
+		 const char *const *roots)
 {
 	char user[300];
 	const char *why;
@@ -171,7 +184,8 @@ int tracer_start(struct kernel_tracer *t, const char *name, const struct tracer_
 			name, root);
 	if (find_user(root, user, sizeof user))
 		return say_fail(EXIT_BOARD,
-				"%s of tracefs already runs timerlat or osnoise, which have one set of settings; end that first", user);
+				"%s of tracefs already runs timerlat, osnoise or hwlat, which have one set of settings; end that first",
+				user);
 	code = note_settings(t, root, settings);
 	if (code)
 		return code;
@@ -179,13 +193,18 @@ int tracer_start(struct kernel_tracer *t, const char *name, const struct tracer_
 	error = keeper_start(&t->keeper, t->directory, t->restore);
 	if (error)
 		return say_fail(EXIT_BOARD, "no process to put the tracer's settings back: %s", strerror(error));
-	code = set_all(t, root, name, settings);
+	code = set_all(root, settings);
+	if (!code)
+		code = set_instance(t, name, mask);
 	if (code)
 		tracer_stop(t);
 	return code;
 }
 
-int tracer_stop(struct kernel_tracer *t)
+void tracer_stop(struct kernel_tracer *t)
 {
-	return keeper_remove(&t->keeper);
+	const int error = keeper_remove(&t->keeper);
+
+	if (error)
+		say_note("the tracer's instance could not be removed: %s", strerror(error));
 }

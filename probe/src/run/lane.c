@@ -1,6 +1,7 @@
 #include "run/lane.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -48,6 +49,23 @@ struct lane_stats lane_look(const struct lane *lane)
 pid_t lane_measured(const struct lane *lane)
 {
 	return lane->measured_tid ? lane->measured_tid : lane->tid;
+}
+
+void run_cpu_mask(const struct run *run, char *out, size_t size)
+{
+	uint32_t word[MAX_CPUS / 32] = { 0 };
+	size_t used = 0;
+	int highest = 0;
+
+	for (int i = 0; i < run->n_lanes; i++) {
+		const int cpu = run->lanes[i].cpu;
+
+		word[cpu / 32] |= UINT32_C(1) << cpu % 32;
+		if (cpu / 32 > highest)
+			highest = cpu / 32;
+	}
+	for (int i = highest; i >= 0 && used < size; i--)
+		used += (size_t)snprintf(out + used, size - used, "%08" PRIx32 "%s", word[i], i ? "," : "");
 }
 
 uint64_t lane_due(const struct lane *lane, int64_t closed_ns)

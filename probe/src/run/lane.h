@@ -39,6 +39,7 @@ struct lane {
 	/* Set by `prepare` where the kernel takes the samples: the thread of its own that is measured (0: none), and a due time, for the kernel
 	 * chooses them. The lane's own thread only reads then, wherever the writer may run, with its priority. */
 	bool kernel_samples;
+	bool windows; /* an activation is a window and its value is no lateness: none is missed because of it */
 	pid_t measured_tid;
 	int64_t grid_ns;
 	int64_t first_due_ns;
@@ -120,6 +121,8 @@ struct lane_stats lane_look(const struct lane *lane);
 int64_t lane_closed_ns(const struct lane *lane, const struct lane_stats *stats);
 /* The thread whose latency this is. */
 pid_t lane_measured(const struct lane *lane);
+/* The CPUs of all lanes as tracefs takes them: hexadecimal, words of 32 bit with commas. */
+void run_cpu_mask(const struct run *run, char *out, size_t size);
 /* How many activations were due by `closed_ns`. */
 uint64_t lane_due(const struct lane *lane, int64_t closed_ns);
 

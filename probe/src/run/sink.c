@@ -232,7 +232,7 @@ static uint64_t missed_after(const struct sink *s, uint64_t k, int64_t latency_n
 {
 	const struct lane *lane = s->lane;
 
-	if (latency_ns < lane->run->interval_ns)
+	if (lane->windows || latency_ns < lane->run->interval_ns)
 		return 0;
 	if (atomic_load_explicit(&lane->clipped, memory_order_acquire) && lane->clip_k == k)
 		return lane->clip_missed;

@@ -10,6 +10,8 @@
 | `response:NAME` | from the moment a request was due until the thread that it wakes by way of NAME (`futex`, `signal`, ...) runs |
 | `response:NAME-answer` | from that moment until the thread that waits for the answer, sent the same way, runs |
 | `noise` | that something else took from a busy thread (rtla osnoise) |
+| `noise-total`, `noise-longest` | that something else took from a busy thread of the kernel in one window of the interval: all of it, and the longest piece (rtprobe osnoise) |
+| `hardware-gap` | the longest in one window that a loop with interrupts off did not run: firmware or a hypervisor; 0: none above the threshold (rtprobe hwlat) |
 | `stall` | between two readings of the clock in a busy loop (oslat) |
 | `mixture` | of several of these, added up into one histogram by the tool (timerlat of rteval) |
 | `unknown` | the source does not tell |
@@ -28,11 +30,17 @@ TIMER_IRQ: Final = "timer-irq"
 TIMER_THREAD: Final = "timer-thread"
 TIMER_USER: Final = "timer-user"
 TIMERS: Final = (TIMER_IRQ, TIMER_THREAD, TIMER_USER)
+"""Of a tracer of the kernel, which also skips activations that the lane's own latency does not show."""
 NOISE: Final = "noise"
+NOISE_TOTAL: Final = "noise-total"
+NOISE_LONGEST: Final = "noise-longest"
+HARDWARE_GAP: Final = "hardware-gap"
+WINDOWS: Final = (NOISE_TOTAL, NOISE_LONGEST, HARDWARE_GAP)
+"""An activation is a window, and its value is no lateness: a window that was not looked at was missed for another reason."""
 STALL: Final = "stall"
 MIXTURE: Final = "mixture"
 UNKNOWN: Final = "unknown"
-MEASURES: Final = (WAKE_UP, APPLICATION, TIMER_IRQ, TIMER_THREAD, TIMER_USER, NOISE, STALL, MIXTURE, UNKNOWN)
+MEASURES: Final = (WAKE_UP, APPLICATION, TIMER_IRQ, TIMER_THREAD, TIMER_USER, NOISE, *WINDOWS, STALL, MIXTURE, UNKNOWN)
 _RESPONSE = re.compile(r"response:[a-z0-9][a-z0-9-]{0,39}")
 _ANSWER: Final = "-answer"
 _WORDS: Final = {
@@ -42,6 +50,9 @@ _WORDS: Final = {
     TIMER_THREAD: "latency of the timer's kernel thread",
     TIMER_USER: "latency until a thread is back in user space",
     NOISE: "time taken from a busy thread",
+    NOISE_TOTAL: "time taken from a busy thread in a window",
+    NOISE_LONGEST: "longest time taken from a busy thread in a window",
+    HARDWARE_GAP: "longest gap from below the kernel in a window",
     STALL: "gaps in a busy loop",
     MIXTURE: "several latencies added up by the tool",
     UNKNOWN: "numbers that the source does not explain",

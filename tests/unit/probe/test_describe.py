@@ -46,6 +46,7 @@ def test_every_command_is_there() -> None:
     assert [c["name"] for c in found["commands"]] == names
     methods = {(m["name"], m["measure"]) for m in found["methods"]}
     assert {("cyclic", "wake-up"), ("response", "response"), ("timerlat", "timer-thread")} <= methods
+    assert {("osnoise", "noise-total"), ("hwlat", "hardware-gap")} <= methods
     assert {s["name"] for s in found["sources"]} >= {"@kmsg", "@rt-threads", "@clock", "@msr", "@run"}
     assert all(s["summary"] for s in found["sources"])
     assert found["version"] in run("--version").stdout.decode()

@@ -27,7 +27,7 @@ from rtassay.analysis.lane.account import COUNTED, SKIP, Account
 from rtassay.analysis.lane.missed import UNEXPLAINED, due_view
 from rtassay.model import warnings
 from rtassay.model.findings import lane_words
-from rtassay.model.measures import TIMERS
+from rtassay.model.measures import TIMERS, WINDOWS
 from rtassay.model.units import NS_PER_MS
 
 SHARE_OF_COUNT = 1e-3
@@ -276,8 +276,8 @@ def _doubts(lane: Account, context: Context) -> list[str]:
             found.append(
                 f"{lane_words(lane.entry.name, lane.entry.cpu)}: its end mark says {column} {told}, the table {stated}"
             )
-    # The kernel's tracer also skips activations that the lane's own latency does not show; CO-MISSED says so.
-    skips = lane.entry.measure in TIMERS
+    # A tracer of the kernel skips for other reasons than the lane's own latency; CO-MISSED says so.
+    skips = lane.entry.measure in (*TIMERS, *WINDOWS)
     why = due_view(lane).why_not if lane.policy == COUNTED and not skips else None
     if why is not None and why.code == UNEXPLAINED:
         found.append(f"{lane_words(lane.entry.name, lane.entry.cpu)}: {why.words}")

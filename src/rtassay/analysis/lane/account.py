@@ -10,6 +10,7 @@ import numpy as np
 from rtassay.analysis.lane.bounds import nearest_rank
 from rtassay.analysis.lane.distribution import Ints, ints
 from rtassay.model.manifest import LaneEntry, Manifest
+from rtassay.model.measures import WINDOWS
 from rtassay.model.recording import Lane, Recording, Spills
 
 COUNTED = "counted"
@@ -75,7 +76,7 @@ class Account:
     @property
     def counted(self) -> bool:
         """Whether missed activations are known exactly, sample by sample."""
-        return self.policy == COUNTED and self.interval_ns is not None
+        return self.policy == COUNTED and self.interval_ns is not None and self.entry.measure not in WINDOWS
 
     @property
     def over(self) -> int:
@@ -178,9 +179,15 @@ class Account:
         return max(0, clip.latency_ns // self.interval_ns - clip.missed)
 
     def truncated_tail(self) -> Truncated | None:
-        """The activations at the end that never ran, with their least lateness; None if the clock facts are missing."""
+        """The activations at the end that never ran, with their least lateness; None if the clock facts are missing, or where a value is no lateness."""
         entry, interval = self.entry, self.interval_ns
-        if entry.closed_ns is None or entry.first_due_ns is None or entry.due is None or not interval:
+        if (
+            entry.measure in WINDOWS
+            or entry.closed_ns is None
+            or entry.first_due_ns is None
+            or entry.due is None
+            or not interval
+        ):
             return None
         last_due_ns = entry.first_due_ns + (entry.due - 1) * interval
         return Truncated(self.truncated, max(0, entry.closed_ns - last_due_ns), interval)

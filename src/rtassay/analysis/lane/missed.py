@@ -10,6 +10,7 @@ import numpy as np
 from rtassay.analysis.lane.account import COUNTED, SKIP, Account
 from rtassay.analysis.lane.distribution import NOTHING, Parts, Progressions, ints, joined, points, progression
 from rtassay.analysis.lane.quantiles import View
+from rtassay.model.measures import WINDOWS
 
 
 def raw_view(account: Account) -> View:
@@ -28,6 +29,7 @@ INTERVAL_UNKNOWN: Final = "interval-unknown"
 TRUNCATED_WHEN: Final = "truncated-when"
 UNEXPLAINED: Final = "unexplained"
 IN_OVERFLOW: Final = "in-overflow"
+NOT_LOOKED_AT: Final = "not-looked-at"
 
 _WHY: Final = {
     NO_POLICY: "the source does not say what it does after a late wake-up ({policy})",
@@ -35,6 +37,7 @@ _WHY: Final = {
     INTERVAL_UNKNOWN: "the interval is not known",
     TRUNCATED_WHEN: "the time of {truncated} truncated activations is not known",
     UNEXPLAINED: "the histogram explains {explained} missed activations, the lane counted {missed}",
+    NOT_LOOKED_AT: "{missed} windows were not looked at",
     IN_OVERFLOW: "{over} samples above the histogram may have missed any number of activations",
 }
 
@@ -81,6 +84,8 @@ def _counted(account: Account) -> DueView:
         return _none(MISSED_UNKNOWN)
     if missed == 0 and account.truncated == 0:
         return DueView(raw, missed=0)
+    if account.entry.measure in WINDOWS:
+        return _none(NOT_LOOKED_AT, missed=missed + account.truncated)
     if not account.interval_ns:
         return _none(INTERVAL_UNKNOWN)
     ends = _truncated(account)

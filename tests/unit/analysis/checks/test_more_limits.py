@@ -9,8 +9,9 @@ import pytest
 from rtassay.analysis.checks import environment
 from rtassay.analysis.checks.context import Context
 from rtassay.analysis.lane.account import accounts
+from rtassay.analysis.lane.exceedance import exceedances
 from rtassay.model.manifest import Plan
-from rtassay.model.measures import TIMER_IRQ, TIMER_THREAD, WAKE_UP
+from rtassay.model.measures import HARDWARE_GAP, NOISE_LONGEST, NOISE_TOTAL, TIMER_IRQ, TIMER_THREAD, WAKE_UP
 
 from ..build import MS, SECOND, US, block_lane, counted_lane, cyclictest, inventory, recording, skip_lane
 from .condition_cases import minute, watching
@@ -70,10 +71,38 @@ def test_the_window_is_that_of_the_lanes_that_tell_theirs() -> None:
     assert context.window_ns == (told.entry.first_due_ns, told.entry.closed_ns)
 
 
-@pytest.mark.parametrize(("measure", "severity"), [(WAKE_UP, "warning"), (TIMER_IRQ, "pass"), (TIMER_THREAD, "pass")])
+@pytest.mark.parametrize(
+    ("measure", "severity"),
+    [(WAKE_UP, "warning"), (TIMER_IRQ, "pass"), (TIMER_THREAD, "pass"), (NOISE_TOTAL, "pass"), (HARDWARE_GAP, "pass")],
+)
 def test_the_kernels_tracer_may_skip_what_the_lanes_own_latency_does_not_show(measure: str, severity: str) -> None:
     lane = counted_lane([100] * 50, MS)
     skipped = replace(lane.entry, measure=measure, missed=5, due=55, closed_ns=None, last_due_ns=None)
     made = recording(replace(lane, entry=skipped))
     assert looked("COUNT-MISMATCH", made).severity == severity
     assert looked("CO-MISSED", made).severity == "warning"
+
+
+@pytest.mark.parametrize(
+    ("measure", "certain", "possible"),
+    [
+        (WAKE_UP, 3, 5),  # 3 ms stand for 3 activations that were 1 ms late or more; nobody knows of 5 others
+        (TIMER_THREAD, 3, 5),
+        (NOISE_LONGEST, 1, 8),  # 3 ms of noise in one window say nothing of another
+    ],
+)
+def test_what_a_value_tells_of_the_activations_without_one(measure: str, certain: int, possible: int) -> None:
+    lane = counted_lane([100] * 50 + [3 * MS], MS)
+    made = recording(replace(lane, entry=replace(lane.entry, measure=measure, missed=8, due=59)))
+    (account,) = accounts(made)
+    found = exceedances(account, MS)
+    assert (found.certain, found.possible) == (certain, possible)
+
+
+@pytest.mark.parametrize(("measure", "possible"), [(WAKE_UP, 0), (TIMER_IRQ, 4), (HARDWARE_GAP, 4)])
+def test_what_a_tracer_lost_is_in_no_maximum(measure: str, possible: int) -> None:
+    """The lanes of rtprobe keep their own maximum, which holds what their ring lost; the kernel's tracers have none."""
+    lane = counted_lane([100] * 50, MS)
+    made = recording(replace(lane, entry=replace(lane.entry, measure=measure, dropped=4, due=54)))
+    (account,) = accounts(made)
+    assert exceedances(account, MS).possible == possible
