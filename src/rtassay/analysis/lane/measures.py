@@ -21,6 +21,14 @@ def pooled_measure(measures: Sequence[str]) -> str | None:
     return next((measure for measure in (*requests, *SHOWN_FIRST, *present) if measure in present), None)
 
 
+def comparable_measures(measures: Sequence[str]) -> tuple[str, ...]:
+    """Those by which a recording may stand against another one: a response run is compared by its requests and answers, never by its sender."""
+    present = tuple(dict.fromkeys(measures))
+    if any(answer_of(measure) in present for measure in present):
+        return tuple(measure for measure in present if measure != WAKE_UP)
+    return present
+
+
 def of_one_measure(lanes: Sequence[LaneEntry], items: Sequence[T]) -> list[T]:
     """Those of `items` (in the order of `lanes`) that have the measure to pool."""
     chosen = pooled_measure([lane.measure for lane in lanes])

@@ -15,7 +15,7 @@ from rtassay.analysis.lane.bounds import binomial_ppf, most_exceedances, p_lower
 from rtassay.analysis.lane.demonstrated import demonstrated
 from rtassay.analysis.lane.distribution import NOTHING, Distribution, Parts, Progressions, ints, points, progression
 from rtassay.analysis.lane.exceedance import Exceedances, cannot_exceed_from, exceedances, total
-from rtassay.analysis.lane.measures import of_one_measure, pooled_measure
+from rtassay.analysis.lane.measures import comparable_measures, of_one_measure, pooled_measure
 from rtassay.analysis.lane.missed import DueView, due_view, raw_view
 from rtassay.analysis.lane.summary import lane_findings, moments, pooled_findings, weighted_sum
 from rtassay.model.manifest import Clip, Plan
@@ -251,6 +251,11 @@ def test_which_measure_is_pooled() -> None:
     assert pooled_measure(["noise", "timer-irq"]) == "noise"
     assert pooled_measure(["noise", "wake-up"]) == "wake-up"
     assert pooled_measure(["wake-up", "response:pipe", "response:pipe-answer"]) == "response:pipe"
+    assert comparable_measures(["wake-up", "response:pipe", "response:pipe-answer"]) == (
+        "response:pipe",
+        "response:pipe-answer",
+    )
+    assert comparable_measures(["wake-up", "response:pipe"]) == ("wake-up", "response:pipe")
     made = recording(block_lane({1: 1}, measure="noise"), block_lane({1: 1}, index=1))
     assert of_one_measure([lane.entry for lane in made.lanes], ["a", "b"]) == ["b"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rtassay.analysis.lane.measures import SHOWN_FIRST
+from rtassay.analysis.lane.measures import pooled_measure
 from rtassay.analysis.lane.summary import moments
 from rtassay.analysis.many.compare import conditions, curves, inference, ratios, variance, words
 from rtassay.analysis.many.compare.checks import run_all
@@ -75,7 +75,7 @@ def _measure(recordings: Sequence[Recording]) -> str | None:
     """The common measure of all recordings, that of cyclictest if there are several; None if there is none (the comparison is refused)."""
     every = [measures(recording) for recording in recordings if recording.lanes]
     common = [measure for measure in every[0] if all(measure in other for other in every)] if every else []
-    return next((measure for measure in SHOWN_FIRST if measure in common), common[0] if common else None)
+    return pooled_measure(common)
 
 
 def _pool(runs: Sequence[Run]) -> Sample:

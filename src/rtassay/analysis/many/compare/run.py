@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from rtassay.analysis.judge.judging import judge
 from rtassay.analysis.lane.account import Account, accounts
+from rtassay.analysis.lane.measures import comparable_measures
 from rtassay.analysis.lane.missed import raw_view
 from rtassay.analysis.lane.quantiles import ladder
 from rtassay.analysis.lane.quantiles import pooled as pooled_view
@@ -107,8 +108,8 @@ class Run:
 
 
 def measures(recording: Recording) -> tuple[str, ...]:
-    """The measures of a recording, in the order of its lanes."""
-    return tuple(dict.fromkeys(lane.entry.measure for lane in recording.lanes))
+    """The measures of a recording, in the order of its lanes; without the wake-ups of the senders of a response, which are not what it is about."""
+    return comparable_measures([lane.entry.measure for lane in recording.lanes])
 
 
 def prepare(recording: Recording, measure: str | None, width_ns: int | None = None) -> Run:

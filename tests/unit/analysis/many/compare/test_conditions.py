@@ -258,6 +258,20 @@ def test_of_several_measures_only_the_thread_is_compared():
     assert (result.a.n, result.quantiles[0].a_ns, result.quantiles[0].b_ns) == (1000, 10 * US, 20 * US)
 
 
+def _chain(name, by, late):
+    parts = (("sent", "wake-up", 2), ("received", f"response:{by}", late), ("answered", f"response:{by}-answer", 50))
+    return cyclictest(
+        *(skip_lane({value: 1000}, name=part, cpu=0, measure=kind) for part, kind, value in parts), id=name
+    )
+
+
+def test_responses_are_compared_by_their_requests_and_only_by_one_carrier():
+    result = compare([_chain("a", "pipe", 10)], [_chain("b", "pipe", 20)])
+    assert result.extra["measure"] == "response:pipe" and result.quantiles[0].b_ns == 20 * US
+    for other in (_chain("b", "futex", 20), _measuring("b")):
+        refused(compare([_chain("a", "pipe", 10)], [other]), "MEASURE-DIFFERS")
+
+
 @pytest.mark.proves("CO-MISSED", "synthetic")
 def test_missed_activations_are_told():
     stalled = run("b", {**BASE, 5 * MS: 3}, told={})
