@@ -286,6 +286,7 @@ def run(
     aligned: bool | None = None,
     mlock: bool | None = None,
     samples: bool | None = None,
+    tune: str | Path | None = None,
     strict: bool = False,
     waive: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
@@ -298,7 +299,7 @@ def run(
     """Measure once, seal the recording and judge it, as the command `rtassay run` does with options of the same names.
 
     A time is a text (`"100us"`) or an int in ns, `at_most` a text (`"0.1/h"`) or events per hour, a CPU list a text (`"0-2,5"`, `"isolated"`) or ints. None is the default of the
-    command. `waive`: id of a check -> why it does not decide. `board`: what the command takes, or an object of `rtassay.boards`.
+    command. `tune`: a file of settings that are changed for this run. `waive`: id of a check -> why it does not decide. `board`: what the command takes, or an object of `rtassay.boards`.
     `progress` is called in every phase and once a second while measuring, `notice` with sentences about the board, both in the
     caller's thread.
 
@@ -319,6 +320,7 @@ def run(
         "load": (load,) if isinstance(load, str) else tuple(load),
         "settings": settings or {},
         "cyclictest_line": cyclictest_line,
+        "tune": tune,
         "strict": strict,
         "waivers": waive or {},
         "labels": labels or {},

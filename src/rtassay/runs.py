@@ -31,11 +31,12 @@ if TYPE_CHECKING:
     from rtassay.model.findings import Findings
     from rtassay.model.recording import Recording
     from rtassay.session.control import Progress, RunResult, StopRequest
+    from rtassay.session.tuning_plans import Asked
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One run, with everything checked that can be checked without the board. `isolated`, `lanes`, `accept`: see `session.run.run`."""
+    """One run, with everything checked that can be checked without the board. `isolated`, `lanes`, `accept`, `tune`: see `session.run.run`."""
 
     board: LinuxBoard
     plan: Plan
@@ -46,17 +47,19 @@ class RunRequest:
     isolated: bool
     lanes: int | None
     accept: Callable[[Mapping[str, Any]], None] = lambda inventory: None
+    tune: Asked | None = None
 
 
 def make_request(board: str | LinuxBoard, values: Mapping[str, Any]) -> RunRequest:
     """A request from values that have the type and range of their row in `model.settings`.
 
     `values` has the `field` of every row (its `key` where it has no field), and `probe`, `load` (texts), `settings` (texts by name),
-    `labels`, `waivers` (id of a check -> reason), `strict`, `note`, `name`, `output`, `argv`, `configured`, `cyclictest_line`. Raises UsageError.
+    `labels`, `tune` (name of a file), `waivers` (id of a check -> reason), `strict`, `note`, `name`, `output`, `argv`, `configured`, `cyclictest_line`. Raises UsageError.
     """
     from rtassay import store
     from rtassay.boards.described import check_probe
     from rtassay.boards.known import resolve
+    from rtassay.session.tuning_plans import read
 
     labels = check_labels(values["labels"])
     if values["note"] is not None:
@@ -74,6 +77,7 @@ def make_request(board: str | LinuxBoard, values: Mapping[str, Any]) -> RunReque
         name=values["name"],
         isolated=values["cpus"] == "isolated",
         lanes=values["lanes"],
+        tune=None if values["tune"] is None else read(str(values["tune"])),
     )
 
 
@@ -167,6 +171,7 @@ async def measure(request: RunRequest, on_event: Callable[[Progress], None], sto
         on_event=heard,
         stop=stop,
         accept=request.accept,
+        tune=request.tune,
         machine=resolve,
     )
 

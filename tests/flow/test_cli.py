@@ -73,6 +73,7 @@ EVERY_VERB = {
     "zoom": ["{id}", "--above", "0"],
     "explain": ["--pid", "1", "--above", "0"],
     "doctor": ["{id}"],
+    "tune": ["{id}", "--profile", "none"],
     "extrapolate": ["{id}", "-o", "{file}.html"],
     "report": ["{id}", "-o", "{file}.html"],
     "figure": ["latency", "{id}", "--width", "column", "-o", "{file}.png"],

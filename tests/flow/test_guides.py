@@ -34,11 +34,12 @@ PAGES = [
 DATA = ROOT / "tests" / "data"
 # A board, a machine or a kernel that only the reader has.
 ELSEWHERE = re.compile(
-    r"\b(serial:|telnet:|192\.168|user@board|pi\b|behind|cm4|12h|1h\b|6\.12\.1|linux/|make -j|rtassay kernel )|doctor pi5(?!\.)"
+    r"\b(serial:|telnet:|192\.168|user@board|pi\b|behind|cm4|12h|1h\b|6\.12\.1|linux/|make -j|rtassay kernel )|(?:doctor|tune|run) pi5(?!\.)"
 )
 LAB = re.compile(r"^rtassay lab |lab:|kernel=6\.")
 STANDS_FOR = {
     "DIR": "night",
+    "quiet.toml": "tests/data/tune/quiet.toml",
     "$CONFIG": "config",
     "linux-image-6.12.1-rt_arm64.deb": "README.md",
     "linux/tar-install": "docs",

@@ -25,6 +25,7 @@ from rtassay.session.control import Interrupted, Progress
 
 GOLDEN = Path(__file__).parents[2] / "wire" / "golden" / "v1"
 CYCLIC, WATCH = (GOLDEN / "cyclic.rtw").read_bytes(), (GOLDEN / "watch.rtw").read_bytes()
+TUNE = str(Path(__file__).parents[1] / "data" / "tune" / "quiet.toml")
 
 
 class Asked(Exception):
@@ -68,6 +69,7 @@ def commanded(*words: str) -> runs.RunRequest:
         ({"load": ["builtin", "hackbench@0"]}, ["--load", "builtin", "--load", "hackbench@0"]),
         ({"dma_latency": "off", "mlock": False}, ["--dma-latency", "off", "--no-mlock"]),
         ({"aligned": True, "samples": False}, ["--aligned", "--no-samples"]),
+        ({"tune": TUNE}, ["--tune", TUNE]),
         ({"policy": "rr", "priority": 50}, ["--policy", "rr", "--priority", "50"]),
         ({"break_above": "1ms", "confidence": 0.99}, ["--break-above", "1ms", "--confidence", "0.99"]),
         (
@@ -83,7 +85,7 @@ def commanded(*words: str) -> runs.RunRequest:
 def test_the_same_values_ask_for_the_same_run(asked: Any, values: dict[str, Any], words: list[str]) -> None:
     request, command = asked(**values), commanded(*words)
     assert request.plan == replace(command.plan, argv=())
-    for field in ("home", "labels", "note", "isolated", "lanes"):
+    for field in ("home", "labels", "note", "isolated", "lanes", "tune"):
         assert getattr(request, field) == getattr(command, field), field
     assert request.board.name == command.board.name == "local"
 

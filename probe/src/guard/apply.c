@@ -72,10 +72,16 @@ static int note(struct job *j, const char *const *fields, int n)
 
 static int note_value(struct job *j, const char *path)
 {
-	char old[SETTING_TEXT];
+	char old[SETTING_TEXT], effective[300], where[SETTING_TEXT];
+	const size_t length = strlen(path), end = strlen("smp_affinity_list");
 
 	if (setting_read(path, old, sizeof old))
 		return 0; /* it cannot be put back, and is not changed by us */
+	if (length > end && length < sizeof effective && !strcmp(path + length - end, "smp_affinity_list")) {
+		snprintf(effective, sizeof effective, "%.*seffective_affinity_list", (int)(length - end), path);
+		if (!setting_read(effective, where, sizeof where) && *where)
+			return note(j, (const char *const[]){ "irq", path, old, where }, 4);
+	}
 	return note(j, (const char *const[]){ "value", path, old }, 3);
 }
 

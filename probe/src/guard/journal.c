@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "guard/lines.h"
+#include "guard/setting.h"
 #include "guard/undo.h"
 #include "os/files.h"
 #include "os/say.h"
@@ -21,6 +22,7 @@ static const long pause_ns = 50000000;
 struct entry {
 	char *line; /* as it stands in the journal */
 	struct fields fields;
+	bool bad; /* in the last pass */
 };
 
 const char *boot_id(void)
@@ -68,6 +70,7 @@ static struct entry *entries_of(char *text, size_t *n)
 			room += 64;
 		}
 		entries[*n].line = strdup(line);
+		entries[*n].bad = false;
 		fields_split(&entries[*n].fields, line);
 		++*n;
 	}
@@ -89,11 +92,19 @@ static bool of_another_boot(const struct entry *entries, size_t n)
 
 static const char *what_of(const struct entry *e)
 {
-	return fields_are(&e->fields, "value", 3) ? e->fields.text[1] : e->line ? e->line : "?";
+	return fields_are(&e->fields, "value", 3) || fields_are(&e->fields, "irq", 4) ? e->fields.text[1] : e->line ? e->line : "?";
+}
+
+/* Writes what failed without looking in between: a look at one of the watchdogs' files while another is off switches it off for good. */
+static void write_unseen(const struct entry *entries, size_t n)
+{
+	for (size_t i = n; i-- > 0;)
+		if (entries[i].bad && fields_are(&entries[i].fields, "value", 3))
+			setting_write(entries[i].fields.text[1], entries[i].fields.text[2]);
 }
 
 /* One pass, last line first. Returns whether something changed; `bad` counts what failed. */
-static bool pass(const struct entry *entries, size_t n, size_t *bad, journal_failure *failed, void *context)
+static bool pass(struct entry *entries, size_t n, size_t *bad, journal_failure *failed, void *context)
 {
 	bool changed = false;
 
@@ -106,6 +117,7 @@ static bool pass(const struct entry *entries, size_t n, size_t *bad, journal_fai
 			continue;
 		what = undo(&entries[i].fields, why);
 		changed = changed || what == UNDO_CHANGED;
+		entries[i].bad = what == UNDO_FAILED;
 		*bad += what == UNDO_FAILED;
 		if (what == UNDO_FAILED && failed)
 			failed(context, what_of(&entries[i]), why);
@@ -125,8 +137,10 @@ static size_t put_back(char *text, journal_failure *failed, void *context)
 			if (i)
 				nanosleep(&(struct timespec){ .tv_nsec = pause_ns }, NULL);
 		}
-		if (bad)
+		if (bad) {
+			write_unseen(entries, n);
 			pass(entries, n, &bad, failed, context);
+		}
 	}
 	for (size_t i = 0; i < n; i++)
 		free(entries[i].line);

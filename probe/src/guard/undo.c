@@ -74,6 +74,17 @@ static enum undone undo_value(const struct fields *f, char why[UNDO_WHY])
 	return UNDO_CHANGED;
 }
 
+/* The kernel leaves an interrupt on its CPU as long as the list allows it: so first only the CPU where it was is allowed. */
+static enum undone undo_irq(const struct fields *f, char why[UNDO_WHY])
+{
+	char now[SETTING_TEXT];
+
+	if (!setting_read(f->text[1], now, sizeof now) && setting_same(f->text[1], now, f->text[2]))
+		return UNDO_SAME;
+	setting_write(f->text[1], f->text[3]);
+	return undo_value(f, why);
+}
+
 /* ---- threads ---- */
 
 static enum undone undo_policy(const struct fields *f, char why[UNDO_WHY])
@@ -265,7 +276,7 @@ static const struct {
 	int fields, key; /* all of a line; those that say which thing it is */
 	enum undone (*undo)(const struct fields *f, char why[UNDO_WHY]);
 } kinds[] = {
-	{ "value", 3, 2, undo_value },	       { "policy", 5, 3, undo_policy },	  { "affinity", 4, 3, undo_affinity },
+	{ "value", 3, 2, undo_value },	       { "irq", 4, 2, undo_irq },	       { "policy", 5, 3, undo_policy },	  { "affinity", 4, 3, undo_affinity },
 	{ "moved", 4, 3, undo_moved },	       { "directory", 2, 2, undo_directory }, { "mount", 2, 2, undo_mount },
 	{ "controller", 3, 3, undo_controller }, { "service", 2, 2, undo_service },  { "hold", 3, 2, undo_hold },
 };

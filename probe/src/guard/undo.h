@@ -16,6 +16,7 @@ enum { UNDO_WHY = 256 };
 
 /*
  *   value PATH OLD                   the file holds OLD again
+ *   irq PATH OLD EFFECTIVE           the same of an smp_affinity_list; the interrupt goes to the CPU where it was
  *   policy TID START NAME PRIORITY   the thread that started at START, by its policy before; a thread that is gone needs nothing
  *   affinity TID START LIST          the same for its CPUs
  *   moved PID START FILE             the process goes back to the group of this cgroup.procs

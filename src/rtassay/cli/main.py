@@ -59,6 +59,7 @@ VERBS: Final = {
     "seal": ("rtassay.cli.seal", "Seal a recording whose host died."),
     "checks": ("rtassay.cli.checks", "The validity checks, their meaning and the remedies."),
     "doctor": ("rtassay.cli.doctor", "Settings of a board that bear on latency: wrong, unknown, fine."),
+    "tune": ("rtassay.cli.tune", "Change settings of a board for a while, and put them back."),
     "board": ("rtassay.cli.board", "Boards: name them, look at them, clear them."),
     "kernel": ("rtassay.cli.kernel", "Kernels: build, deploy, list, use, install, remove."),
     "lab": ("rtassay.cli.lab", "Virtual boards with real kernels, to try it all without hardware."),
@@ -71,7 +72,7 @@ GROUPS: Final = {
     "The first hour": ("run", "list", "show", "report", "compare"),
     "Measure": ("experiment", "presets", "status", "watch", "seal"),
     "Judge": ("plan", "causes", "zoom", "explain", "extrapolate", "checks", "published"),
-    "Boards and kernels": ("doctor", "board", "kernel", "lab", "probe"),
+    "Boards and kernels": ("doctor", "tune", "board", "kernel", "lab", "probe"),
     "Recordings": ("import", "export", "figure", "table", "label", "rm", "prune"),
     "Comfort": ("config", "completion"),
 }

@@ -108,6 +108,9 @@ class CyclictestCommand(click.Command):
 @setting_option("mlock")
 @setting_option("samples")
 @click.option(
+    "--tune", metavar="FILE", help="Settings that are changed for this run and put back after it (rtassay tune --plan)."
+)
+@click.option(
     "--label",
     "labels",
     multiple=True,

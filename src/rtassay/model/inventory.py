@@ -139,6 +139,33 @@ class CmdlineIgnored:
 
 
 @dataclass(frozen=True, slots=True)
+class TunedChange:
+    """A change that `rtassay tune` made (`model.tuning.Change`)."""
+
+    setting: str | None
+    kind: str | None
+    target: str | None
+    value: str | None
+    state: str | None
+    before: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TunedState:
+    """What was changed when the board was looked at. `owner` None: nothing was."""
+
+    owner: str | None
+    since: str | None
+    for_ns: int | None
+    changes: tuple[TunedChange, ...] | None
+
+    @property
+    def made(self) -> tuple[TunedChange, ...]:
+        """The changes that took effect, also where the board shows another value than was written."""
+        return tuple(one for one in self.changes or () if one.state in ("took", "differs"))
+
+
+@dataclass(frozen=True, slots=True)
 class Memory:
     """RAM in bytes."""
 
@@ -217,6 +244,7 @@ class Inventory:
     fair_servers: dict[str, FairServer] | None
     cmdline_ignored: CmdlineIgnored | None
     sched_features: tuple[str, ...] | None
+    tuned: TunedState | None
     host_clock: HostClock | None
 
 

@@ -192,7 +192,7 @@ def before(changes: tuple[Change, ...], told: bytes) -> tuple[tuple[Change, ...]
             rows[index] = replace(one, state=fields[1], now=fields[2] or None, why=fields[3] or None)
             continue
         journal.append(line.partition("\t")[2])
-        if fields[1] == "value" and len(fields) == 4 and fields[2] == one.target:
+        if fields[1] in ("value", "irq") and len(fields) >= 4 and fields[2] == one.target:
             rows[index] = replace(one, before=fields[3])
         elif fields[1] in ("policy", "affinity") and fields[2] == one.target:
             rows[index] = replace(one, before=" ".join(fields[4:]))

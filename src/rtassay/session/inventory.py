@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from rtassay.model import foreign
+from rtassay.model import foreign, tuning
 from rtassay.model.errors import UsageError
 from rtassay.model.units import parse_cpu_list
 from rtassay.session import conditions, kernel_config, processes, virtualisation
@@ -47,6 +47,9 @@ PATHS: Final = (
     f"{_CPUS}/smt/active",
     f"{_CPUS}/cpu[0-9]*/cpufreq/scaling_governor",
     _LOCKDOWN,
+    tuning.ABOUT,
+    tuning.JOURNAL,
+    tuning.RESULT,
     *_CONTAINER,
     *virtualisation.PATHS,
     *conditions.PATHS,
@@ -108,6 +111,7 @@ def describe(files: Mapping[str, bytes], config: bytes | None = None) -> dict[st
         "rights": _rights(files, text),
         "fair_servers": conditions.fair_servers(files),
         "cmdline_ignored": conditions.cmdline_ignored(files),
+        "tuned": _tuned(files),
         "sched_features": _words(text.get("/sys/kernel/debug/sched/features")),
     }
 
@@ -190,6 +194,17 @@ def _rights(files: Mapping[str, bytes], text: _Texts) -> dict[str, Any]:
         "lockdown": None if chosen is None else chosen[1],
         "container": True if any(path in files for path in _CONTAINER) else False if ids else None,
     }
+
+
+def _tuned(files: Mapping[str, bytes]) -> dict[str, Any] | None:
+    """What `rtassay tune` has changed there; without changes `owner` is None. None: the board does not tell its boot."""
+    if tuning.BOOT_ID not in files:
+        return None
+    found = tuning.read_tuned(files)
+    if found is None:
+        return {"owner": None, "changes": []}
+    about = tuning.about_dict(found)
+    return {key: about[key] for key in ("owner", "since", "for_ns", "changes")}
 
 
 def _words(text: str | None) -> list[str] | None:

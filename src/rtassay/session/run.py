@@ -25,7 +25,9 @@ from rtassay.session.far import FarMachines, OpenMachine
 from rtassay.session.loads import Loads
 from rtassay.session.measure import Measurement
 from rtassay.session.prepare import GRACE_NS, SPIN_UP_NS, Prepared, beside_limit, load_seconds, prepare
+from rtassay.session.settings import Settings
 from rtassay.session.telemetry import SeriesKeeper, Telemetry, all_monitors, housekeeping
+from rtassay.session.tuning_plans import Asked
 from rtassay.store import RecordingWriter, new_id
 
 T = TypeVar("T")
@@ -50,18 +52,20 @@ async def run(
     lanes: int | None = None,
     accept: Callable[[Mapping[str, Any]], None] = lambda inventory: None,
     machine: OpenMachine | None = None,
+    tune: Asked | None = None,
 ) -> RunResult:
     """Measure once and leave a sealed recording in the directory `home`.
 
     `plan.load` may be `auto`. `isolated` measures the CPUs the kernel isolates, `lanes` only the first so many CPUs. `on_event`
     is called in every phase and, while measuring, once a second. `accept` sees the board's inventory before anything is started there;
-    what it raises ends the run. `machine` makes another machine that a load needs out of its name.
+    what it raises ends the run. `machine` makes another machine that a load needs out of its name. `tune`: settings that are changed
+    before anything is read, and put back at the end.
 
     Load and monitors have ended when this returns or raises, and the recording is sealed or marked as unsealed.
     Raises UsageError (nothing was started), BoardError (board, disk, or the probe's own words), Interrupted (stopped before
     there was anything to seal, or aborted).
     """
-    started = _Run(board, plan, home, labels, note, name, on_event, stop or StopRequest(), machine)
+    started = _Run(board, plan, home, labels, note, name, on_event, stop or StopRequest(), machine, tune)
     try:
         return await started.all(isolated=isolated, lanes=lanes, accept=accept)
     finally:
@@ -80,8 +84,10 @@ class _Run:
         on_event: Callable[[Progress], None],
         stop: StopRequest,
         machine: OpenMachine | None,
+        tune: Asked | None,
     ) -> None:
         self._board = board
+        self._settings = Settings(board, tune)
         self._far = FarMachines(machine)
         self._asked = asked
         self._home = home
@@ -104,12 +110,14 @@ class _Run:
         self._tell("inventory")
         self._board.synced = self._sync
         await self._or_stopped(self._board.open())
+        await self._or_stopped(self._settings.change(_longest_of(self._asked)))
         prepared = await self._or_stopped(
             self._board.through_cuts(
                 lambda: prepare(self._board, self._asked, isolated=isolated, lanes=lanes, far=self._far)
             )
         )
         accept(prepared.inventory)
+        self._settings.tell(prepared.inventory)
         await self._compare_clocks(prepared)
         writer = self._writer = RecordingWriter.create(self._home, self._manifest(prepared), prepared.probe.stream_file)
         try:
@@ -303,6 +311,7 @@ class _Run:
 
     async def end_everything(self) -> None:
         """Nothing we started is left on the board when this returns. Harmless when all has ended."""
+        await self._settings.put_back()
         with contextlib.suppress(RtassayError, OSError):
             await self._board.close()
             if self._writer is not None and self._board.resume_data is None:
@@ -381,6 +390,11 @@ class _Run:
         lanes = self._measurement.lanes() if self._measurement is not None else ()
         path = self._writer.path if self._writer is not None else None
         self._on_event(Progress(phase, elapsed_ns, planned_ns, lanes, path, self._board.connected))
+
+
+def _longest_of(asked: Plan) -> int:
+    """When the board puts its settings back by itself, should this host die: later than the run may take."""
+    return (load_seconds(asked) + 120) * _NS
 
 
 def _longest_ns(prepared: Prepared) -> int:

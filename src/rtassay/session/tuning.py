@@ -26,8 +26,11 @@ from rtassay.boards.base import LinuxBoard, answer
 from rtassay.model import tuning
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.files import replace_file
+from rtassay.model.knobs import SERVICE, Goal
 from rtassay.model.tuning import Change, Reverted, Tuned, TuningPlan, tuned_of
 from rtassay.session.board_files import read_files, said
+from rtassay.session.examining import examine_board
+from rtassay.session.tuning_plans import Asked, plan_of, safe
 from rtassay.store.paths import default_directory
 
 DEFAULT_FOR_NS = 2 * 3600 * 1_000_000_000
@@ -37,7 +40,7 @@ _APPLY_S = 120.0
 _PAUSE_S = 0.1
 
 _SHELL = """umask 022; d={place}
-alive() {{ read -r g s 2>/dev/null <$d/guard && l=$(cat /proc/$g/stat 2>/dev/null) && set -- ${{l##*) }} && shift 19 && [ "$1" = "$s" ]; }}
+alive() {{ read -r g s 2>/dev/null <$d/guard && l=$(cat /proc/$g/stat 2>/dev/null) && set -- ${{l##*) }} && [ "$1" != Z ] && shift 19 && [ "$1" = "$s" ]; }}
 here() {{ [ -f $d/journal ] && [ "$(sed -n '1s/^boot.//p' $d/journal)" = "$(cat /proc/sys/kernel/random/boot_id)" ]; }}
 """
 # A lock directory, since two hosts may begin at once. A directory without a journal of this boot is of what is over.
@@ -79,6 +82,19 @@ def me() -> str:
     except (OSError, KeyError):
         user = str(os.getuid())
     return f"{user}@{socket.gethostname()}"
+
+
+async def planned(board: LinuxBoard, asked: Asked, goal: Goal) -> tuple[TuningPlan, tuple[str, ...]]:
+    """The plan for an open board as it is now, without what would cut the way to it, and the daemons there that may change settings too.
+
+    Raises UsageError for a setting that there is not, BoardError.
+    """
+    found = await examine_board(board, await board.probe(), goal)
+    plan = safe(plan_of(found, asked), await link_of(board))
+    stopped = {action.target for one in plan.settings for action in one.actions if action.kind == SERVICE}
+    daemons = next((one for one in found.found if one.id == "irqbalance"), None)
+    running = () if daemons is None else tuple(action.target for action in daemons.actions if action.kind == SERVICE)
+    return plan, tuple(name for name in running if name not in stopped)
 
 
 async def look(board: LinuxBoard, plan: TuningPlan) -> Look:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 from rtassay.model import foreign
@@ -91,6 +92,7 @@ _NETWORK_UNITS = (
     "networking",
     "ifup@",
 )
+_MOST_BYTES = 1 << 20
 _HINT = 'settings = ["printk"], and [[write]] with file and value: docs/guides/make-it-hold.md'
 
 
@@ -128,12 +130,27 @@ def of_file(name: str, text: str) -> Asked:
     goal = data.get("for")
     if goal is not None and not isinstance(goal, str):
         raise InputFileError(f"{name}: for is no text", hint='for = "isolated=2-3"')
-    writes = tuple(_write(name, row) for row in data.get("write", []))
+    rows = data.get("write", [])
+    if not isinstance(rows, list):
+        raise InputFileError(f"{name}: write is no list", hint=_HINT)
+    writes = tuple(_write(name, row) for row in rows)
     if not (ids or chosen or writes):
         raise InputFileError(f"{name} asks for nothing", hint=_HINT)
     return Asked(
         tuple(dict.fromkeys((*chosen, *ids))), writes, None if goal is None else parse_goal(goal), named=not chosen
     )
+
+
+def read(name: str) -> Asked:
+    """The plan in the file of this name. Raises InputFileError."""
+    try:
+        with Path(name).open("rb") as file:
+            text = file.read(_MOST_BYTES).decode()
+    except OSError as error:
+        raise InputFileError(f"cannot read {name}", error.strerror) from error
+    except UnicodeDecodeError as error:
+        raise InputFileError(f"{name} is no text") from error
+    return of_file(name, text)
 
 
 def _write(name: str, row: Any) -> Setting:
@@ -213,33 +230,21 @@ def _why_not(one: Found) -> str:
     return f"unknown: {one.now}" if one.state == UNKNOWN else "tune has no action for it yet"
 
 
-def safe(plan: TuningPlan, link: str | None, online: tuple[int, ...]) -> TuningPlan:
-    """The plan without what would cut the way to the board or take its last CPU. `link`: the network device we came by; None: none."""
+def safe(plan: TuningPlan, link: str | None) -> TuningPlan:
+    """The plan without what would cut the way to the board or take its first CPU. `link`: the network device we came by; None: none."""
     kept = []
-    offline = [
-        number for one in plan.settings for action in one.actions if (number := _taken_offline(action)) is not None
-    ]
     for one in plan.settings:
-        why = next((text for action in one.actions if (text := _danger(action, link, online, offline))), None)
+        why = next((text for action in one.actions if (text := _danger(action, link))), None)
         kept.append(one if why is None else replace(one, actions=(), left=why))
     return TuningPlan(tuple(kept))
 
 
-def _taken_offline(action: Action) -> int | None:
-    head, _, name = action.target.partition("/sys/devices/system/cpu/cpu")
-    if action.kind != WRITE or head or not name.endswith("/online") or action.value != "0":
-        return None
-    return foreign.number(name.removesuffix("/online"))
-
-
-def _danger(action: Action, link: str | None, online: tuple[int, ...], offline: list[int]) -> str | None:
+def _danger(action: Action, link: str | None) -> str | None:
+    """Why an action is not done: None, it may be."""
     if action.kind == SERVICE and action.target.removesuffix(".service").startswith(_NETWORK_UNITS):
         return f"{action.target} may carry the connection to the board"
     if link is not None and action.kind == WRITE and f"/net/{link}/" in f"{action.target}/":
         return f"{link} is the device of the connection to the board"
-    if (taken := _taken_offline(action)) is not None:
-        if taken == 0:
-            return "CPU 0 stays online"
-        if len(set(online) - set(offline)) < 1:
-            return "no CPU would be left online"
+    if action.target == "/sys/devices/system/cpu/cpu0/online":
+        return "CPU 0 stays online, for everything but the application"
     return None

@@ -48,7 +48,7 @@ CONFIG = b'# Linux\nCONFIG_PREEMPT_RT=y\nCONFIG_HZ=250\n# CONFIG_PREEMPT_NONE is
 KEYS = {
     "rights", "kernel", "cmdline", "clocksource", "clocksources", "cpus", "governors", "rt_runtime_us", "rt_period_us", "rt_tasks", "irq_threads",
     "printk", "overcommit", "desktop", "virtualisation", "memory", "model", "cpu_model", "os", "hostname", "microcode",
-    "throttle_messages", "boot_id", "sched_features", "idle", "idle_states", "cpu_dma_latency_us", "irq_affinity", "tracing",
+    "throttle_messages", "boot_id", "sched_features", "tuned", "idle", "idle_states", "cpu_dma_latency_us", "irq_affinity", "tracing",
     "fair_servers", "cmdline_ignored",
 }  # fmt: skip
 

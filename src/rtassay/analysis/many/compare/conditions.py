@@ -139,6 +139,15 @@ def _planned_interval(manifest: Manifest) -> str | None:
     return None if not manifest.plan.interval_ns else format_time(manifest.plan.interval_ns)
 
 
+def _tuned(recording: Recording) -> str | None:
+    """`vm/stat_interval=10 ...`; None where the recording is older than tune, or is not one of ours."""
+    found = recording.manifest.board_start.tuned
+    if found is None:
+        return None
+    told = sorted({f"{(one.target or '').removeprefix('/proc/sys/')}={one.value}" for one in found.made})
+    return ", ".join(told) or "none"
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """A condition that should be equal. `family`: its name for --factor; `core`: without it a comparison is blind."""
@@ -174,6 +183,7 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
     Condition("governor", "frequency governor", "governor", _governors),
     Condition("clocksource", "clock source", "clocksource", _board(lambda b: b.clocksource)),
     Condition("rt_runtime_us", "sched_rt_runtime_us", "throttling", _board(lambda b: b.rt_runtime_us)),
+    Condition("tuned", "settings changed by tune", "tune", _tuned),
     Condition("virtualisation", "virtualisation", "virtualisation", _board(lambda b: b.virtualisation)),
     Condition("desktop", "desktop", "desktop", _board(lambda b: b.desktop)),
     Condition("load", "load", "load", _load, core=True),

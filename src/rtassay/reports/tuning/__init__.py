@@ -1,0 +1,1 @@
+"""Words about settings that are changed."""
