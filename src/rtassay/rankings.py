@@ -90,6 +90,8 @@ def traced_of(recording: Recording) -> Traced:
         traced_p50_ns=after[0],
         untraced_p99_ns=before[1] if apart else None,
         traced_p99_ns=after[1],
+        traced_p99_9_ns=after[2],
+        traced_max_ns=after[3],
         stacks=None if trace.stacks is None else bool(trace.stacks),
         stacks_error=trace.stacks_error,
     )
@@ -119,12 +121,13 @@ def _refused(manifest: Manifest) -> str:
     return codes.IN_CONTAINER if rights.container else codes.BOARD_SAYS
 
 
-def _quantiles(lanes: Sequence[Lane]) -> tuple[int | None, int | None]:
-    """p50 and p99 of all lanes together (nearest rank, lower edge of the bin)."""
+def _quantiles(lanes: Sequence[Lane]) -> tuple[int | None, int | None, int | None, int | None]:
+    """p50, p99, p99.9 and maximum of all lanes together (nearest rank, lower edge of the bin)."""
     from rtassay.analysis.lane.bounds import nearest_rank
     from rtassay.analysis.lane.distribution import Distribution, joined, points
 
     all_lanes = Distribution(joined([points(lane.histogram.lower_ns, lane.histogram.counts) for lane in lanes]))
     if not all_lanes.total:
-        return None, None
-    return all_lanes.at(nearest_rank(all_lanes.total, 0.5)), all_lanes.at(nearest_rank(all_lanes.total, 0.99))
+        return None, None, None, None
+    half, most, nearly_all, largest = (all_lanes.at(nearest_rank(all_lanes.total, q)) for q in (0.5, 0.99, 0.999, 1.0))
+    return half, most, nearly_all, largest

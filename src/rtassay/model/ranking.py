@@ -56,7 +56,8 @@ class Traced:
     state: TRACED if late wake-ups have an attribution, else why not: nobody asked for it, nothing was late, the board refused
     (`refused` says why: CUT, NOT_ROOT ...; `error` in its own words), no hit was captured, the trace cannot be decoded, or another tool measured.
     `stacks`: whether stacks of the kernel were kept (None: nobody asked for them), `stacks_error`: why not all, in the board's words.
-    `untraced_ns`, `traced_ns`: how long each part was. p50 and p99 of both parts show what tracing itself cost.
+    `untraced_ns`, `traced_ns`: how long each part was. p50 and p99 of both parts show what tracing itself cost. `above_ns`: the level from which on
+    a wake-up is late enough; None: it followed 4 x the running p99.9 (`--trace-above auto`). `traced_p99_9_ns`, `traced_max_ns` tell which level is reached.
     """
 
     id: str
@@ -75,6 +76,8 @@ class Traced:
     traced_p50_ns: int | None = None
     untraced_p99_ns: int | None = None
     traced_p99_ns: int | None = None
+    traced_p99_9_ns: int | None = None
+    traced_max_ns: int | None = None
     stacks: bool | None = None
     stacks_error: str | None = None
 

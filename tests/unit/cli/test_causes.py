@@ -16,6 +16,7 @@ from rtassay.model.errors import UsageError
 from rtassay.model.events import End, Note, TracePage
 from rtassay.model.manifest import TraceEntry
 from rtassay.model.ranking import ranking_dict
+from rtassay.model.units import format_time
 from rtassay.reports.causes import causes_text as text
 from rtassay.store import tracing
 
@@ -113,6 +114,23 @@ def test_why_a_board_could_not_be_traced(tmp_path: Path, rights: dict[str, objec
     assert (run.state, run.refused) == (codes.NOT_POSSIBLE, refused) and not ranking.answered
     why, do = text.why_not(run)
     assert "\x1b" not in why and do
+
+
+@pytest.mark.parametrize(("above_ns", "level"), [(5_000 * US, "5ms"), (None, "4 x the running p99.9 (auto)")])
+def test_a_level_that_nothing_reached_is_told_with_one_that_is(
+    tmp_path: Path, above_ns: int | None, level: str
+) -> None:
+    recording = store.open_recording(recorded(tmp_path))
+    assert recording.manifest.trace is not None
+    quiet = replace(recording.manifest.trace, above_ns=above_ns, hits=0, captured=0)
+    ranking = rankings.rank([replace(recording, manifest=replace(recording.manifest, trace=quiet), causes=())])
+    (run,) = ranking.runs
+    assert run.state == codes.NOTHING_LATE and run.above_ns == above_ns
+    largest_ns = max(int(lane.histogram.lower_ns.max()) for lane in recording.traced)
+    assert run.traced_max_ns == largest_ns > 0
+    why, do = text.why_not(run)
+    assert level in why and f"the latest was {format_time(largest_ns)}" in why
+    assert run.traced_p99_9_ns is not None and f"--trace-above {format_time(run.traced_p99_9_ns)}" in do
 
 
 def test_perfetto_gets_a_slice_for_each_owner(tmp_path: Path) -> None:

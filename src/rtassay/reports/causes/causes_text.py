@@ -142,10 +142,25 @@ def step(code: str) -> str:
 
 def why_not(run: Traced) -> tuple[str, str]:
     """Why a run has no causes, and the one thing to do."""
+    if run.state == codes.NOTHING_LATE and run.traced_max_ns is not None:
+        return _nothing_late(run, run.traced_max_ns)
     if run.state != codes.NOT_POSSIBLE:
         return _WHY_NOT[run.state]
     why, do = _NOT_POSSIBLE[run.refused]
     return (f"{why} ({one_line(run.error, 200)})" if run.error else why), do
+
+
+def _nothing_late(run: Traced, largest_ns: int) -> tuple[str, str]:
+    """What the level was, how late wake-ups were, and a level that they reach."""
+    level = "4 x the running p99.9 (auto)" if run.above_ns is None else format_time(run.above_ns)
+    reached_ns = largest_ns if run.traced_p99_9_ns is None else min(run.traced_p99_9_ns, largest_ns)
+    why = f"no wake-up reached {level} while the kernel was traced: the latest was {format_time(largest_ns)}"
+    if reached_ns <= 0:
+        return why, "measure longer"
+    return (
+        why,
+        f"measure longer, or with --trace-above {format_time(reached_ns)}, which about one in a thousand reached",
+    )
 
 
 def headline(ranking: Ranking) -> str:
