@@ -18,6 +18,7 @@ olddefconfig:
 kernelversion:
 	@echo 6.66.6
 bzImage: source.c
+	@test ! -f slow || { echo $$$$ > slow; echo "  CC      init/main.o"; exec sleep 1000; }
 	@test ! -f broken || { echo "init/main.c:1: error: it is broken"; false; }
 	@mkdir -p $O/arch/x86/boot $O/include/config && echo 6.66.6$(LOCALVERSION) > $O/include/config/kernel.release
 	@{ cat source.c; env | grep '^KBUILD_BUILD' | sort; } > $O/arch/x86/boot/bzImage

@@ -6,6 +6,7 @@ import lzma
 import os
 import subprocess
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
@@ -172,3 +173,28 @@ def test_builds_are_found_by_a_beginning(tmp_path: Path) -> None:
         builds.find("7")
     builds.remove(rt.path)
     assert [manifest for _, manifest in builds.every()] == [stock.manifest]
+
+
+def test_an_interrupted_build_ends_its_compilers_and_leaves_no_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtassay.kernels.compiling._TELL_EVERY_S", -1.0)
+    tree = small_kernel(tmp_path / "tree")
+    (tree / "slow").write_text("")
+
+    def say(words: str) -> None:
+        if words.startswith("compiling: 1 "):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(request(tree), say)
+    compiler = int((tree / "slow").read_text())
+    status = Path(f"/proc/{compiler}/status")
+    for _ in range(600):  # its new parent may need a moment to collect it
+        if not status.exists() or "\nState:\tZ" in status.read_text():
+            break
+        time.sleep(0.1)
+    else:
+        raise AssertionError(f"the compiler {compiler} still runs")
+    assert not builds.every() and not list(builds.home().iterdir())
+    assert not list((tmp_path / "cache").rglob("objects-*"))
