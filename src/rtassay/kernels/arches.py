@@ -20,11 +20,6 @@ class Target:
     boots_from: str
 
     @property
-    def compiler(self) -> str:
-        """The compiler's program: the plain one on a machine of this architecture."""
-        return f"{self.prefix}gcc"
-
-    @property
     def prefix(self) -> str:
         """CROSS_COMPILE; empty on a machine of this architecture."""
         return "" if platform.machine() == self.machine else self.cross

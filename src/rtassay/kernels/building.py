@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from rtassay.kernels import builds, compiling, config, sources
-from rtassay.kernels.arches import Target, target_named
+from rtassay.kernels.arches import target_named
 from rtassay.kernels.builds import BuiltFile, Manifest, Named
 from rtassay.kernels.compiling import Workshop
 from rtassay.kernels.config import Difference, Fragment
@@ -239,7 +239,7 @@ def _compile(job: _Job, objects: Path, log: Path, say: Say) -> None:
         goals = [job.shop.target.image, *(["modules"] if modules else []), *(["dtbs"] if _has_trees(job) else [])]
         compiling.compile_with_make(job.shop, job.tree, objects, goals, log, say)
     else:
-        kept = objects.with_suffix(".config")
+        kept = objects.parent / f"{objects.name}.config"
         kept.write_text(job.configuration)
         goals = ["config", "kernel", *(["modules"] if modules else []), *(["dtbs"] if _has_trees(job) else [])]
         out = objects / "tuxmake"
@@ -303,8 +303,3 @@ def _file(path: Path, stage: Path) -> BuiltFile:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return BuiltFile(path.relative_to(stage).as_posix(), path.stat().st_size, digest)
-
-
-def target_of(manifest: Manifest) -> Target:
-    """The architecture of a build."""
-    return target_named(manifest.arch)

@@ -45,11 +45,20 @@ class Workshop:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def prefix(self) -> str:
+        """CROSS_COMPILE. tuxmake names the target in it on a machine of that architecture too."""
+        return self.target.cross if self.made_by == "tuxmake" else self.target.prefix
+
+    @property
+    def compiler(self) -> str:
+        """The compiler's program. Its name is part of the configuration."""
+        return f"{self.prefix}gcc"
+
+    @property
     def variables(self) -> list[str]:
         """The variables of make that say for what and by what is compiled."""
-        compiler = f"{self.target.prefix}gcc"
-        said = [f"ARCH={self.target.make}", f"CROSS_COMPILE={self.target.prefix}"]
-        return [*said, f"CC=ccache {compiler}"] if self.ccache else said
+        said = [f"ARCH={self.target.make}", f"CROSS_COMPILE={self.prefix}"]
+        return [*said, f"CC=ccache {self.compiler}"] if self.ccache else said
 
     def version(self) -> str:
         """The program that builds and its version."""
@@ -61,10 +70,13 @@ class Workshop:
 def workshop(target: Target, made_by: str, jobs: int | None, ccache: bool) -> Workshop:
     """Check that everything is there. `made_by` auto: tuxmake if it is installed, else make. Raises UsageError, BoardError."""
     if made_by == "auto":
-        made_by = "tuxmake" if find_spec("tuxmake") else "make"
+        # tuxmake asks for a compiler with a prefix, which some distributions have for other architectures only.
+        usable = find_spec("tuxmake") is not None and shutil.which(f"{target.cross}gcc") is not None
+        made_by = "tuxmake" if usable else "make"
     if made_by == "tuxmake" and find_spec("tuxmake") is None:
         raise UsageError("tuxmake is not installed", hint="pip install 'rtassay[kernels]', or --with make")
-    wanted = [program for program in (*_PROGRAMS, target.compiler) if shutil.which(program) is None]
+    shop = Workshop(target, made_by, jobs or os.cpu_count() or 1, ccache and shutil.which("ccache") is not None)
+    wanted = [program for program in (*_PROGRAMS, shop.compiler) if shutil.which(program) is None]
     if wanted:
         cross = _CROSS.get(target.name, "gcc")
         packages = sorted({_PROGRAMS.get(program, cross if "gcc" in program else program) for program in wanted})
@@ -73,13 +85,12 @@ def workshop(target: Target, made_by: str, jobs: int | None, ccache: bool) -> Wo
             "not installed",
             f"apt-get install --no-install-recommends {' '.join(packages)} libelf-dev libssl-dev",
         )
-    cached = ccache and shutil.which("ccache") is not None
-    return Workshop(target, made_by, jobs or os.cpu_count() or 1, cached)
+    return shop
 
 
 def compiler_of(shop: Workshop) -> str:
     """The first line that the compiler says about itself."""
-    return run([shop.target.compiler, "--version"], what="ask the compiler for its version").splitlines()[0]
+    return run([shop.compiler, "--version"], what="ask the compiler for its version").splitlines()[0]
 
 
 def make(shop: Workshop, tree: Path, objects: Path, *words: str, what: str) -> str:
