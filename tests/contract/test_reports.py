@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import gated
 import pytest
 from knob_readings import seen
 
@@ -17,6 +18,7 @@ from rtassay.model.experiment import ExperimentReport
 from rtassay.model.explanation import Explanation, FollowedThread
 from rtassay.model.extrapolation import Extrapolation
 from rtassay.model.findings import CHECK, Reason
+from rtassay.model.gate import Gate, Holder
 from rtassay.model.knobs import Action, Detail, Examination, Goal
 from rtassay.model.ranking import Ranking, Traced
 from rtassay.reports.base import JudgedRecording
@@ -38,6 +40,7 @@ CLASSES = {
     "causes": Ranking,
     "examination": Examination,
     "explanation": Explanation,
+    "gate": Gate,
 }
 NAMES = list(rooms.table("reports"))
 
@@ -146,6 +149,14 @@ def explained(name="control-12"):
     )
 
 
+def hostile_gate():
+    made = gated.regressed()
+    kernel = replace(made.kernel, name=HOSTILE, release=HOSTILE, version=HOSTILE, lacks=(HOSTILE,))
+    holders = (Holder(HOSTILE, HOSTILE, HOSTILE, 1, 0, 1, 0),)
+    loads = tuple(replace(load, holders=holders) for load in made.loads)
+    return replace(made, kernel=kernel, base=replace(kernel, lacks=None), qemu=HOSTILE, loads=loads)
+
+
 SUBJECTS = {
     "recording": {
         **{name: functools.partial(judged_example, name) for name in examples.EXAMPLES},
@@ -180,6 +191,12 @@ SUBJECTS = {
         ),
         "no threads": lambda: replace(explained(), threads=()),
         "hostile text": lambda: explained(HOSTILE),
+    },
+    "gate": {
+        "regressed": gated.regressed,
+        "one kernel": lambda: replace(gated.regressed(), base=None, loads=gated.regressed(base=False).loads),
+        "nothing": lambda: replace(gated.regressed(), loads=(), left_out=(("hackbench", "NET"),)),
+        "hostile text": hostile_gate,
     },
 }
 SUBJECT = {

@@ -89,6 +89,7 @@ EVERY_VERB = {
     "completion": ["bash"],
     "board": ["list"],
     "kernel": ["list"],
+    "gate": ["{id}.no"],
     "lab": ["list"],
     "probe": ["path"],
 }

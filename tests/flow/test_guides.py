@@ -36,7 +36,7 @@ DATA = ROOT / "tests" / "data"
 ELSEWHERE = re.compile(
     r"\b(serial:|telnet:|192\.168|user@board|pi\b|behind|cm4|12h|1h\b|6\.12\.1|linux/|make -j|rtassay kernel )|(?:doctor|tune|run) pi5(?!\.)"
 )
-LAB = re.compile(r"^rtassay lab |lab:|kernel=6\.")
+LAB = re.compile(r"^rtassay (lab|gate) |lab:|kernel=6\.")
 STANDS_FOR = {
     "DIR": "night",
     "quiet.toml": "tests/data/tune/quiet.toml",
@@ -80,7 +80,7 @@ def test_every_command_is_understood(
     args = words[1:]
     with click.Context(cli) as context:
         while isinstance(group, click.Group) and args and not args[0].startswith("-"):
-            found = group.get_command(context, args.pop(0))
+            _, found, args = group.resolve_command(context, args)
             assert found is not None, words
             group = found
         made = group.make_context(words[1], args, parent=context)
@@ -231,6 +231,7 @@ def test_the_commands_of_an_experiment_in_their_order(tmp_path: Path, monkeypatc
 LAB_PAGES = [
     (ROOT / "docs" / "guides" / "lab.md", "A first quarter of an hour", "compare"),
     (ROOT / "docs" / "guides" / "rtos.md", "Without hardware", "show"),
+    (ROOT / "docs" / "guides" / "gate.md", "Two kernels of Debian", "gate"),
 ]
 
 
@@ -245,7 +246,7 @@ def test_the_commands_with_a_virtual_board_in_their_order(page: Path, chapter: s
     try:
         for words in lines:
             done = as_process(*words[1:], home=home, timeout_s=1200)
-            assert done.returncode in ((0, 1, 4, 5) if words[1] == "run" else (0,)), (words, done.stderr)
+            assert done.returncode in ((0, 1, 4, 5) if words[1] in ("run", "gate") else (0,)), (words, done.stderr)
         assert [words[1] for words in lines if words[1] == verb] == [verb]
     finally:
         started = [words[3] if len(words) > 3 else "quick" for words in lines if words[1:3] == ["lab", "start"]]

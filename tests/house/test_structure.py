@@ -22,6 +22,7 @@ ALLOWED: dict[str, tuple[str, ...] | None] = {
     "boot": ("model", "wire", "boards.base"),
     "lab": ("model",),
     "kernels": ("model", "lab"),
+    "gate": ("model", "wire", "lab", "store", "causes"),
     "probes": ("model", "wire", "boards.base"),
     "loads": ("model", "wire", "boards.base"),
     "monitors": ("model", "wire", "boards.base"),

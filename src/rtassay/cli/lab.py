@@ -17,6 +17,7 @@ from rtassay.cli.terminal import echo
 from rtassay.lab import rtos
 from rtassay.lab.script import LIMIT_S
 from rtassay.model.findings import VIRTUAL_BOARD
+from rtassay.model.gate import LOADS
 
 _KINDS = click.Choice(["quick", "disk"])
 
@@ -73,12 +74,14 @@ def build(kind: str, arch: str, as_json: bool) -> int:
 @click.option("--seed", type=click.IntRange(1), metavar="N", help="With --deterministic: other phases.  [default: 1]")
 @click.option(
     "--load",
-    type=click.Choice(["none", "builtin", "hackbench", "stress-ng", "dd"]),
+    type=click.Choice(["none", *LOADS[1:]]),
     help="With --deterministic.  [default: none]",
 )
 @click.option("-o", "--output", metavar="DIR", help="With --deterministic: directory for the recording.")
 @click.option(
-    "--limit", metavar="TIME", help="With --deterministic: wall time after which the boot is ended.  [default: 10m]"
+    "--limit",
+    metavar="TIME",
+    help="With --deterministic: a guest whose own time stands still for so long is ended.  [default: 5m]",
 )
 @click.option("--cpus", type=click.IntRange(1, 8), default=2, show_default=True)
 @click.option("--memory", type=click.IntRange(512, 8192), default=768, show_default=True, help="MiB.")

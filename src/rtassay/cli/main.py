@@ -63,6 +63,7 @@ VERBS: Final = {
     "board": ("rtassay.cli.board", "Boards: name them, look at them, clear them."),
     "kernel": ("rtassay.cli.kernel", "Kernels: build, deploy, list, use, install, remove."),
     "lab": ("rtassay.cli.lab", "Virtual boards with real kernels, to try it all without hardware."),
+    "gate": ("rtassay.cli.gate", "A latency regression of a kernel, found in virtual time, without hardware."),
     "probe": ("rtassay.cli.probe", "The programs that measure: list, settings, self-test."),
     "config": ("rtassay.cli.config", "Defaults of options, kept in a file."),
     "completion": ("rtassay.cli.completion", "Completion for bash, zsh and fish."),
@@ -72,7 +73,7 @@ GROUPS: Final = {
     "The first hour": ("run", "list", "show", "report", "compare"),
     "Measure": ("experiment", "presets", "status", "watch", "seal"),
     "Judge": ("plan", "causes", "zoom", "explain", "extrapolate", "checks", "published"),
-    "Boards and kernels": ("doctor", "tune", "board", "kernel", "lab", "probe"),
+    "Boards and kernels": ("doctor", "tune", "board", "kernel", "lab", "gate", "probe"),
     "Recordings": ("import", "export", "figure", "table", "label", "rm", "prune"),
     "Comfort": ("config", "completion"),
 }

@@ -46,6 +46,11 @@ class Packages:
             raise BoardError(f"Debian's lists do not say which kernel {', '.join(sorted(missing))} stands for")
         return {key: found[metapackage] for key, metapackage in metapackages.items()}
 
+    def kernel_behind(self, package: str) -> str:
+        """The newest kernel package that a metapackage stands for; a kernel package stands for itself."""
+        others = self._depends(package).get(package, [])
+        return next((name for name in others if name.startswith("linux-image-")), package)
+
     def libraries_of(self, *packages: str) -> list[str]:
         """Names of all library packages that these depend on, directly or not."""
         found: list[str] = []

@@ -10,7 +10,7 @@ from typing import Any
 from rtassay.model.errors import BoardError
 
 
-def command(path: Path, execute: str, **arguments: Any) -> Any:
+def command(path: Path, execute: str, /, **arguments: Any) -> Any:
     """Send one command and return its answer. Raises BoardError if QEMU refuses or is gone."""
     try:
         with socket.socket(socket.AF_UNIX) as line:

@@ -8,17 +8,20 @@ on one CPU, without caches, DMA or firmware. Its numbers are never latencies of 
 from __future__ import annotations
 
 import contextlib
+import datetime
 import hashlib
 import io
 import subprocess
 import tarfile
 import tempfile
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from rtassay.lab import places
+from rtassay.lab import places, qmp
 from rtassay.lab.initramfs import Initramfs
 from rtassay.model.errors import BoardError
 
@@ -26,7 +29,11 @@ QEMU = "qemu-system-x86_64"
 SHIFT = 3
 """One instruction takes 2**SHIFT ns of virtual time: 125 million a second."""
 STREAM = "stream.rtw"
-LIMIT_S = 600.0
+LIMIT_S = 300.0
+"""Wall time without a step of virtual time after which a guest is ended."""
+VIRTUAL_LIMIT_S = 1800
+"""Virtual time after which a guest is ended: one that spins for ever makes progress, too."""
+_LOOK_S, _STEP_S = 5.0, 0.5
 _EXIT = "exit"
 _UPTIME = "uptime"
 _MACHINE = ("-nodefaults", "-M", "q35", "-cpu", "max", "-smp", "1", "-display", "none", "-no-reboot")
@@ -91,19 +98,21 @@ class ScriptBoard:
     seed: int = 1
     memory_mib: int = 512
 
-    def run(self, limit_s: float = LIMIT_S) -> ScriptResult:
-        """Boot once and wait for the end. Raises BoardError if QEMU or the kernel is missing, if the guest does not end within `limit_s`
-        of wall time, or if its results are incomplete."""
+    def run(
+        self, limit_s: float = LIMIT_S, virtual_limit_s: int = VIRTUAL_LIMIT_S, stop: threading.Event | None = None
+    ) -> ScriptResult:
+        """Boot once and wait for the end. `stop`: ends the guest when another thread sets it. Raises BoardError if QEMU or the kernel is missing, if the guest makes no progress in virtual
+        time for `limit_s` of wall time, if it does not end within `virtual_limit_s`, or if its results are incomplete."""
         places.need(QEMU, "setpriv")
         if not self.kernel.is_file():
             raise BoardError(f"no kernel at {self.kernel}")
-        version = places.run([QEMU, "--version"], what="ask QEMU for its version").splitlines()[0]
+        version = qemu_version()
         initrd = self.userland + self._own()
         with tempfile.TemporaryDirectory(prefix="rtassay-script-") as scratch:
             home = Path(scratch)
             (home / "initrd").write_bytes(initrd)
             begun = time.monotonic_ns()
-            _boot(self._argv(home), home, limit_s)
+            _boot(self._argv(home), home, _Limits(limit_s, virtual_limit_s, stop))
             wall_ns = time.monotonic_ns() - begun
             console = (home / "console").read_bytes().decode(errors="replace").replace("\r", "")
             files = _unpacked((home / "results").read_bytes(), console)
@@ -120,7 +129,16 @@ class ScriptBoard:
 
     def _argv(self, home: Path) -> list[str]:
         argv = [QEMU, *_MACHINE, *_TIME, *_CLOCK, "-m", f"{self.memory_mib}M", "-seed", str(self.seed)]
-        argv += ["-monitor", "none", "-serial", f"file:{home / 'console'}", "-serial", f"file:{home / 'results'}"]
+        argv += [
+            "-monitor",
+            "none",
+            "-qmp",
+            f"unix:{home / 'qmp'},server=on,wait=off",
+            "-serial",
+            f"file:{home / 'console'}",
+            "-serial",
+            f"file:{home / 'results'}",
+        ]
         return [*argv, "-kernel", str(self.kernel), "-initrd", str(home / "initrd"), "-append", _CMDLINE]
 
     def _own(self) -> bytes:
@@ -136,18 +154,28 @@ class ScriptBoard:
         return archive.finish()
 
 
-def _boot(argv: list[str], home: Path, limit_s: float) -> None:
+def qemu_version() -> str:
+    """As QEMU says it. Raises BoardError if there is no QEMU."""
+    places.need(QEMU)
+    return places.run([QEMU, "--version"], what="ask QEMU for its version").splitlines()[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """What ends a guest that does not end by itself."""
+
+    wall_s: float
+    virtual_s: int
+    stop: threading.Event | None
+
+
+def _boot(argv: list[str], home: Path, limits: _Limits) -> None:
     with (home / "qemu.log").open("wb") as log:
         # It ends with this process in any case.
         bound = ["setpriv", "--pdeathsig", "KILL", *argv]
         qemu = subprocess.Popen(bound, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         try:
-            code = qemu.wait(limit_s)
-        except subprocess.TimeoutExpired as error:
-            console = (home / "console").read_text(errors="replace") if (home / "console").exists() else ""
-            raise BoardError(
-                f"the script board did not end within {limit_s:.0f} s of wall time", _last_words(console)
-            ) from error
+            code = _end_of(qemu, home, limits)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 qemu.kill()
@@ -155,6 +183,45 @@ def _boot(argv: list[str], home: Path, limit_s: float) -> None:
     if code:
         words = (home / "qemu.log").read_text(errors="replace").strip().splitlines()
         raise BoardError("QEMU cannot run the script board", words[-1] if words else f"exit code {code}")
+
+
+def _end_of(qemu: subprocess.Popen[bytes], home: Path, limits: _Limits) -> int:
+    """The exit code of QEMU. Its clock is looked at from outside, which the guest does not notice. Raises BoardError for a guest that hangs."""
+    first = last = None
+    looked = moved = time.monotonic()
+    while True:
+        try:
+            return qemu.wait(_STEP_S)
+        except subprocess.TimeoutExpired:
+            wall = time.monotonic()
+        if limits.stop is not None and limits.stop.is_set():
+            raise BoardError("the script board was stopped")
+        if wall - looked >= _LOOK_S:
+            looked, now = wall, _virtual_s(home)
+            if now is not None and now != last:
+                first, last, moved = now if first is None else first, now, wall
+        if first is not None and last is not None and last - first > limits.virtual_s:
+            raise BoardError(f"the script board did not end within {limits.virtual_s} virtual seconds", _console(home))
+        if wall - moved >= limits.wall_s:
+            raise BoardError(
+                f"the script board made no progress in virtual time for {limits.wall_s:.0f} s of wall time",
+                _console(home),
+            )
+
+
+def _virtual_s(home: Path) -> int | None:
+    """The guest's hardware clock, which runs in virtual time, in seconds of an epoch; None if QEMU does not answer."""
+    try:
+        told: dict[str, Any] = qmp.command(home / "qmp", "qom-get", path="/machine", property="rtc-time")
+        day = datetime.datetime(told["tm_year"] + 1900, told["tm_mon"] + 1, told["tm_mday"], tzinfo=datetime.UTC)
+    except (BoardError, KeyError, ValueError):
+        return None
+    return int(day.timestamp() + told["tm_hour"] * 3600 + told["tm_min"] * 60 + told["tm_sec"])
+
+
+def _console(home: Path) -> str:
+    path = home / "console"
+    return _last_words(path.read_text(errors="replace") if path.exists() else "")
 
 
 def _unpacked(archive: bytes, console: str) -> dict[str, bytes]:

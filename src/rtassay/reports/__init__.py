@@ -50,6 +50,12 @@ MEMBERS: dict[str, str] = {
     "examination.ktap": "rtassay.reports.examination.ci:KtapExamination",
     "examination.summary": "rtassay.reports.examination.ci:SummaryExamination",
     "explanation.json": "rtassay.reports.explanation.json:JsonExplanation",
+    "gate.terminal": "rtassay.reports.gate.terminal:TerminalGate",
+    "gate.markdown": "rtassay.reports.gate.markdown:MarkdownGate",
+    "gate.json": "rtassay.reports.gate.json:JsonGate",
+    "gate.junit": "rtassay.reports.gate.ci:JunitGate",
+    "gate.ktap": "rtassay.reports.gate.ci:KtapGate",
+    "gate.summary": "rtassay.reports.gate.markdown:SummaryGate",
     "explanation.terminal": "rtassay.reports.explanation.terminal:TerminalExplanation",
 }
 # Class of a subject -> its word in the table. By name, so that --help loads none of them.
@@ -61,6 +67,7 @@ SUBJECTS: Final = {
     "Ranking": "causes",
     "Examination": "examination",
     "Explanation": "explanation",
+    "Gate": "gate",
 }
 
 S = TypeVar("S")

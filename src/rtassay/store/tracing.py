@@ -94,10 +94,16 @@ def trace_of(path: Path, lanes: Iterable[LaneEntry]) -> Trace:
     """A `trace.rtw` as the decoder takes it: its captured hits, with the CPUs of their lanes. Damaged frames are left out."""
     lanes = tuple(lanes)
     cpus = {lane.index: lane.cpu for lane in lanes}
+    followed = any(lane.measure == APPLICATION for lane in lanes)
+    return trace_in(read_events(path, StreamParser()), cpus, followed=followed)
+
+
+def trace_in(events: Iterable[Event], cpus: dict[int, int | None], *, followed: bool = False) -> Trace:
+    """The trace among the events of a stream. `cpus`: of its lanes."""
     texts: dict[str, str] = {}
     pages: dict[int, list[bytes]] = {}
     hits: list[Hit] = []
-    for event in read_events(path, StreamParser()):
+    for event in events:
         match event:
             case TraceText(name, content):
                 texts[name] = content.decode("utf-8", "replace")
@@ -112,7 +118,7 @@ def trace_of(path: Path, lanes: Iterable[LaneEntry]) -> Trace:
         pages={cpu: tuple(found) for cpu, found in pages.items()},
         hits=tuple(hits),
         kallsyms=texts.get(_KALLSYMS, ""),
-        followed=any(lane.measure == APPLICATION for lane in lanes),
+        followed=followed,
     )
 
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import io
+import itertools
+import json
+import shlex
+import socket
 import stat
+import subprocess
 import tarfile
+import threading
 from pathlib import Path
 
 import pytest
 
+from rtassay.boards.binaries import probe_path
 from rtassay.lab import measured, places, script
 from rtassay.lab.script import ScriptBoard, ScriptResult
 from rtassay.model.errors import BoardError, UsageError
@@ -76,7 +83,7 @@ def test_the_initrd_is_the_same_for_the_same_files_and_another_for_others(
         ('echo "Kernel panic" > $console; : > "$results"', "did not boot"),
         ('touch $console; printf "x%.0s" $(seq 2000) > "$results"', "did not boot"),
         ("echo no such machine >&2; touch $console; exit 1", "no such machine"),
-        ("echo tick > $console; exec sleep 60", "did not end within"),
+        ("echo tick > $console; exec sleep 60", "no progress in virtual time for 2 s"),
     ],
 )
 def test_a_boot_that_fails_says_what(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, said: str) -> None:
@@ -84,6 +91,49 @@ def test_a_boot_that_fails_says_what(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(BoardError) as caught:
         board(tmp_path).run(limit_s=2)
     assert said in f"{caught.value} {caught.value.args}"
+
+
+def test_a_guest_that_spins_for_ever_is_ended_by_its_own_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_qemu(tmp_path, monkeypatch, "touch $console; exec sleep 600")
+    clock = itertools.chain([None], itertools.count(100))
+    monkeypatch.setattr(script, "_virtual_s", lambda home: next(clock))
+    monkeypatch.setattr(script, "_LOOK_S", 0.0)
+    monkeypatch.setattr(script, "_STEP_S", 0.01)
+    with pytest.raises(BoardError, match="did not end within 5 virtual seconds"):
+        board(tmp_path).run(limit_s=600, virtual_limit_s=5)
+
+
+def test_another_thread_may_stop_a_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_qemu(tmp_path, monkeypatch, "touch $console; exec sleep 600")
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(BoardError, match="was stopped"):
+        board(tmp_path).run(stop=stop)
+
+
+def test_the_virtual_clock_is_what_qemu_says_of_the_guests_hardware_clock(tmp_path: Path) -> None:
+    told = {"tm_year": 124, "tm_mon": 0, "tm_mday": 1, "tm_hour": 1, "tm_min": 2, "tm_sec": 3}
+    asked = []
+    with socket.socket(socket.AF_UNIX) as line:
+        line.bind(str(tmp_path / "qmp"))
+        line.listen()
+
+        def answer() -> None:
+            taken, _ = line.accept()
+            with taken, taken.makefile("rwb") as file:
+                file.write(b'{"QMP": {}}\n')
+                file.flush()
+                for said in ({}, told):
+                    asked.append(json.loads(file.readline()))
+                    file.write(json.dumps({"return": said}).encode() + b"\n")
+                    file.flush()
+
+        server = threading.Thread(target=answer)
+        server.start()
+        assert script._virtual_s(tmp_path) == 1704067200 + 3723
+        server.join()
+    assert asked[1] == {"execute": "qom-get", "arguments": {"path": "/machine", "property": "rtc-time"}}
+    assert script._virtual_s(tmp_path / "nowhere") is None
 
 
 def test_results_that_lack_the_end_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,3 +177,45 @@ def test_words_go_to_the_board_quoted_and_its_output_is_ours() -> None:
     assert "rtprobe cyclic 'a b; reboot' -o /out/stream.rtw" in measured.script_of(["cyclic", "a b; reboot"], "none")
     with pytest.raises(UsageError, match="-o is taken"):
         measured.measure(Path("rtprobe"), ["cyclic", "-o", "x"], print, kernel="rt", seed=1, load="none")
+
+
+def test_rtprobe_takes_the_words_of_the_builtin_load() -> None:
+    (command,) = measured.LOADS["builtin"]
+    words = shlex.split(command)
+    assert words[-2:] == ["--duration", "1h"]
+    argv = [str(probe_path()), *words[1:-1], "10ms"]
+    done = subprocess.run(argv, capture_output=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("load", measured.LOADS)
+def test_the_script_is_shell_and_starts_a_traced_load_after_the_events(load: str) -> None:
+    plain = measured.script_of(["cyclic"], load)
+    traced = measured.script_of(["cyclic", "--trace-above", "1us"], load)
+    for text in (plain, traced):
+        assert subprocess.run(["sh", "-n"], input=text.encode(), check=False).returncode == 0
+    if load != "none":
+        assert plain.index(measured.LOADS[load][0]) < plain.index("rtprobe cyclic")
+        assert traced.index("trace_begin") < traced.index(measured.LOADS[load][0])
+
+
+def test_a_load_that_ends_early_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(measured.LOADS, "ends", ("true",))
+    monkeypatch.setitem(measured.LOADS, "runs", ("exec sleep 600",))
+    (tmp_path / "rtprobe").write_text("#!/bin/sh\nexit 5\n")
+    (tmp_path / "rtprobe").chmod(0o755)
+    ended = {}
+    for load in ("ends", "runs"):
+        text = (
+            measured.script_of(["cyclic"], load)
+            .replace("/out/", f"{tmp_path}/")
+            .replace("exit $code", "kill $loads; exit $code")
+        )
+        done = subprocess.run(
+            ["sh", "-c", text], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, check=False, capture_output=True
+        )
+        assert done.returncode == 5
+        file = tmp_path / measured.ENDED
+        ended[load] = file.read_text() if file.exists() else ""
+        file.unlink(missing_ok=True)
+    assert ended == {"ends": "ends\n", "runs": ""}

@@ -1,0 +1,139 @@
+"""`gate bisect` on a real git tree whose kernels are a few bytes: git chooses, each step is a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import gated
+import pytest
+
+from rtassay.gate import bisecting, gating
+from rtassay.gate.boots import Cell, Measured
+from rtassay.gate.gating import Plan
+from rtassay.gate.kernels import Opened
+from rtassay.gate.tree import Tree, tree_at
+from rtassay.model.bisection import BAD, GOOD, NOT_BOOTED, NOT_BUILT, Bisection
+from rtassay.model.errors import BoardError, UsageError
+from rtassay.model.gate import Gate
+
+US = 1_000
+PLAN = Plan(("idle", "dd"), (1,), count=3, interval_ns=1_000_000)
+STEP = """\
+import sys
+sys.path[:0] = {paths!r}
+import test_bisecting
+from pathlib import Path
+from rtassay.gate import bisecting
+sys.exit(bisecting.step(bisecting.Work(Path({work!r})), test_bisecting.measure, print))
+"""
+
+
+def measure(new: Opened, base: Opened | Gate | None, plan: Plan) -> Gate:
+    """A kernel is as late as its bytes say: `late`, `fine`, or `dead` if it does not boot."""
+
+    def answer(cell: Cell) -> Measured:
+        if b"dead" in cell.kernel.bootable:
+            raise BoardError("the kernel did not boot to its end")
+        later = cell.load == "dd" and b"late" in cell.kernel.bootable
+        return gated.measured(gated.stream([20 * US, (140 if later else 40) * US, 30 * US]))
+
+    return gating.gate(new, base, plan, gated.TOOLS, gated.maker(answer))
+
+
+def git(home: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=home, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def history(home: Path, kernels: list[str]) -> list[str]:
+    """A commit for each kernel, on `main`. `unbuilt`: one that cannot be built."""
+    git(home, "init", "--quiet", "--initial-branch=main")
+    git(home, "config", "user.name", "t")
+    git(home, "config", "user.email", "t@example.org")
+    (home / ".gitignore").write_text("bzImage\n")
+    for number, word in enumerate(kernels):
+        (home / "source").write_bytes(gated.bzimage(gated.elf(notes=gated.PVH, rest=f"{word} {number}".encode())))
+        (home / "Kbuild").write_text("exit 1" if word == "unbuilt" else "cp source bzImage")
+        git(home, "add", ".")
+        git(home, "commit", "--quiet", "-m", f"{number}: {word}")
+    return git(home, "rev-list", "--reverse", "main").split()
+
+
+def bisected(home: Path, work: Path, good: str = "main~5", bad: str = "main") -> Bisection:
+    work.mkdir()
+    paths = [str(Path(__file__).parent), *sys.path]
+    step = [sys.executable, "-c", STEP.format(paths=paths, work=str(work))]
+    tree = tree_at(home, "sh Kbuild", home / "bzImage")
+    return bisecting.bisect(tree, (good, bad), PLAN, bisecting.Work(work), step, measure, lambda words: None)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    made = tmp_path / "linux"
+    made.mkdir()
+    return made
+
+
+def test_the_first_later_commit_is_found_past_those_that_cannot_be_built_or_booted(home: Path, tmp_path: Path) -> None:
+    commits = history(home, ["fine", "fine", "unbuilt", "fine", "late", "late", "dead", "late", "late"])
+    found = bisected(home, tmp_path / "work", good="main~8")
+    assert (found.commit, found.subject, found.loads) == (commits[4], "4: late", ("dd",))
+    outcomes = {step.commit: step.outcome for step in found.steps}
+    assert (outcomes[commits[0]], outcomes[commits[8]], outcomes[commits[4]], outcomes[commits[3]]) == (
+        GOOD,
+        BAD,
+        BAD,
+        GOOD,
+    )
+    assert set(outcomes.values()) <= {GOOD, BAD, NOT_BUILT, NOT_BOOTED}
+    assert found.gate is not None
+    assert (found.gate.kernel.name, found.gate.base and found.gate.base.name) == (commits[4][:12], commits[3][:12])
+    assert [load.load for load in found.gate.loads] == ["dd"]
+    assert git(home, "symbolic-ref", "--short", "HEAD") == "main"
+    assert git(home, "status", "--porcelain") == ""
+    assert subprocess.run(["git", "bisect", "log"], cwd=home, capture_output=True, check=False).returncode != 0
+
+
+def test_only_commits_that_cannot_be_tested_leave_candidates(home: Path, tmp_path: Path) -> None:
+    commits = history(home, ["fine", "unbuilt", "dead", "late"])
+    found = bisected(home, tmp_path / "work", good="main~3")
+    assert found.commit is found.gate is None
+    assert set(found.candidates) == set(commits[1:])
+    assert {step.outcome for step in found.steps} == {GOOD, BAD, NOT_BUILT, NOT_BOOTED}
+
+
+def test_a_bad_that_is_not_later_and_a_tree_that_is_not_ready_are_refused(home: Path, tmp_path: Path) -> None:
+    history(home, ["fine", "fine", "late"])
+    with pytest.raises(UsageError, match="main~1 is not later than main~2"):
+        bisected(home, tmp_path / "a", good="main~2", bad="main~1")
+    assert git(home, "symbolic-ref", "--short", "HEAD") == "main"
+    with pytest.raises(UsageError, match="no ancestor"):
+        bisected(home, tmp_path / "b", good="main", bad="main~1")
+    with pytest.raises(UsageError, match=r"no commit 'v6\.1'"):
+        bisected(home, tmp_path / "c", good="v6.1")
+    (home / "Kbuild").write_text("changed")
+    with pytest.raises(UsageError, match="not committed"):
+        bisected(home, tmp_path / "d", good="main~2")
+    with pytest.raises(UsageError, match="no git work tree"):
+        tree_at(tmp_path, None, None)
+    with pytest.raises(UsageError, match=r"no \.config"):
+        tree_at(home, None, None)
+
+
+def test_a_good_that_cannot_be_built_is_said_and_the_tree_is_put_back(home: Path, tmp_path: Path) -> None:
+    history(home, ["unbuilt", "late"])
+    git(home, "checkout", "--quiet", "main~1")
+    with pytest.raises(BoardError, match="cannot be built"):
+        bisected(home, tmp_path / "work", good="main~1")
+    assert git(home, "rev-parse", "HEAD") == git(home, "rev-parse", "main~1")
+
+
+def test_a_step_without_its_directory_makes_git_give_up(home: Path, tmp_path: Path) -> None:
+    assert bisecting.step(bisecting.Work(tmp_path / "gone"), measure, lambda words: None) >= 128
+    history(home, ["fine", "fine", "late"])
+    tree = Tree(home, "sh Kbuild", home / "bzImage")
+    with pytest.raises(BoardError, match="git bisect run failed"):
+        tree.bisect(tree.commit("main~2"), tree.commit("main"), ["sh", "-c", "exit 128"])
+    tree.end("main")
