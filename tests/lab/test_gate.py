@@ -51,7 +51,7 @@ def test_bisect_names_the_commit_and_the_function_of_a_planted_regression() -> N
     tree = kernel_tree.prepared()
     planted = planted_regression.plant(tree)
     try:
-        found = gate("bisect", planted.good, "planted", "--tree", str(tree), "--load", "dd")
+        found = gate("bisect", planted.good, "planted", "--tree", str(tree), "--load", "printk")
         assert found["commit"] == planted.later
         assert found["subject"] == "mmap: settle areas before brk grows one"
         outcomes = {step["commit"]: step["outcome"] for step in found["steps"]}
