@@ -275,6 +275,8 @@ def run(
     load_cpus: str | Iterable[int] | None = None,
     policy: str | None = None,
     priority: int | None = None,
+    sleep: str | None = None,
+    clock: str | None = None,
     warm_up: str | int | None = None,
     probe: str = "rtprobe",
     settings: Mapping[str, str] | None = None,

@@ -128,6 +128,8 @@ def test_every_option_of_the_command_that_shapes_a_run_has_its_value(asked: Any)
         ({"policy": "best"}, "--policy"),
         ({"policy": 7}, "--policy"),
         ({"policy": "other", "priority": 5}, "--priority has no meaning"),
+        ({"sleep": "nap"}, "--sleep"),
+        ({"clock": "utc"}, "--clock"),
         ({"p": 1.5}, "--p"),
         ({"p": float("nan")}, "--p"),
         ({"p": [1]}, "--p"),

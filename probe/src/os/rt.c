@@ -153,12 +153,12 @@ int rt_choose_sleep(void)
 	return sleep_works();
 }
 
-int rt_sleep_until(int64_t ns)
+int rt_sleep_by(clockid_t clock, int64_t ns)
 {
 	int64_t until[2] = { ns / 1000000000, ns % 1000000000 };
 	int32_t old_until[2] = { (int32_t)until[0], (int32_t)until[1] };
-	long rc = sleep_is_old ? syscall(SLEEP_OLD, CLOCK_MONOTONIC, TIMER_ABSTIME, old_until, NULL)
-			       : syscall(SYS_clock_nanosleep_time64, CLOCK_MONOTONIC, TIMER_ABSTIME, until, NULL);
+	long rc = sleep_is_old ? syscall(SLEEP_OLD, clock, TIMER_ABSTIME, old_until, NULL)
+			       : syscall(SYS_clock_nanosleep_time64, clock, TIMER_ABSTIME, until, NULL);
 
 	return rc ? errno : 0;
 }
@@ -168,13 +168,18 @@ int rt_choose_sleep(void)
 	return sleep_works();
 }
 
-int rt_sleep_until(int64_t ns)
+int rt_sleep_by(clockid_t clock, int64_t ns)
 {
 	struct timespec until = { .tv_sec = ns / 1000000000, .tv_nsec = (long)(ns % 1000000000) };
 
-	return syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) ? errno : 0;
+	return syscall(SYS_clock_nanosleep, clock, TIMER_ABSTIME, &until, NULL) ? errno : 0;
 }
 #endif
+
+int rt_sleep_until(int64_t ns)
+{
+	return rt_sleep_by(CLOCK_MONOTONIC, ns);
+}
 
 int rt_hold_dma_latency(int32_t us)
 {

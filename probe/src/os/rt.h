@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "os/cpus.h"
 
@@ -35,6 +36,7 @@ const char *rt_policy_name(int policy);
  * or the errno of every sleep on this kernel. Without that check a lane would spin instead of sleeping. */
 int rt_choose_sleep(void);
 int rt_sleep_until(int64_t ns);
+int rt_sleep_by(clockid_t clock, int64_t ns); /* on another clock */
 
 /* Holds /dev/cpu_dma_latency at `us` until the process ends. The fd, or -1 and errno. */
 int rt_hold_dma_latency(int32_t us);

@@ -50,6 +50,7 @@ struct lane {
 	int pin_refused;   /* errno of pinning */
 	int lock_refused;  /* errno of locking the stack (lock_stacks) */
 	int got_policy, got_priority;
+	_Atomic uint64_t clock_steps; /* how often the clock of its sleep was set */
 
 	struct ring ring;
 	struct hits hits; /* late wake-ups whose trace is wanted */

@@ -245,6 +245,7 @@ static void lane_end(struct json *j, const struct session *s, int i)
 	json_uint(j, "spilled", sink->spilled);
 	json_uint(j, "suppressed", sink->suppressed);
 	json_uint(j, "coarsened", sink->hist.coarsened);
+	json_uint(j, "clock_steps", atomic_load(&lane->clock_steps));
 	json_string(j, "state", state != LANE_ENDED && state != LANE_LEFT ? "abandoned" : moved->at_ns ? "moved" : "ended");
 	json_obtained(j, "obtained", &got);
 	count_since(j, "migrations", moved->at_ns ? moved->migrations : now.migrations, start->migrations);

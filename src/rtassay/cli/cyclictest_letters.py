@@ -7,7 +7,7 @@ equal is refused with the reason: a pasted line must never silently measure some
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -22,11 +22,13 @@ class Letter:
     """One option of cyclictest: whether it takes a value, and our option for it.
 
     Without an option of ours: `dropped` is why it is not needed; with neither, it needs nothing and nothing is said.
+    values: our words for its values, where it has no other values.
     """
 
     takes: str
     option: str | None = None
     dropped: str | None = None
+    values: Mapping[str, str] | None = None
 
 
 _LETTERS: dict[str, Letter] = {
@@ -46,7 +48,9 @@ _LETTERS: dict[str, Letter] = {
     "d": Letter(REQUIRED, "--distance"),
     "A": Letter(OPTIONAL, "--aligned"),
     "y": Letter(REQUIRED, "--policy"),
-    "n": Letter(NONE, dropped="clock_nanosleep is the only way of today's cyclictest, too"),
+    "c": Letter(REQUIRED, "--clock", values={"0": "monotonic", "1": "realtime"}),
+    "x": Letter(NONE, "--sleep=signal"),
+    "n": Letter(NONE, dropped="clock_nanosleep is how a lane sleeps unless --sleep says otherwise"),
     "R": Letter(NONE, dropped="the clock's resolution is always measured"),
     "u": Letter(NONE, dropped="output is never buffered here"),
     "M": Letter(NONE, dropped="progress comes about once a second"),
@@ -60,9 +64,7 @@ _LONG = {
 _REFUSED = {
     "v": "every sample is kept, in samples.parquet, and none is printed: leave it out",
     "r": "relative sleeps hide lateness: leave it out",
-    "s": "only clock_nanosleep with absolute times is measured: leave it out",
-    "x": "only clock_nanosleep with absolute times is measured, not POSIX timers: leave it out",
-    "c": "only CLOCK_MONOTONIC is measured: leave it out",
+    "s": "sleeps until an absolute time are measured, not nanosleep and setitimer: leave it out, or see --sleep",
     "F": "`rtassay status` shows a run from elsewhere: leave it out",
     "o": "every sample is kept: leave it out",
     "U": "memory is always local to a lane's CPU: leave it out",
@@ -179,6 +181,11 @@ def _one(letter: str, called: str, value: str | None, rest: list[str], told: Tra
         return []
     if value is None or letter == "A":
         return [known.option]
+    if known.values is not None:
+        if value not in known.values:
+            choices = ", ".join(f"{theirs} ({ours})" for theirs, ours in known.values.items())
+            raise UsageError(f"{called} has no value '{value}'", why=f"its values are {choices}")
+        return [known.option, known.values[value]]
     setting = BY_NAME.get(known.option.removeprefix("--"))
     unit = setting.bare if setting is not None and re.fullmatch(r"\d+(\.\d+)?", value) else None
     return [known.option, value + (unit or "")]

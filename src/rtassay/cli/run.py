@@ -104,6 +104,8 @@ class CyclictestCommand(click.Command):
 @setting_option("trace-above")
 @setting_option("trace-stacks")
 @setting_option("dma-latency")
+@setting_option("sleep")
+@setting_option("clock")
 @setting_option("aligned")
 @setting_option("mlock")
 @setting_option("samples")

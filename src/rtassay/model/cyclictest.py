@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from rtassay.model.manifest import Plan
 from rtassay.model.settings import default
 from rtassay.model.units import NS_PER_S, NS_PER_US, format_cpu_list
+
+# What cyclictest has of our --sleep and --clock, and its words for it.
+SLEEPS: Final = {"clock_nanosleep": (), "signal": ("-x",)}
+CLOCKS: Final = {"monotonic": (), "realtime": ("-c1",)}
 
 
 def equivalent(plan: Plan) -> str:
@@ -25,6 +31,7 @@ def equivalent(plan: Plan) -> str:
         parts.append(f"-l{plan.count}")
     else:
         parts.append(f"-D{max(1, round((plan.duration_ns or 0) / NS_PER_S))}")
+    parts += [*SLEEPS.get(plan.sleep or "", ()), *CLOCKS.get(plan.clock or "", ())]
     if plan.break_above_ns is not None:
         parts.append(f"-b{plan.break_above_ns // NS_PER_US}")
     parts += ["-h400", "-q"]

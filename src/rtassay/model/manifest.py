@@ -50,6 +50,8 @@ class Plan:
     warm_up_ns: int = 0
     policy: str | None = None
     priority: int | None = None
+    sleep: str | None = None
+    clock: str | None = None
     cpus: tuple[int, ...] | None = None
     load_cpus: tuple[int, ...] | None = None
     load: str = "none"

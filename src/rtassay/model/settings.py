@@ -49,7 +49,8 @@ class Setting:
     least, most: both are allowed, but not `most` of a number. default: None if the setting has none, or if it depends on others.
     words: the values of a choice, or words that may stand in place of a value; `off` is the value None. field: of `Plan`.
     probe: whether rtprobe has an option of the same meaning, then `option` is its name, too. shown: the default in help where words
-    say more than the value. filled_in: a plan that does not state it holds None, and the session fills in the default.
+    say more than the value. filled_in: a plan that does not state it holds None, and the session or the probe fills in the default.
+    of_method: the only method of rtprobe that has it; None: all have it.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Setting:
     probe: bool = False
     shown: str | None = None
     filled_in: bool = False
+    of_method: str | None = None
 
     @property
     def key(self) -> str:
@@ -218,6 +220,14 @@ SETTINGS: Final = (
         least=1, most=99, default=90, field="priority", probe=True, filled_in=True,
     ),
     Setting(
+        "sleep", CHOICE, "How a lane sleeps until its due time: clock_nanosleep, a timerfd, a signal of a POSIX timer, the time-out of a poll.",
+        words=("clock_nanosleep", "timerfd", "signal", "poll"), default="clock_nanosleep", field="sleep", probe=True, filled_in=True, of_method="cyclic",
+    ),
+    Setting(
+        "clock", CHOICE, "The clock that counts the time of that sleep. Lateness is measured by monotonic whatever it is.",
+        words=("monotonic", "realtime", "tai", "boottime"), default="monotonic", field="clock", probe=True, filled_in=True, of_method="cyclic",
+    ),
+    Setting(
         "warm-up", DURATION, "Run the load this long before measuring.",
         bare="s", least=0, most=24 * _H, default=0, field="warm_up_ns",
     ),
@@ -257,7 +267,7 @@ DEFAULT_DURATION_NS: Final = 60 * NS_PER_S
 OF_EXPERIMENT: Final = tuple(
     BY_NAME[name]
     for name in (
-        "interval", "duration", "count", "warm-up", "policy", "priority", "break-above", "trace-above", "dma-latency", "mlock", "aligned", "samples",
+        "interval", "duration", "count", "warm-up", "policy", "priority", "sleep", "clock", "break-above", "trace-above", "dma-latency", "mlock", "aligned", "samples",
     )
 )  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from rtassay.model.cyclictest import CLOCKS, SLEEPS
 from rtassay.model.errors import UsageError
 from rtassay.model.events import Parser
 from rtassay.model.manifest import Plan, Source
@@ -47,6 +48,14 @@ class CyclictestProbe(Probe):
             raise UsageError(f"cyclictest has no policy '{plan.policy}'", hint="fifo, rr or other")
         if plan.policy == "other" and plan.priority:
             raise UsageError("policy other has no priority", hint="leave --priority out, or ask for fifo")
+        if plan.sleep not in (None, *SLEEPS):
+            raise UsageError(
+                f"cyclictest has no --sleep {plan.sleep}", hint=f"{' or '.join(SLEEPS)}, or the probe rtprobe"
+            )
+        if plan.clock not in (None, *CLOCKS):
+            raise UsageError(
+                f"cyclictest has no --clock {plan.clock}", hint=f"{' or '.join(CLOCKS)}, or the probe rtprobe"
+            )
         if plan.priority is not None and not 0 <= plan.priority <= 99:
             raise UsageError(f"priority {plan.priority} is not in 1..99")
         if plan.deadline_ns is not None and plan.deadline_ns > _LIMIT_MOST_US * NS_PER_US:
@@ -79,6 +88,7 @@ class CyclictestProbe(Probe):
             argv += ["-D", f"{(plan.duration_ns or DEFAULT_DURATION_NS) // NS_PER_S}s"]
         if plan.break_above_ns is not None:
             argv += ["-b", str(plan.break_above_ns // NS_PER_US)]
+        argv += [*SLEEPS[plan.sleep or default("sleep")], *CLOCKS[plan.clock or default("clock")]]
         if plan.aligned:
             argv.append("--aligned=0")
         argv.append("--default-system" if plan.dma_latency_us is None else f"--latency={plan.dma_latency_us}")

@@ -34,6 +34,16 @@ class RtprobeProbe(Probe):
             value = getattr(plan, setting.field) if setting.probe else None
             if value is not None and not (setting.name == "priority" and plan.policy == "other"):
                 setting.check(value)
+                if setting.of_method not in (None, self.method):
+                    raise UsageError(
+                        f"{setting.option} is for the method {setting.of_method}", f"{self.method} does not sleep by it"
+                    )
+        if plan.sleep == "poll" and plan.clock not in (None, "monotonic"):
+            raise UsageError(
+                f"--sleep poll has no --clock {plan.clock}",
+                "the kernel counts the time-out of a poll by monotonic",
+                "leave --clock out, or use --sleep clock_nanosleep",
+            )
 
     def command(self, plan: Plan, program: str, cpus: tuple[int, ...]) -> list[str]:
         argv = [program, self.method, "--cpus", format_cpu_list(cpus)]

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from rtassay.model.cyclictest import equivalent
 from rtassay.model.errors import UsageError
 from rtassay.model.manifest import Plan
 from rtassay.probes.base import Probe
@@ -127,3 +128,29 @@ def test_what_jitterdebugger_and_oslat_cannot_do_is_refused(probe: Probe, change
     probe.check(PLAN)
     with pytest.raises(UsageError):
         probe.check(replace(PLAN, **changes))  # type: ignore[arg-type]
+
+
+def test_ways_of_sleeping_reach_each_probe_as_far_as_it_has_them() -> None:
+    asked = Plan(sleep="signal", clock="realtime", cpus=(1,))
+    ours = RtprobeProbe().command(asked, "rtprobe", (1,))
+    assert ours[ours.index("--sleep") :][:4] == ["--sleep", "signal", "--clock", "realtime"]
+    assert {"-x", "-c1"} <= set(CyclictestProbe().command(asked, "cyclictest", (1,)))
+    assert "-x -c1" in equivalent(asked)
+    nothing_asked = RtprobeProbe().command(Plan(cpus=(1,)), "rtprobe", (1,))
+    assert not {"--sleep", "--clock"} & set(nothing_asked)
+    for probe in (RtprobeProbe(), CyclictestProbe()):
+        probe.check(asked)
+
+
+@pytest.mark.parametrize(
+    ("probe", "plan", "said"),
+    [
+        (RtprobeProbe(), Plan(sleep="poll", clock="tai"), "--sleep poll has no --clock tai"),
+        (RtprobeProbe("response"), Plan(sleep="poll"), "--sleep is for the method cyclic"),
+        (CyclictestProbe(), Plan(sleep="timerfd"), "cyclictest has no --sleep timerfd"),
+        (CyclictestProbe(), Plan(clock="tai"), "cyclictest has no --clock tai"),
+    ],
+)
+def test_a_way_of_sleeping_that_a_probe_has_not_is_refused(probe: Probe, plan: Plan, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        probe.check(plan)

@@ -7,7 +7,7 @@ from typing import Any
 from rtassay.model import warnings
 from rtassay.model.findings import Findings
 from rtassay.model.foreign import clean, one_line
-from rtassay.model.manifest import Manifest, Obtained
+from rtassay.model.manifest import Manifest, Obtained, Plan
 from rtassay.model.recording import Recording
 from rtassay.model.units import format_cpu_list, format_time
 from rtassay.reports import wording
@@ -70,6 +70,7 @@ def plan_rows(recording: Recording) -> list[tuple[str, str, str, str]]:
         _row("One CPU per lane, at end", _pins(recording), _agree_pins([_cpus(o) for o in ends])),
         _row("Memory locked", _maybe(plan.mlock), _maybe(facts.get("mlocked"))),
         _row("cpu_dma_latency (us)", _maybe(plan.dma_latency_us), _maybe(facts.get("dma_latency_us"))),
+        *_sleep_rows(plan, facts),
         _row("Interval", _time(plan.interval_ns), _agree([_time(lane.entry.interval_ns) for lane in recording.lanes])),
         _row("Duration", _time(plan.duration_ns), _time(_lasted(manifest)), exact=False),
     ]
@@ -125,6 +126,17 @@ def _policy(obtained: Obtained | None) -> str | None:
     if obtained is None or obtained.policy is None:
         return None
     return obtained.policy if obtained.priority is None else f"{obtained.policy} {obtained.priority}"
+
+
+def _sleep_rows(plan: Plan, facts: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+    """How the lanes slept, where the probe tells."""
+    told = facts.get("settings")
+    if not isinstance(told, dict) or "sleep" not in told:
+        return []
+    return [
+        _row("Sleep", plan.sleep, _maybe(told["sleep"])),
+        _row("Clock of the sleep", plan.clock, _maybe(told.get("clock"))),
+    ]
 
 
 def _maybe(value: Any) -> str | None:

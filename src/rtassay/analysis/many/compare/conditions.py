@@ -16,7 +16,9 @@ from rtassay.model.comparison import Difference
 from rtassay.model.errors import UsageError
 from rtassay.model.inventory import Inventory
 from rtassay.model.manifest import Manifest
+from rtassay.model.measures import WAKE_UP
 from rtassay.model.recording import Recording
+from rtassay.model.settings import default
 from rtassay.model.units import format_cpu_list, format_time
 
 FACTOR = "factor"
@@ -87,6 +89,17 @@ def _mlocked(recording: Recording) -> bool | None:
 
 def _settings(settings: dict[str, str]) -> str | None:
     return ", ".join(f"{name}={value}" for name, value in sorted(settings.items())) or None
+
+
+def _of_sleep(name: str) -> Callable[[Recording], str | None]:
+    """The plan's word, else the default of a tool that sleeps."""
+
+    def get(recording: Recording) -> str | None:
+        manifest = recording.manifest
+        slept = manifest.source.tool in ("rtprobe", "cyclictest") and WAKE_UP in {one.measure for one in manifest.lanes}
+        return getattr(manifest.plan, name) or (default(name) if slept and own_run(recording) else None)
+
+    return get
 
 
 def _dma_latency(recording: Recording) -> Any:
@@ -200,6 +213,8 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
     Condition("dma_latency", "cpu_dma_latency held", "dma-latency", _dma_latency),
     Condition("mlock", "memory locked", "mlock", _mlocked),
     Condition("aligned", "lanes aligned", "aligned", lambda r: r.manifest.plan.aligned),
+    Condition("sleep", "way of sleeping", "sleep", _of_sleep("sleep")),
+    Condition("clock", "clock of the sleep", "clock", _of_sleep("clock")),
     Condition("settings", "settings of the method", "settings", lambda r: _settings(r.manifest.plan.settings)),
     Condition("timer_slack_ns", "timer slack (ns)", "timer-slack", lambda r: r.manifest.probe_facts.timer_slack_ns),
     Condition(
@@ -207,7 +222,7 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
     ),
 )
 # The way of measuring should be equal: it is the factor only if a person says so.
-_OF_MEASURING = ("tool", "lanes", "warm-up", "mlock", "timer-slack", "aligned", "settings")
+_OF_MEASURING = ("tool", "lanes", "warm-up", "mlock", "timer-slack", "aligned", "sleep", "clock", "settings")
 # Labels by which an experiment numbers its runs: never the factor, even if a group is one run.
 _NUMBERING = ("cell", "order", "block", "repeat", "attempt")
 FAMILIES: Final = tuple(dict.fromkeys(condition.family for condition in CONDITIONS))

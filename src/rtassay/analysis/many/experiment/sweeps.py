@@ -42,6 +42,8 @@ def _setting(cell: Measured) -> _Setting:
         plan.priority,
         plan.mlock,
         plan.aligned,
+        plan.sleep,
+        plan.clock,
         plan.warm_up_ns,
         plan.break_above_ns,
         plan.trace_above_ns,

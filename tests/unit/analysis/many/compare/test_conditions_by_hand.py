@@ -117,6 +117,12 @@ def test_what_the_lanes_agree_on_goes_before_the_plan() -> None:
     assert (value("policy", part), value("priority", part)) == ("rr", "7")
 
 
+def test_how_the_lanes_slept() -> None:
+    assert (value("sleep", made()), value("clock", made())) == ("clock_nanosleep", "monotonic")
+    asked = made(plan=replace(PLAN, sleep="poll", clock="tai"))
+    assert (value("sleep", asked), value("clock", asked)) == ("poll", "tai")
+
+
 def test_values_where_a_board_has_little() -> None:
     assert value("governor", made(inventory=BOARD | {"governors": {}})) == "no frequency scaling"
     assert value("governor", made(inventory=BOARD | {"governors": None})) is None
