@@ -37,6 +37,10 @@ class JitterdebuggerProbe(Probe):
         """Raise UsageError for what jitterdebugger cannot do."""
         if plan.settings:
             raise UsageError("jitterdebugger has no settings for --set")
+        if plan.sleep is not None or plan.clock is not None:
+            raise UsageError(
+                "jitterdebugger has no --sleep and no --clock", hint="leave them out, or use the probe rtprobe"
+            )
         if plan.trace_above_ns is not None:
             raise UsageError(
                 "jitterdebugger keeps no trace of late samples", hint="--trace-above needs the probe rtprobe"

@@ -31,6 +31,8 @@ class OslatProbe(Probe):
         """Raise UsageError for what oslat cannot do."""
         if plan.settings:
             raise UsageError("oslat has no settings for --set")
+        if plan.sleep is not None or plan.clock is not None:
+            raise UsageError("oslat has no --sleep and no --clock", hint="leave them out, or use the probe rtprobe")
         if plan.trace_above_ns is not None:
             raise UsageError("oslat keeps no trace of late samples", hint="--trace-above needs the probe rtprobe")
         if plan.count is not None:

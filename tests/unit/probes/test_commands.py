@@ -149,6 +149,8 @@ def test_ways_of_sleeping_reach_each_probe_as_far_as_it_has_them() -> None:
         (RtprobeProbe("response"), Plan(sleep="poll"), "--sleep is for the method cyclic"),
         (CyclictestProbe(), Plan(sleep="timerfd"), "cyclictest has no --sleep timerfd"),
         (CyclictestProbe(), Plan(clock="tai"), "cyclictest has no --clock tai"),
+        (JitterdebuggerProbe(), Plan(sleep="poll"), "jitterdebugger has no --sleep"),
+        (OslatProbe(), Plan(clock="realtime"), "oslat has no --sleep and no --clock"),
     ],
 )
 def test_a_way_of_sleeping_that_a_probe_has_not_is_refused(probe: Probe, plan: Plan, said: str) -> None:
