@@ -307,7 +307,8 @@ static void move_thread(struct moving *m, pid_t tid)
 {
 	struct obtained now;
 
-	if (tid <= 0 || m->job->error || !may_go_anywhere(tid, &m->all, &now) || note_affinity(m->job, tid, process_start(tid), &now.affinity))
+	if (tid <= 0 || m->job->error || !may_go_anywhere(tid, &m->all, &now) ||
+	    note_affinity(m->job, tid, process_start(tid), &now.affinity))
 		return;
 	if (only_told(m->job) || !rt_pin(tid, &m->wanted))
 		m->moved++;
@@ -426,10 +427,11 @@ static const struct {
 	int fields;
 	enum state (*apply)(struct job *j);
 } kinds[] = {
-	{ "write", 3, apply_write },	     { "hold", 3, apply_hold },		  { "policy", 5, apply_policy },
-	{ "affinity", 4, apply_affinity },   { "programs", 2, apply_programs },
-	{ "directory", 2, apply_directory }, { "set", 3, apply_set },
-	{ "controller", 3, apply_controller }, { "move", 5, apply_move },	  { "mount", 3, apply_mount },
+	{ "write", 3, apply_write },       { "hold", 3, apply_hold },
+	{ "policy", 5, apply_policy },     { "affinity", 4, apply_affinity },
+	{ "programs", 2, apply_programs }, { "directory", 2, apply_directory },
+	{ "set", 3, apply_set },           { "controller", 3, apply_controller },
+	{ "move", 5, apply_move },         { "mount", 3, apply_mount },
 	{ "service", 2, apply_service },
 };
 

@@ -276,9 +276,11 @@ static const struct {
 	int fields, key; /* all of a line; those that say which thing it is */
 	enum undone (*undo)(const struct fields *f, char why[UNDO_WHY]);
 } kinds[] = {
-	{ "value", 3, 2, undo_value },	       { "irq", 4, 2, undo_irq },	       { "policy", 5, 3, undo_policy },	  { "affinity", 4, 3, undo_affinity },
-	{ "moved", 4, 3, undo_moved },	       { "directory", 2, 2, undo_directory }, { "mount", 2, 2, undo_mount },
-	{ "controller", 3, 3, undo_controller }, { "service", 2, 2, undo_service },  { "hold", 3, 2, undo_hold },
+	{ "value", 3, 2, undo_value },     { "irq", 4, 2, undo_irq },
+	{ "policy", 5, 3, undo_policy },   { "affinity", 4, 3, undo_affinity },
+	{ "moved", 4, 3, undo_moved },     { "directory", 2, 2, undo_directory },
+	{ "mount", 2, 2, undo_mount },     { "controller", 3, 3, undo_controller },
+	{ "service", 2, 2, undo_service }, { "hold", 3, 2, undo_hold },
 };
 
 enum undone undo(const struct fields *f, char why[UNDO_WHY])

@@ -1,0 +1,81 @@
+"""rtassay tune over SSH on Debian's PREEMPT_RT kernel: applied, read back by other means, refused to a second host, recorded by a run, put back."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from vboard import Board, Setup
+
+RT = Setup("rt", "rt")
+TUNED = ("--profile", "dedicated", "--goal", "isolated=1")
+# An interrupt that the kernel keeps on a CPU refuses to be moved: then the exit code is 4.
+DONE = (0, 4)
+# Every setting of the kernel and of memory, interrupts, kernel work, power, and the CPUs of threads that live as long as the board. What the
+# kernel counts or changes by itself is left out, as the CPU of an interrupt's thread: it follows its interrupt, which goes where its list allows.
+SNAPSHOT = r"""
+cd /; for f in /proc/sys/kernel/* /proc/sys/vm/* /proc/irq/*/smp_affinity_list /proc/irq/default_smp_affinity \
+  /sys/devices/virtual/workqueue/cpumask /sys/devices/virtual/workqueue/*/cpumask /sys/devices/system/machinecheck/machinecheck*/check_interval \
+  /sys/module/pcie_aspm/parameters/policy /sys/devices/system/cpu/cpu*/online /sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us; do
+  case $f in */ns_last_pid|*/random*|*/pty*) continue;; esac
+  [ -f $f ] && echo "$f $(cat $f 2>/dev/null)"; done
+for t in /proc/[0-9]*/status; do sed -n 's/^Name:.//p;s/^Cpus_allowed_list:.//p' $t 2>/dev/null | tr '\n' ' '; echo; done |
+  grep -E '^(init|busybox|ksoftirqd|rcu|kthreadd|migration|khugepaged|kcompactd|watchdog)' | sort
+ls /run
+"""
+
+
+def rtassay(board: Board, home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        _argv(board, *words), capture_output=True, text=True, timeout=300, env=_env(home), check=False
+    )
+
+
+def _argv(board: Board, verb: str, *words: str) -> list[str]:
+    return [sys.executable, "-m", "rtassay", verb, board.name, *words]
+
+
+def _env(home: Path) -> dict[str, str]:
+    return {"PATH": "/usr/bin:/bin", "HOME": str(home), "RTASSAY_HOME": str(home)}
+
+
+def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    assert done.stdout, done.stderr
+    data: dict[str, Any] = json.loads(done.stdout)
+    return data
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("setup", [RT], ids=lambda setup: setup.name)
+def test_every_setting_of_a_profile_is_applied_and_put_back(setup: Setup, board: Board, tmp_path: Path) -> None:
+    before = board.text(SNAPSHOT)
+    done = rtassay(board, tmp_path, "tune", *TUNED, "--json")
+    assert done.returncode in DONE, done.stderr
+    made = told(done)
+    assert {"lockup-detector", "vmstat-interval", "irq-affinity", "workqueue-mask", "thread-affinity"} <= set(
+        made["settings"]
+    )
+    during = board.text(SNAPSHOT)
+    assert during != before
+    for change in made["changes"]:
+        if change["kind"] == "write" and change["state"] == "took":
+            shown = board.text(f"cat {change['target']}")
+            assert change["now"].split() == (re.findall(r"\[(\S+)\]", shown) or shown.split()), change
+    assert board.text("cat /proc/sys/vm/stat_interval /proc/sys/kernel/watchdog").split() == ["10", "0"]
+    other = tmp_path / "plan.toml"
+    other.write_text('[[write]]\nfile = "/proc/sys/vm/swappiness"\nvalue = 7\n')
+    refused = rtassay(board, tmp_path / "another", "tune", "--plan", str(other))
+    assert refused.returncode == 3 and "changed already" in refused.stderr and made["owner"] in refused.stderr
+    seen = rtassay(board, tmp_path, "run", "--duration", "2s", "--load", "none", "--json")
+    assert "are changed by" in seen.stderr
+    manifest = json.loads((Path(told(seen)["path"]) / "manifest.json").read_text())
+    assert manifest["inventory"]["tuned"]["owner"] == made["owner"]
+    reverted = rtassay(board, tmp_path, "tune", "--revert", "--json")
+    assert reverted.returncode == 0 and told(reverted)["not_put_back"] == [], reverted.stderr
+    assert board.text(SNAPSHOT) == before
+    assert not list((tmp_path / "tuned").glob("*.json"))
