@@ -107,7 +107,7 @@ def test_a_second_tracer_is_refused_and_changes_nothing(board: Board) -> None:
 @on(STOCK)
 @pytest.mark.parametrize("method", ["timerlat", "osnoise", "hwlat"])
 def test_a_kernel_without_the_tracer_is_refused_with_what_to_do(board: Board, method: str) -> None:
-    refused = board.run(f"/probe/rtprobe {method} --duration 1s")
+    refused = board.run(f"/probe/rtprobe {method} --interval 1ms --duration 1s")
     words = refused.stderr.decode()
     assert refused.returncode == EXIT_USAGE and refused.stdout == b"", words
     assert f"this kernel has no tracer {method}" in words and "`cyclic` measures on every kernel" in words

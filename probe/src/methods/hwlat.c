@@ -44,8 +44,11 @@ static int64_t width_of(const struct plan *plan, const struct run *run)
 static int start_tracer(const struct plan *plan, const struct run *run)
 {
 	struct tracer_setting setting[] = {
-		{ "hwlat_detector/width", "" }, { "hwlat_detector/window", "" }, { "hwlat_detector/mode", "per-cpu" },
-		{ "tracing_thresh", "" },       { NULL, "" },
+		{ "hwlat_detector/width", "" },
+		{ "hwlat_detector/window", "" },
+		{ "hwlat_detector/mode", "per-cpu" },
+		{ "tracing_thresh", "" },
+		{ NULL, "" },
 	};
 	char mask[1024];
 
@@ -78,7 +81,8 @@ static int hwlat_prepare(const struct plan *plan, struct run *run)
 {
 	int code;
 
-	tracer_spins(plan, run);
+	if ((code = tracer_check_plan("hwlat", plan, run, 1000 * US, 10 * S, "1s")))
+		return code;
 	if (plan_given(plan, "policy") || plan_given(plan, "priority"))
 		return say_fail(EXIT_USAGE, "--policy and --priority mean nothing to hwlat: interrupts are off while it looks");
 	if (width_of(plan, run) >= run->interval_ns)
@@ -86,7 +90,7 @@ static int hwlat_prepare(const struct plan *plan, struct run *run)
 	sources = calloc((size_t)run->n_slots, sizeof *sources);
 	if (!sources)
 		return say_fail(EXIT_BOARD, "no memory");
-	if ((code = tracer_check_plan("hwlat", plan, run, 1000 * US, 10 * S)) || (code = start_tracer(plan, run)))
+	if ((code = start_tracer(plan, run)))
 		return code;
 	for (int i = 0; !code && i < run->n_lanes; i++)
 		code = open_source(&run->lanes[i], &sources[i]);

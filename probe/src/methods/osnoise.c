@@ -114,11 +114,10 @@ static int osnoise_prepare(const struct plan *plan, struct run *run)
 {
 	int code;
 
-	tracer_spins(plan, run);
 	sources = calloc((size_t)run->n_slots, sizeof *sources);
 	if (!sources)
 		return say_fail(EXIT_BOARD, "no memory");
-	if ((code = tracer_check_plan("osnoise", plan, run, 1000 * US, 10 * S)) || (code = start_tracer(plan, run)))
+	if ((code = tracer_check_plan("osnoise", plan, run, 1000 * US, 10 * S, "1s")) || (code = start_tracer(plan, run)))
 		return code;
 	for (int i = 0; !code && i < run->n_lanes; i += LANES)
 		code = open_source(plan, run, &run->lanes[i], &sources[run->lanes[i].slot]);

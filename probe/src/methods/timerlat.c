@@ -121,7 +121,7 @@ static int timerlat_prepare(const struct plan *plan, struct run *run)
 	sources = calloc((size_t)run->n_slots, sizeof *sources);
 	if (!sources)
 		return say_fail(EXIT_BOARD, "no memory");
-	if ((code = tracer_check_plan("timerlat", plan, run, INT64_C(100000), INT64_C(1000000000))) || (code = start_tracer(run)))
+	if ((code = tracer_check_plan("timerlat", plan, run, INT64_C(100000), INT64_C(1000000000), "1ms")) || (code = start_tracer(run)))
 		return code;
 	for (int i = 0; !code && i < run->n_lanes; i += TIMERLAT_CONTEXTS)
 		code = open_source(run, &run->lanes[i], &sources[run->lanes[i].slot]);

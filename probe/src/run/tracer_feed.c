@@ -29,19 +29,12 @@ int64_t tracer_rounded(int64_t value, int64_t unit)
 	return (value >= 0 ? value + unit / 2 : value - unit / 2) / unit;
 }
 
-void tracer_spins(const struct plan *plan, struct run *run)
-{
-	if (!plan_given(plan, "interval"))
-		run->interval_ns = INT64_C(1000000000);
-}
-
-int tracer_check_plan(const char *name, const struct plan *plan, const struct run *run, int64_t least_ns, int64_t most_ns)
+int tracer_check_plan(const char *name, const struct plan *plan, const struct run *run, int64_t least_ns, int64_t most_ns,
+		      const char *usual)
 {
 	if (run->interval_ns % 1000 || run->interval_ns < least_ns || run->interval_ns > most_ns)
-		return say_fail(EXIT_USAGE, "%s takes an --interval of whole microseconds from %lldus to %llds", name,
-				(long long)(least_ns / 1000), (long long)(most_ns / 1000000000));
-	if (run->duration_ns && run->duration_ns <= run->interval_ns)
-		return say_fail(EXIT_USAGE, "--duration must be longer than the interval of %s, %g s", name, (double)run->interval_ns / 1e9);
+		return say_fail(EXIT_USAGE, "%s takes an --interval of whole microseconds from %lldus to %llds, for example --interval %s",
+				name, (long long)(least_ns / 1000), (long long)(most_ns / 1000000000), usual);
 	if (run->trace)
 		return say_fail(EXIT_USAGE, "--trace-above goes with cyclic, not with %s: run them one after the other", name);
 	if (plan_flag(plan, "aligned"))

@@ -38,10 +38,9 @@ int tracer_take_policy(const char *name, struct lane *lane, int count);
 char *tracer_cpus(const struct run *run, char *out, size_t size);
 /* Is nothing more to be waited for, `after_ns` after the end of the run? */
 bool tracer_is_past_end(const struct lane *lane, int64_t after_ns);
-/* For a tracer whose thread keeps the CPU busy: the interval is 1 s where none was asked for. */
-void tracer_spins(const struct plan *plan, struct run *run);
-/* Refuses what no tracer of the kernel can do. 0, or an exit code after an error message. */
-int tracer_check_plan(const char *name, const struct plan *plan, const struct run *run, int64_t least_ns, int64_t most_ns);
+/* Refuses what no tracer of the kernel can do; `usual`: an interval to name. 0, or an exit code after an error message. */
+int tracer_check_plan(const char *name, const struct plan *plan, const struct run *run, int64_t least_ns, int64_t most_ns,
+		      const char *usual);
 
 void tracer_sleep_a_tick(void);
 /* value / unit, to the nearest. */
