@@ -92,7 +92,7 @@ def make_request(board: str, values: Mapping[str, Any]) -> Request:
         labels=labels,
         note=values["note"],
         name=values["name"],
-        inventory={"virtualisation": "tcg"} if virtual is not None else {},
+        inventory={"virtualisation": "tcg"} if address.kind == "unix" else {},
     )
 
 

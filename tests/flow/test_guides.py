@@ -143,6 +143,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
         recording(home, text, None, board=board)
     for kernel in ("stock", "rt"):
         recording(home, text, None, set="nightly", kernel=kernel)
+        recording(home, text, None, os=f"linux-{kernel}")
     return place
 
 

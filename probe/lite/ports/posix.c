@@ -1,4 +1,4 @@
-/* Systems with POSIX threads: Linux (to try it), NuttX, RTEMS, QNX, VxWorks. Proven on Linux only (docs/guides/rtos.md). */
+/* Systems with POSIX threads: Linux (to try it), NuttX, RTEMS, QNX, VxWorks. What of them is proven: docs/guides/rtos.md. */
 #ifdef __linux__
 #define _GNU_SOURCE
 #endif
@@ -14,10 +14,25 @@
 
 #include "rtlite.h"
 
-#ifndef RTL_OS
 #ifdef __NuttX__
-#define RTL_OS "nuttx"
-#elif defined(__linux__)
+#include <nuttx/config.h>
+#include <nuttx/irq.h>
+#include <nuttx/version.h>
+#define RTL_OS "nuttx/" CONFIG_VERSION_STRING
+#ifndef RTL_BOARD
+#define RTL_BOARD CONFIG_ARCH_BOARD
+#endif
+#ifdef CONFIG_SCHED_TICKLESS
+#define RTL_SLEEP "timer"
+#define RTL_TICK_HZ 0
+#else
+#define RTL_SLEEP "tick"
+#define RTL_TICK_HZ (1000000 / CONFIG_USEC_PER_TICK)
+#endif
+#endif
+
+#ifndef RTL_OS
+#ifdef __linux__
 #define RTL_OS "linux"
 #else
 #define RTL_OS "posix"
@@ -28,6 +43,9 @@
 #endif
 #ifndef RTL_SLEEP
 #define RTL_SLEEP "timer"
+#endif
+#ifndef RTL_TICK_HZ
+#define RTL_TICK_HZ 0
 #endif
 
 enum { THREADS = RTL_LANES + 1 };
@@ -40,12 +58,29 @@ static int typed(void)
 	return poll(&console, 1, 0) == 1 && read(STDIN_FILENO, &c, 1) == 1 ? c : -1;
 }
 
+#if defined(__NuttX__) && defined(CONFIG_BUILD_FLAT)
+static void critical(int on)
+{
+	static irqstate_t before;
+
+	if (on)
+		before = enter_critical_section();
+	else
+		leave_critical_section(before);
+}
+#define CRITICAL critical
+#else
+#define CRITICAL NULL /* a program cannot turn interrupts off */
+#endif
+
 const struct rtl_port rtl_port = {
 	.os = RTL_OS,
 	.board = RTL_BOARD,
 	.clock = "CLOCK_MONOTONIC",
 	.policy = "SCHED_FIFO",
 	.sleep = RTL_SLEEP,
+	.tick_hz = RTL_TICK_HZ,
+	.critical = CRITICAL,
 	.typed = typed,
 };
 
@@ -115,7 +150,11 @@ int rtl_thread(void (*run)(void *), void *argument, int priority, int cpu, int *
 
 	*one = (struct started){ run, argument, cpu };
 	n_threads++;
-	*own = priority > 0; /* on a POSIX system the lowest is below this program as a thread without a fixed priority */
+#ifdef __linux__
+	*own = priority > 0; /* a thread without a fixed priority is below every other */
+#else
+	*own = 1;
+#endif
 	if (*own && !create(one, &param))
 		return param.sched_priority;
 	*own = 0;

@@ -137,13 +137,14 @@ def command(
     """Group A of recordings against group B, run by run: who is later at which quantile, and how surely.
 
     A word is a path, an id, a unique beginning of an id, or a name; a directory of recordings, or what is known of them: kernel=rt, kernel=stock (or a
-    release), board=, load=, tool=, probe=, experiment=, name=, verdict=, since=2026-11-01, until=2026-11-30, or any label. kernel=rt,board=pi5: both.
+    release), os=linux-rt, os=freertos, board=, load=, tool=, probe=, experiment=, name=, verdict=, since=2026-11-01, until=2026-11-30, or any label. kernel=rt,board=pi5: both.
     Ratios are B / A: above 1, B is later. Repeat the runs: an answer needs five or more of each group, interleaved.
     Five runs of each show a factor of two at the primary step in 88 % of comparisons if runs scatter by 30 %.
 
     \b
       rtassay compare stock1 stock2 stock3 --with rt1 rt2 rt3 --at p99.99
       rtassay compare kernel=stock --with kernel=rt -o kernels.html
+      rtassay compare os=freertos --with os=linux-rt
       rtassay compare before/ --with after/ --fail-on regression=10
     """
     from rtassay.analysis.many.compare import compare

@@ -33,12 +33,17 @@ class ThreadFacts:
 
 @dataclass(frozen=True, slots=True)
 class ClockFacts:
-    """The probe's clock. `getres_ns` as the kernel states it, `step_ns` as seen, `read_cost_ns` of one reading."""
+    """The probe's clock. `getres_ns` as the kernel states it, `step_ns` as seen, `read_cost_ns` of one reading.
+
+    `sleep`: what ends a sleep, `timer` or `tick` (of `tick_hz`); only rtprobe-lite tells it.
+    """
 
     id: str | None
     getres_ns: int | None
     step_ns: int | None
     read_cost_ns: int | None
+    sleep: str | None
+    tick_hz: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from rtassay.model.errors import UsageError
+from rtassay.model.systems import systems
 from rtassay.store import index
 from rtassay.store.index import IndexEntry
 from rtassay.store.paths import home
@@ -43,6 +44,7 @@ def _verdicts(entry: IndexEntry) -> set[str]:
 FACTS: Final[dict[str, Callable[[IndexEntry], set[str]]]] = {
     "board": lambda entry: {entry.board} - {""},
     "kernel": _kernels,
+    "os": lambda entry: set(systems(entry.kernel, entry.tool, entry.realtime)),
     "load": lambda entry: _loads(entry) - {""},
     "tool": lambda entry: {entry.tool} - {""},
     "probe": lambda entry: {entry.probe} - {""},

@@ -222,13 +222,9 @@ class ConsoleParser(Parser):
         told, clock, load = (self._told.get(kind) for kind in ("FACTS", "CLOCK", "LOAD"))
         console: dict[str, Any] = {"asked_priority": next(iter(self._lanes.values())).thread.number("asked")}
         if clock is not None:
-            console |= {
-                "sleep": clock.word("sleep"),
-                "tick_hz": clock.number("tick_hz"),
-                "clock_hz": clock.number("hz"),
-            }
+            console["clock_hz"] = clock.number("hz")
         imported: dict[str, Any] = {"kind": "histogram"}
-        if load is not None and load.word("load") not in ("none", None):
+        if load is not None:
             imported["load"] = _load_words(load)
         yield Facts(
             {
@@ -253,6 +249,8 @@ class ConsoleParser(Parser):
                     "getres_ns": None,
                     "step_ns": _step_ns(clock) if clock else None,
                     "read_cost_ns": clock.number("read_ns") if clock else None,
+                    "sleep": clock.word("sleep") if clock else None,
+                    "tick_hz": clock.number("tick_hz") if clock else None,
                 },
                 "lanes": [self._lane_facts(index, known.thread) for index, known in sorted(self._lanes.items())],
                 "console": console,
@@ -327,7 +325,7 @@ def _step_ns(clock: Line) -> int | None:
 def _load_words(load: Line) -> str:
     busy_us, every_us = (load.number(key) / 1000 for key in ("load_ns", "load_every_ns"))
     name = load.word("load")
-    return f"{name}" if name == "below" else f"{name}:{busy_us:g}us/{every_us:g}us"
+    return f"{name}" if name in ("below", "none") else f"{name}:{busy_us:g}us/{every_us:g}us"
 
 
 def _part(line: Line, lane: int) -> HistogramPart:

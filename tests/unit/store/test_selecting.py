@@ -56,6 +56,9 @@ def entries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[IndexEntry]
     [
         ("kernel=6.1.0-56-amd64", "1"),
         ("kernel=6.1.0-56-rt-amd64", "2"),
+        ("os=linux", "12"),
+        ("os=linux-rt", "2"),
+        ("os=linux-stock", "1"),
         ("kernel=stock", "1"),
         ("kernel=rt", "23"),
         ("board=pi5", "12"),

@@ -39,7 +39,7 @@ def test_a_run_among_other_text() -> None:
     (end,) = [event.data for event in events if isinstance(event, End)]
     (spill,) = [event for event in events if isinstance(event, Spill)]
     assert facts["kernel"] == {"release": "freertos/V11.3.0", "version": None, "machine": "mps2-an385"}
-    assert facts["clock"]["step_ns"] == 40 and facts["console"]["sleep"] == "timer"
+    assert facts["clock"]["step_ns"] == 40 and facts["clock"]["sleep"] == "timer"
     assert facts["import"] == {"kind": "histogram", "load": "critical:371us/3333us"}
     (lane,) = end["lanes"]
     assert end["reason"] == "count" and lane["due"] == lane["n"] == counted(events) == 3000

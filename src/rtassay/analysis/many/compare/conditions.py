@@ -19,6 +19,7 @@ from rtassay.model.manifest import Manifest
 from rtassay.model.measures import WAKE_UP
 from rtassay.model.recording import Recording
 from rtassay.model.settings import default
+from rtassay.model.systems import system_of
 from rtassay.model.units import format_cpu_list, format_time
 
 FACTOR = "factor"
@@ -161,6 +162,12 @@ def _tuned(recording: Recording) -> str | None:
     return ", ".join(told) or "none"
 
 
+def _sleep(recording: Recording) -> str | None:
+    """`timer` (at its time), or `tick of 1000 Hz`: then the tick is what is measured."""
+    clock = recording.manifest.probe_facts.clock
+    return f"tick of {clock.tick_hz} Hz" if clock.sleep == "tick" and clock.tick_hz else clock.sleep
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
     """A condition that should be equal. `family`: its name for --factor; `core`: without it a comparison is blind."""
@@ -174,6 +181,7 @@ class Condition:
 
 CONDITIONS: Final[tuple[Condition, ...]] = (
     Condition("kernel.release", "kernel", "kernel", lambda r: kernel_of(r.manifest), core=True),
+    Condition("system", "system", "kernel", lambda r: system_of(kernel_of(r.manifest), r.manifest.source.tool)),
     Condition("kernel.version", "kernel build", "kernel", _board(lambda b: b.kernel.version)),
     Condition(
         "kernel.config_sha256", "kernel configuration", "kernel", _board(lambda b: b.kernel.config_sha256), core=True
@@ -206,6 +214,8 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
     Condition("tool", "measuring tool", "tool", _tool, core=True),
     Condition("late_policy", "after a late wake-up", "tool", lambda r: r.manifest.source.late_policy),
     Condition("interval", "interval", "interval", _lanes(_interval, _planned_interval), core=True),
+    Condition("clock", "clock", "clock", lambda r: r.manifest.probe_facts.clock.id),
+    Condition("sleep", "what ends a sleep", "clock", _sleep),
     Condition("policy", "policy", "policy", _lanes(_obtained("policy"), lambda m: m.plan.policy)),
     Condition("priority", "priority", "priority", _lanes(_obtained("priority"), lambda m: m.plan.priority)),
     Condition("lanes", "number of lanes", "lanes", lambda r: len(r.lanes)),
