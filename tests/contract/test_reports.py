@@ -20,7 +20,9 @@ from rtassay.model.extrapolation import Extrapolation
 from rtassay.model.findings import CHECK, Reason
 from rtassay.model.gate import Gate, Holder
 from rtassay.model.knobs import Action, Detail, Examination, Goal
+from rtassay.model.proving import Proof
 from rtassay.model.ranking import Ranking, Traced
+from rtassay.model.tuning import TuningPlan
 from rtassay.reports.base import JudgedRecording
 from rtassay.session import examining
 
@@ -28,6 +30,7 @@ from ..support.attributions import IRQ, TIMER, UNKNOWN, US, attribution, ranked,
 from ..unit.analysis.many.experiment.synthetic import make
 from ..unit.reports.comparison.comparisons import EXAMPLES as COMPARISONS
 from ..unit.reports.extrapolation.extrapolations import EXAMPLES as EXTRAPOLATIONS
+from ..unit.reports.proof.proofs import EXAMPLES as PROOFS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "reports"))
 import examples
@@ -41,6 +44,7 @@ CLASSES = {
     "examination": Examination,
     "explanation": Explanation,
     "gate": Gate,
+    "proof": Proof,
 }
 NAMES = list(rooms.table("reports"))
 
@@ -157,6 +161,23 @@ def hostile_gate():
     return replace(made, kernel=kernel, base=replace(kernel, lacks=None), qemu=HOSTILE, loads=loads)
 
 
+def hostile_proof():
+    made = PROOFS["whole"]()
+    action = Action("write", HOSTILE, HOSTILE)
+    settings = tuple(replace(one, title=HOSTILE, actions=(action, *one.actions)) for one in made.tuning.settings)
+    runs = tuple(replace(run, arm=HOSTILE, recording=HOSTILE, left_out=HOSTILE) for run in made.runs)
+    return replace(
+        made,
+        name=HOSTILE,
+        board=HOSTILE,
+        kernel=HOSTILE,
+        load=HOSTILE,
+        path=HOSTILE,
+        runs=runs,
+        tuning=TuningPlan(settings),
+    )
+
+
 SUBJECTS = {
     "recording": {
         **{name: functools.partial(judged_example, name) for name in examples.EXAMPLES},
@@ -198,6 +219,7 @@ SUBJECTS = {
         "nothing": lambda: replace(gated.regressed(), loads=(), left_out=(("hackbench", "NET"),)),
         "hostile text": hostile_gate,
     },
+    "proof": {**PROOFS, "hostile text": hostile_proof},
 }
 SUBJECT = {
     (word, case): functools.cache(made) for word, cases in SUBJECTS.items() for case, made in cases.items()

@@ -74,6 +74,7 @@ EVERY_VERB = {
     "explain": ["--pid", "1", "--above", "0"],
     "doctor": ["{id}"],
     "tune": ["{id}", "--profile", "none"],
+    "prove": ["--show", "{file}"],
     "extrapolate": ["{id}", "-o", "{file}.html"],
     "report": ["{id}", "-o", "{file}.html"],
     "figure": ["latency", "{id}", "--width", "column", "-o", "{file}.png"],

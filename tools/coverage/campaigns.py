@@ -3,7 +3,7 @@
 
     .venv/bin/python tools/coverage/campaigns.py [--campaigns N] [-o FILE]
 
-Exit code 1 if a promise is broken.
+Exit code 1 if a promise of docs/method/proving.md is broken.
 """
 
 from __future__ import annotations

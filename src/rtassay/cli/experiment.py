@@ -135,7 +135,7 @@ def run_command(file: str, output: str | None, fail_fast: bool, quiet: bool, as_
     ci.check({**files, "as_json": as_json})
     source, plan = _planned(file, form)
     path = Path(output) if output is not None else directory.default_directory(plan.name)
-    directory.create(path, source, plan)
+    directory.create(path, source.text, plan)
     echo(f"experiment in {path}", err=True)
     return _carry_out(path, plan, files, fail_fast=fail_fast, quiet=quiet, as_json=as_json)
 
@@ -290,7 +290,7 @@ def _carry_out(
 ) -> int:
     from rtassay.cli.experiment_result import exit_code, report_of, save_reports, show
 
-    outcome, stopped_by = asyncio.run(_run(path, plan, fail_fast, quiet))
+    outcome, stopped_by = asyncio.run(carried_out(path, plan, fail_fast, quiet))
     report = report_of(path, save=True)
     result = report.result
     try:
@@ -312,7 +312,7 @@ def _carry_out(
     return exit_code(result) if outcome.complete else EXIT_NOT_DEMONSTRATED
 
 
-async def _run(path: Path, plan: ExperimentPlan, fail_fast: bool, quiet: bool) -> tuple[Outcome, int | None]:
+async def carried_out(path: Path, plan: ExperimentPlan, fail_fast: bool, quiet: bool) -> tuple[Outcome, int | None]:
     """The outcome, and the signal that ended it early, if one did."""
     from rtassay.boards.known import resolve
     from rtassay.boot.switch import check_names, switch_and_leave

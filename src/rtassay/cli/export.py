@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rtassay.model.recording import Recording
 
 TRACE_DAT: Final = "trace.dat"
+SETTINGS_OF_A_CAMPAIGN: Final = ("plan", "sysctl", "systemd", "cmdline", "tuned", "rt-conf", "ansible")
 _HIT = re.compile(r"([0-9]{1,5}):([0-9]{1,18})")
 
 
@@ -36,7 +37,7 @@ _HIT = re.compile(r"([0-9]{1,5}):([0-9]{1,18})")
     help="csv: the exact histogram per lane; json: show --json and the histograms; cyclictest: the text of cyclictest -h -q; "
     "perfetto: late wake-ups of a traced run with their owners, for ui.perfetto.dev; "
     "trace.dat: the kernel's trace of a traced run, for trace-cmd report and KernelShark; "
-    "or any other format of rtassay report.",
+    "or any other format of rtassay report. Of the directory of a campaign of prove: plan (tuned.toml), sysctl, systemd, cmdline, tuned, rt-conf, ansible, html, markdown, json.",
 )
 @click.option(
     "--worst",
@@ -56,7 +57,7 @@ _HIT = re.compile(r"([0-9]{1,5}):([0-9]{1,18})")
 def command(
     recording: str, format_name: str, worst: int | None, hits: tuple[str, ...], output: str, as_json: bool
 ) -> int:
-    """Write the histogram and figures of one RECORDING in an open format.
+    """Write the histogram and figures of one RECORDING in an open format; of a campaign of prove, the settings it left.
 
     Samples, rollups, events and telemetry are Parquet files in the recording itself: pandas, polars and DuckDB open them directly.
 
@@ -64,6 +65,7 @@ def command(
       rtassay export before --to csv -o before.csv
       rtassay export before --to cyclictest
       rtassay export traced --to trace.dat --worst 3 -o late.dat
+      rtassay export proofs/dedicated-20261123T060000 --to sysctl -o 90-rtassay.conf
     """
     if as_json and output == "-":
         raise UsageError("--json and -o - both want stdout", hint="add -o FILE")
@@ -71,6 +73,8 @@ def command(
         raise UsageError("--worst and --hit choose wake-ups of trace.dat", hint="add --to trace.dat, or leave them out")
     if format_name == TRACE_DAT and output == "-" and sys.stdout.isatty():
         raise UsageError("trace.dat is no text for a terminal", hint="add -o trace.dat")
+    if (campaign := Path(recording).expanduser() / "prove.json").is_file():
+        return _campaign(campaign.parent, format_name, output, as_json)
     report = None if format_name == TRACE_DAT else _report(format_name)
     path, opened = open_by_name(recording)
     told: dict[str, Any] = {}
@@ -85,6 +89,21 @@ def command(
     if as_json:
         shown = {"id": opened.manifest.id, "recording": str(path), "path": output, "format": format_name}
         print_json({"schema": "rtassay/export/1"} | shown | told)
+    return 0
+
+
+def _campaign(path: Path, format_name: str, output: str, as_json: bool) -> int:
+    """What a campaign of prove found. Raises UsageError for a format of settings while none is proven."""
+    from rtassay.cli.prove_result import proof_of
+    from rtassay.model.proving import Proof
+
+    report = reports.load(Proof, format_name)
+    proof = proof_of(path)
+    if format_name in SETTINGS_OF_A_CAMPAIGN and not proof.campaign.chosen:
+        raise UsageError(f"{path} has no proven setting to export", hint=f"rtassay prove --show {path} tells why")
+    write_bytes(output, report.render(proof))
+    if as_json:
+        print_json({"schema": "rtassay/export/1", "campaign": str(path), "path": output, "format": format_name})
     return 0
 
 

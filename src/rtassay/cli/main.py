@@ -60,6 +60,7 @@ VERBS: Final = {
     "checks": ("rtassay.cli.checks", "The validity checks, their meaning and the remedies."),
     "doctor": ("rtassay.cli.doctor", "Settings of a board that bear on latency: wrong, unknown, fine."),
     "tune": ("rtassay.cli.tune", "Change settings of a board for a while, and put them back."),
+    "prove": ("rtassay.cli.prove", "Measure what each setting of a plan is worth on a board."),
     "board": ("rtassay.cli.board", "Boards: name them, look at them, clear them."),
     "kernel": ("rtassay.cli.kernel", "Kernels: build, deploy, list, use, install, remove."),
     "lab": ("rtassay.cli.lab", "Virtual boards with real kernels, to try it all without hardware."),
@@ -73,7 +74,7 @@ GROUPS: Final = {
     "The first hour": ("run", "list", "show", "report", "compare"),
     "Measure": ("experiment", "presets", "status", "watch", "seal"),
     "Judge": ("plan", "causes", "zoom", "explain", "extrapolate", "checks", "published"),
-    "Boards and kernels": ("doctor", "tune", "board", "kernel", "lab", "gate", "probe"),
+    "Boards and kernels": ("doctor", "tune", "prove", "board", "kernel", "lab", "gate", "probe"),
     "Recordings": ("import", "export", "figure", "table", "label", "rm", "prune"),
     "Comfort": ("config", "completion"),
 }

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-from rtassay.experiments.files import Source
 from rtassay.experiments.journal import JOURNAL
 from rtassay.experiments.matrix import ExperimentPlan
 from rtassay.model.errors import CorruptRecording, NewerFormat, UsageError
@@ -33,15 +32,15 @@ def default_directory(name: str) -> Path:
     return base / f"{name}-{stamp}"
 
 
-def create(path: Path, source: Source, plan: ExperimentPlan) -> Path:
-    """A new experiment at `path`. Raises UsageError if `path` holds an experiment or other files."""
+def create(path: Path, text: bytes, plan: ExperimentPlan) -> Path:
+    """A new experiment at `path`, made from a file with this text. Raises UsageError if `path` holds an experiment or other files."""
     if is_experiment(path):
         raise UsageError(f"there is an experiment in {path} already", hint=f"rtassay experiment resume {path}")
     if path.exists() and (not path.is_dir() or any(entry.name not in (FILE, "lock") for entry in path.iterdir())):
         raise UsageError(f"{path} exists and is not an experiment", hint="name a new or empty directory")
     make_directory(path)
     make_directory(path / RECORDINGS)
-    write_replacing(path / FILE, source.text, "nothing was measured")
+    write_replacing(path / FILE, text, "nothing was measured")
     # The plan comes last: it makes the directory an experiment.
     write_replacing(
         path / PLAN, msgspec.json.format(msgspec.json.encode(plan), indent=1) + b"\n", "nothing was measured"

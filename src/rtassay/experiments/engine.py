@@ -30,6 +30,7 @@ from rtassay.model.units import NS_PER_S
 from rtassay.session.attach import forget
 from rtassay.session.control import Interrupted, Progress, StopRequest
 from rtassay.session.run import run as run_session
+from rtassay.session.tuned_run import tuned
 from rtassay.store import load_manifest
 
 # After a kill of the host, guards end probe and loads, and after 10 s kill those that ignore SIGTERM. The last telemetry comes within 2 s.
@@ -309,19 +310,19 @@ class _Experiment:
         return why, again
 
     async def _measure(self, cell: Cell, attempt: int) -> Path:
-        board = self._tools.board(cell.board)
-        result = await run_session(
-            board,
-            cell.plan,
-            home=self._path / RECORDINGS,
-            labels=self.labels(cell, attempt),
-            on_event=partial(self._progress, "running", cell),
-            stop=self._stop,
-            isolated=cell.isolated,
-            lanes=cell.lanes,
-            accept=self._kernels.accept(cell),
-            machine=self._tools.board,
-        )
+        async with tuned(partial(self._tools.board, cell.board), cell.plan.tuning, cell.length_ns):
+            result = await run_session(
+                self._tools.board(cell.board),
+                cell.plan,
+                home=self._path / RECORDINGS,
+                labels=self.labels(cell, attempt),
+                on_event=partial(self._progress, "running", cell),
+                stop=self._stop,
+                isolated=cell.isolated,
+                lanes=cell.lanes,
+                accept=self._kernels.accept(cell),
+                machine=self._tools.board,
+            )
         return result.path
 
     def labels(self, cell: Cell, attempt: int) -> dict[str, str]:

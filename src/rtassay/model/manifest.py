@@ -12,6 +12,7 @@ from typing import Any
 from rtassay.model.facts import ProbeEnd, ProbeFacts, end_of, facts_of
 from rtassay.model.inventory import Inventory, inventory_of
 from rtassay.model.measures import UNKNOWN
+from rtassay.model.tuning import TuningPlan
 
 RECORDING_VERSION = 2
 # End reasons of a measurement that ended as its plan says.
@@ -76,6 +77,7 @@ class Plan:
     strict: bool = False
     waivers: dict[str, str] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
+    tuning: TuningPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)

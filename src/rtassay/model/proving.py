@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from rtassay.model.tuning import TuningPlan
 
 HELPS: Final = "helps"
 HARMS: Final = "harms"
@@ -186,3 +188,91 @@ class Campaign:
     next: Stage | None
     ended_at: str | None = None
     stages: tuple[Judged, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """One run of a campaign. `value_ns`: its quantile, of the lane where it is largest; None with the reason `left_out`.
+
+    `temperature_c`: mean of the hottest zone over the run, None where the board tells none.
+    """
+
+    recording: str
+    stage: str
+    arm: str
+    block: int
+    value_ns: float | None
+    star_ns: float | None = None
+    temperature_c: float | None = None
+    left_out: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """All runs with some settings, judged as one. `state` None: no deadline was stated. `star_ns`: D*, None where they demonstrate none."""
+
+    title: str
+    settings: tuple[str, ...]
+    runs: int
+    boots: int
+    state: str | None
+    star_ns: int | None
+    temperature_c: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What the settings that are left cost beside latency: a ratio, with them over without, and its 95 % interval where there is one."""
+
+    name: str
+    ratio: float
+    lo: float | None
+    hi: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A campaign with everything that a report or an export says of it.
+
+    `before`, `after`: without the settings that are left, and with them, in the runs that are quoted; None before there are any. `path`: of
+    the campaign. `goal`: what the board is for, as `--goal` takes it. `left_ns`: expected time for the next stage.
+    """
+
+    name: str
+    path: str
+    board: str
+    kernel: str | None
+    load: str
+    deadline_ns: int | None
+    p: float | None
+    per_hour: float | None
+    confidence: float
+    quantile: float
+    duration_ns: int | None
+    rules: Rules
+    goal: str | None
+    campaign: Campaign
+    runs: tuple[Counted, ...]
+    tuning: TuningPlan
+    before: Side | None = None
+    after: Side | None = None
+    beside: tuple[Beside, ...] = ()
+    left_ns: int = 0
+    created: str = ""
+
+    @property
+    def proven(self) -> tuple[Worth, ...]:
+        """The settings that are left, in the order of the plan."""
+        return tuple(worth for worth in self.campaign.worths if worth.id in self.campaign.chosen)
+
+    def title(self, id_: str) -> str:
+        """What a setting is, in a few words."""
+        return next((one.title for one in self.tuning.settings if one.id == id_), id_)
+
+
+def proof_dict(proof: Proof) -> dict[str, Any]:
+    """The object of `rtassay prove --json`."""
+    data = asdict(proof)
+    tuning = data.pop("tuning")
+    campaign = data.pop("campaign")
+    return {"schema": "rtassay/prove/1", **data, **campaign, "settings": tuning["settings"]}

@@ -49,6 +49,17 @@ MEMBERS: dict[str, str] = {
     "examination.junit": "rtassay.reports.examination.ci:JunitExamination",
     "examination.ktap": "rtassay.reports.examination.ci:KtapExamination",
     "examination.summary": "rtassay.reports.examination.ci:SummaryExamination",
+    "proof.html": "rtassay.reports.proof.html:HtmlProof",
+    "proof.markdown": "rtassay.reports.proof.markdown:MarkdownProof",
+    "proof.json": "rtassay.reports.proof.json:JsonProof",
+    "proof.terminal": "rtassay.reports.proof.terminal:TerminalProof",
+    "proof.plan": "rtassay.reports.proof.exports:PlanProof",
+    "proof.sysctl": "rtassay.reports.proof.exports:SysctlProof",
+    "proof.systemd": "rtassay.reports.proof.exports:SystemdProof",
+    "proof.cmdline": "rtassay.reports.proof.exports:CmdlineProof",
+    "proof.tuned": "rtassay.reports.proof.exports:TunedProof",
+    "proof.rt-conf": "rtassay.reports.proof.exports:RtConfProof",
+    "proof.ansible": "rtassay.reports.proof.exports:AnsibleProof",
     "explanation.json": "rtassay.reports.explanation.json:JsonExplanation",
     "gate.terminal": "rtassay.reports.gate.terminal:TerminalGate",
     "gate.markdown": "rtassay.reports.gate.markdown:MarkdownGate",
@@ -68,6 +79,7 @@ SUBJECTS: Final = {
     "Examination": "examination",
     "Explanation": "explanation",
     "Gate": "gate",
+    "Proof": "proof",
 }
 
 S = TypeVar("S")

@@ -117,7 +117,8 @@ class _Run:
             )
         )
         accept(prepared.inventory)
-        self._settings.tell(prepared.inventory)
+        if self._asked.tuning is None:
+            self._settings.tell(prepared.inventory)
         await self._compare_clocks(prepared)
         writer = self._writer = RecordingWriter.create(self._home, self._manifest(prepared), prepared.probe.stream_file)
         try:

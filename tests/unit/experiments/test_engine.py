@@ -99,7 +99,7 @@ def carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tu
     def start(session: FakeSession, text: str = TWO, **tools: Any) -> tuple[Outcome, Path, list[Step]]:
         path, plan = tmp_path / "x", plan_of(text)
         if not path.exists():
-            create(path, parse(head(text), Path("x.toml")), plan)
+            create(path, parse(head(text), Path("x.toml")).text, plan)
         monkeypatch.setattr(engine, "run_session", session)
         steps: list[Step] = []
         options = {key: tools.pop(key) for key in ("stop", "fail_fast") if key in tools}

@@ -59,7 +59,7 @@ def carried(
 ) -> tuple[Outcome, list[Step]]:
     plan = plan_of(text)
     if not path.exists():
-        create(path, parse(head(text), Path("x.toml")), plan)
+        create(path, parse(head(text), Path("x.toml")).text, plan)
     monkeypatch.setattr(engine, "run_session", session)
     steps: list[Step] = []
     tools = Tools(board=lambda name: FakeBoard(), finish=no_finish, look=judging)

@@ -2,7 +2,7 @@
 
 Leaving one out of all settings sees what switching one on cannot: where several sources are alike large, removing one changes nothing while
 the others are there. It cannot see a setting whose work another one also does; so whole groups are left out first, and of a group
-that matters without any of its members doing so, each member is tried alone.
+that matters without any of its members doing so, each member is tried alone (docs/method/proving.md).
 """
 
 from __future__ import annotations
@@ -54,6 +54,12 @@ def _pair(name: str, arm: str, applied: tuple[str, ...], asks: str, rules: Rules
     return Stage(name, arms, rules.pairs, rules.level)
 
 
+def stage_level(subjects: Sequence[Subject], rules: Rules) -> float:
+    """The level of the stages that single out settings. Groups, members and members alone are three chances of a false finding; with
+    groups of one setting each there is one."""
+    return rules.level if len({subject.group for subject in subjects}) == len(subjects) else rules.level / 3
+
+
 class _Known:
     """The stages by their title."""
 
@@ -100,9 +106,7 @@ class _Many(_Known):
         self._all = tuple(subject.id for subject in subjects)
         names = tuple(dict.fromkeys(subject.group for subject in subjects))
         self._groups = {name: tuple(s.id for s in subjects if s.group == name) for name in names}
-        # Groups, members and members alone are three chances of a false finding; with groups of one setting each there is one.
-        stages = 1 if len(names) == len(self._all) else 3
-        self._level = rules.level / stages
+        self._level = stage_level(subjects, rules)
 
     def campaign(self) -> Campaign:
         """See `decide`."""

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""The table of bench/PROVEN_FAULTS.md: a campaign of `prove` on script boards whose faults are planted, in virtual time.
+
+    .venv/bin/python bench/proven_faults.py [--campaign NAME] [-o DIR]
+
+Every run is one boot; its seed stands for the scatter between boots. A run takes half a minute to a minute on the host. Finished
+runs are kept in `.proven-faults.json` of the output directory: started again, it does only the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rtassay import store
+from rtassay.analysis.judge import judge as findings_of
+from rtassay.analysis.many.prove.campaign import decide
+from rtassay.analysis.many.prove.judging import judge
+from rtassay.analysis.many.prove.response import run_of
+from rtassay.boards.binaries import probe_path
+from rtassay.cli.judging import parser_for
+from rtassay.experiments.proving import shuffled
+from rtassay.importers.rtw import RtwImporter
+from rtassay.lab import quick
+from rtassay.lab.arches import arch_named
+from rtassay.lab.script import STREAM, ScriptBoard
+from rtassay.model.proving import Arm, Campaign, Judged, Rules, Run, Stage, Subject
+from rtassay.reports.proof import proof_text
+
+ROOT = Path(__file__).resolve().parents[1]
+QUANTILE = 0.99
+WORDS = "cyclic --interval 500us --duration 2s --priority 80"
+# A service whose real-time thread, above the measured one, computes for a millisecond and sleeps in turns. Stopping it is the setting.
+_SERVICE = "stress-ng --cpu 1 --cpu-method loop --cpu-load {load} --cpu-load-slice 1 --sched fifo --sched-prio {priority} --seed 1 >/dev/null 2>&1 &\n{name}=$!\n"
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A setting: `fault` is on every board, `apply` is what the setting does about it. `truth`: the word that must come out."""
+
+    subject: Subject
+    fault: str
+    apply: str
+    truth: str
+
+
+def _service(name: str, priority: int, load: int) -> str:
+    return _SERVICE.format(name=name, priority=priority, load=load)
+
+
+def _idle(name: str, path: str, value: str) -> Planted:
+    return Planted(Subject(name, "memory"), "", f"echo {value} > {path}", "no effect")
+
+
+CAMPAIGNS = {
+    "services": (
+        Planted(Subject("service-95", "services"), _service("A", 95, 6), "kill $A", "helps"),
+        Planted(Subject("service-90", "services"), _service("B", 90, 6), "kill $B", "helps"),
+        Planted(
+            Subject("scheduler-events", "tracing"), "", "echo 1 > /sys/kernel/tracing/events/sched/enable", "harms"
+        ),
+        _idle("swappiness", "/proc/sys/vm/swappiness", "10"),
+        _idle("vmstat-interval", "/proc/sys/vm/stat_interval", "10"),
+        _idle("overcommit", "/proc/sys/vm/overcommit_memory", "2"),
+        _idle("writeback", "/proc/sys/vm/dirty_writeback_centisecs", "3000"),
+    ),
+}
+
+
+class Runs:
+    """Measures on script boards, and keeps what was measured."""
+
+    def __init__(self, planted: tuple[Planted, ...], file: Path, kernel: str) -> None:
+        image = quick.cached(arch_named("amd64")) or quick.build(arch_named("amd64"), _say)
+        self._planted, self._file = planted, file
+        self._kernel, self._userland = image.kernels[kernel], image.initramfs.read_bytes()
+        self._probe = probe_path("x86_64").read_bytes()
+        self.kept: dict[str, dict[str, float | str]] = json.loads(file.read_text()) if file.exists() else {}
+
+    def measure(self, stage: Stage) -> list[Run]:
+        """All runs of a stage, in turns as `prove` makes them."""
+        found = []
+        for block in range(1, stage.blocks + 1):
+            for arm in shuffled(stage, block, 1):
+                found.append(self._run(stage, arm, block, len(found)))
+        return found
+
+    def _run(self, stage: Stage, arm: Arm, block: int, number: int) -> Run:
+        key = f"{stage.title} {block} {number} {arm.name}"
+        if key not in self.kept:
+            # Every run has a seed of its own, whatever the stage is.
+            made = self._boot(arm, block, 1000 * (1 + sum(map(ord, stage.title))) + number)
+            self.kept[key] = asdict(made)
+            self._file.write_text(json.dumps(self.kept, indent=1))
+            _say(f"{key}: {2.718281828**made.response / 1000:.1f} us")
+        return Run(**self.kept[key])  # type: ignore[arg-type]
+
+    def _boot(self, arm: Arm, block: int, seed: int) -> Run:
+        faults = "".join(one.fault for one in self._planted)
+        applied = "\n".join(one.apply for one in self._planted if one.subject.id in arm.applied)
+        script = f"{faults}\n{applied}\nsleep 1\nrtprobe {WORDS} -o /out/{STREAM} 2>/out/errors\n"
+        board = ScriptBoard(self._kernel, self._userland, {"bin/rtprobe": self._probe}, script, seed)
+        result = board.run()
+        with tempfile.TemporaryDirectory() as scratch:
+            path = Path(scratch) / "run.rtw"
+            path.write_bytes(result.stream)
+            importer = RtwImporter()
+            made = store.import_events(
+                Path(scratch), path, importer.source(path), importer.read(path), labels={}, board="lab:script",
+                damage=lambda: importer.damage, inventory={"virtualisation": "tcg"},
+            )  # fmt: skip
+            findings = findings_of(store.open_recording(made, parser_for=parser_for))
+        told = run_of(findings, arm.name, block, QUANTILE)
+        if isinstance(told, str):
+            raise SystemExit(f"{arm.name}, seed {seed}: {told}")
+        return told
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def campaign(planted: tuple[Planted, ...], measure: Callable[[Stage], list[Run]]) -> tuple[Campaign, list[Judged]]:
+    """From the first run to the last."""
+    subjects, rules, done = tuple(one.subject for one in planted), Rules(), list[Judged]()
+    while (found := decide(subjects, rules, done)).next is not None:
+        done.append(judge(found.next, measure(found.next), rules))
+    return found, done
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--campaign", choices=CAMPAIGNS, default="services")
+    parser.add_argument("--kernel", default="rt")
+    parser.add_argument("-o", "--output", type=Path, default=ROOT / "bench", metavar="DIR")
+    told = parser.parse_args()
+    planted = CAMPAIGNS[told.campaign]
+    runs = Runs(planted, told.output / ".proven-faults.json", told.kernel)
+    found, done = campaign(planted, runs.measure)
+    lines = [
+        "# Planted faults that prove finds",
+        "",
+        f"`.venv/bin/python bench/proven_faults.py`: Debian's {told.kernel} kernel on the script board, in virtual time on one CPU; every run is a boot with a seed of its own. {sum(j.runs for j in done)} runs; "
+        f"a factor is p{100 * QUANTILE:g} without the setting over that with it. Numbers of a virtual board: signs and proportions, no latencies of hardware.",
+        "",
+        "| setting | planted | found | factor | 95 % |",
+        "| --- | --- | --- | ---: | --- |",
+    ]
+    wrong = 0
+    for one, worth in zip(planted, found.worths, strict=True):
+        effect = None if worth.answer is None else worth.answer.effect
+        cells = ("-", "-") if effect is None else (proof_text.factor(effect.ratio), proof_text.interval(effect))
+        lines.append(f"| {worth.id} | {one.truth} | {proof_text.finding(worth)} | {cells[0]} | {cells[1]} |")
+        wrong += worth.word != one.truth
+    if found.confirmed is not None and found.confirmed.effect is not None:
+        effect = found.confirmed.effect
+        words = proof_text.words(found.confirmed.word, found.confirmed)
+        lines.append(
+            f"| {' and '.join(found.chosen)}, confirmed | helps | {words} | {proof_text.factor(effect.ratio)} | {proof_text.interval(effect)} |"
+        )
+    lines += ["", *(f"- {proof_text.stage_line(judged)}" for judged in done)]
+    (told.output / "PROVEN_FAULTS.md").write_text("\n".join(lines) + "\n")
+    print(f"{wrong} of {len(planted)} settings are not called what they are")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Reports about a campaign of `prove`, and its settings for other programs."""
