@@ -172,6 +172,7 @@ def test_a_new_kernel_stands_beside_the_others_and_the_default_stays(name: str, 
         assert [k for k in after if k in before] == before
         (new,) = (kernel for kernel in after if kernel not in before)
         assert "9.9.9-new" in new.id and not new.default and new.release == "9.9.9-new"
+        assert not new.id[0].isdigit(), "GRUB would take it for a position in its menu"
         await loader.remove(board, "9.9.9-new")
         await loader.remove(board, "9.9.9-new")
         assert await loader.kernels(board) == before

@@ -126,7 +126,7 @@ def test_a_kernel_is_put_beside_the_others_boots_and_the_default_stays(grub_boar
     (tree / "lib/modules/9.9.9-mine/modules.builtin").write_text("")
     assert answer("kernel", "install", str(tree), grub_board)["release"] == "9.9.9-mine"
     kernels = {kernel["id"]: kernel["default"] for kernel in answer("kernel", "list", grub_board)["kernels"]}
-    assert kernels == {"stock": True, "rt": False, "9.9.9-mine": False}
+    assert kernels == {"stock": True, "rt": False, "rtassay-9.9.9-mine": False}
 
 
 @pytest.mark.full

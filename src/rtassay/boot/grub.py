@@ -91,7 +91,7 @@ class Grub:
         if model is None:
             raise BoardError(f"GRUB's menu on board '{board.name}' has no entry to follow", f"{place}/grub.cfg")
         old = await self._read(board, f"{place}/{_CUSTOM}")
-        if any(entry.path == release for entry in grub_menu.entries(old)):
+        if any(entry.path == grub_menu.id_of(release) for entry in grub_menu.entries(old)):
             return
         initrd = (await output(board, ["test", "-f", f"{self._root}/boot/initrd.img-{release}"]))[1] == 0
         text = old + grub_menu.beside(model, release, initrd)

@@ -117,11 +117,19 @@ def beside(entry: Entry, release: str, initrd: bool) -> str:
     lines = [line for line in entry.body.splitlines() if line.strip()]
     kept = [line for line in lines if initrd or not line.strip().startswith("initrd")]
     body = "\n".join(line.replace(entry.release, release) for line in kept)
-    return f"menuentry '{release}' --id '{release}' {{\n{body}\n}}\n"
+    return f"{_head(release)}{body}\n}}\n"
+
+
+def id_of(release: str) -> str:
+    """The id of an entry that `beside` makes. GRUB takes one that begins with a digit for a position in the menu, and boots another entry."""
+    return f"rtassay-{release}"
+
+
+def _head(release: str) -> str:
+    return f"menuentry '{release}' --id '{id_of(release)}' {{\n"
 
 
 def without(cfg: str, release: str) -> str:
     """A menu without the entry that `beside` made for a release."""
-    head = f"menuentry '{release}' --id '{release}' {{\n"
-    before, found, after = cfg.partition(head)
+    before, found, after = cfg.partition(_head(release))
     return before + after.partition("\n}\n")[2] if found else cfg

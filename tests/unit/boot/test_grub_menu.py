@@ -94,6 +94,6 @@ def test_an_entry_beside_boots_the_same_root() -> None:
     model = grub_menu.entries(CFG)[0]
     made = 'menuentry_id_option="--id"\n' + grub_menu.beside(model, "9.9", initrd=True)
     (entry,) = grub_menu.entries(made)
-    assert (entry.path, entry.release) == ("9.9", "9.9")
+    assert (entry.path, entry.release) == ("rtassay-9.9", "9.9")
     assert "root=UUID=abc ro quiet" in entry.body and "initrd.img-9.9" in entry.body and "6.1.0" not in entry.body
     assert "initrd" not in grub_menu.beside(model, "9.9", initrd=False)
