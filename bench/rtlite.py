@@ -54,7 +54,7 @@ def main() -> None:
     text = [
         "# Size and cost of rtprobe-lite",
         "",
-        "`.venv/bin/python bench/rtlite.py`: FreeRTOS V11.3.0 on a Cortex-M3 (QEMU's mps2-an385) in virtual time, compiled by gcc 12.2 with -O2. The same on every machine.",
+        "`.venv/bin/python bench/rtlite.py`: FreeRTOS V11.2.0 on a Cortex-M3 (QEMU's mps2-an385) in virtual time, compiled by gcc 12.2 with -O2. The same on every machine.",
         "",
         "| what | |",
         "| --- | ---: |",

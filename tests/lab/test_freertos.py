@@ -89,7 +89,7 @@ def test_a_run_over_the_console_is_judged_and_can_be_repeated(board: str, tmp_pa
     done = rtassay(tmp_path, "run", board, *words, "--name", "first")
     assert done.returncode in (1, 4, 5), done.stderr
     found = json.loads(done.stdout)
-    assert found["source"]["tool"] == "rtprobe-lite" and found["kernel"] == "freertos/V11.3.0"
+    assert found["source"]["tool"] == "rtprobe-lite" and found["kernel"] == "freertos/V11.2.0"
     assert found["lanes"][0]["due"] == 1500 and found["lanes"][0]["measure"] == "wake-up"
     assert found["verdict"]["state"] != "HOLDS"
     kept = Path(found["path"]) / "original"
