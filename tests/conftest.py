@@ -4,6 +4,7 @@ no board, no CPU to hog and no fixture that is dear to make."""
 from __future__ import annotations
 
 import functools
+import re
 import signal
 import sys
 from pathlib import Path
@@ -19,14 +20,18 @@ TESTS = Path(__file__).parent
 sys.path.insert(0, str(TESTS / "support"))  # pytest's importlib mode has no sibling imports
 # Tests whose id begins so run one after the other, on one worker.
 GROUPS = {
-    # A worker has one virtual board at a time, and each boot serves many tests; two workers share them, or they would end last.
+    # A worker has one virtual board at a time, and each boot serves many tests; one worker has the boards with a stock kernel, or they would
+    # end last (group_of).
     "lab/test_bad_days.py": "lab, bad days",
+    "lab/test_freertos.py": "lab, virtual time",
+    "lab/test_script_board.py": "lab, virtual time",
     "lab/": "lab",
     # These hog a CPU, name the cause of a latency or change something of the whole machine: never two at once.
     "flow/test_what_broke_it.py": "exclusive",
     "flow/test_checks_live.py": "exclusive",
     "flow/test_monitors_live.py": "exclusive",
 }
+STOCK = re.compile(r"\[(.*-)?stock[-\]]")
 # The longest groups first: what is left for the end is short.
 ORDER = ("lab", "flow", "unit/boards", "unit/probe", "contract")
 
@@ -69,6 +74,6 @@ def group_of(test: str) -> str | None:
     would make the fixture again."""
     for prefix, group in GROUPS.items():
         if test.startswith(prefix):
-            return group
+            return f"{group}, stock" if group == "lab" and STOCK.search(test) else group
     file = test.partition("::")[0]
     return file if 'scope="module"' in (TESTS / file).read_text() else None

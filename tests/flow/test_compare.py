@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from chart_labels import RECORD, assert_every_axis_has_labels
-from command_line import as_process, in_process
+from command_line import in_process
 
 DATA = Path(__file__).parents[1] / "data" / "histograms"
+OSLAT = DATA.parent / "importers" / "oslat" / "rt-tests-2.40.ok.txt"
 CHROMIUM = Path("/usr/bin/chromium")
 
 
@@ -169,19 +170,14 @@ def test_an_empty_directory_is_no_group(home: Path, ids: dict[str, str], tmp_pat
 
 
 def test_what_cannot_be_compared_is_refused_and_fails_a_build(home: Path, ids: dict[str, str]) -> None:
-    """Our own nanoseconds against a histogram of whole microseconds."""
-    run = as_run(home)
-    data = as_json("compare", ids["std"], "--with", run, home=home)
+    """Wake-ups against gaps in a busy loop."""
+    gaps = in_process("import", OSLAT, "--name", "gaps", home=home)
+    assert gaps.returncode == 0, gaps.stderr
+    data = as_json("compare", ids["std"], "--with", "gaps", home=home)
     assert data["conclusion"] == "refused" and data["crossover"] is None
     assert all(step["ratio"] is None for step in data["quantiles"])
-    done = in_process("compare", ids["std"], "--with", run, "--fail-on", "regression", home=home)
+    done = in_process("compare", ids["std"], "--with", "gaps", "--fail-on", "regression", home=home)
     assert done.returncode == 5 and "NOT COMPARED" in done.stdout
-
-
-def as_run(home: Path) -> str:
-    """The id of a real run of a second."""
-    done = as_process("run", "--duration", "1s", "--interval", "1ms", "--load", "none", "--json", home=home)
-    return str(json.loads(done.stdout)["id"])
 
 
 def test_the_page_draws_in_a_browser_and_asks_nothing_of_anybody(

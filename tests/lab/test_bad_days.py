@@ -296,6 +296,7 @@ def test_a_board_that_never_comes_back_is_said_with_the_way_out(host: Host, boar
     assert boot_id(board) != before
 
 
+@pytest.mark.full
 def test_a_board_that_is_reset_mid_run_is_said_and_what_it_measured_is_kept(host: Host, board: Board) -> None:
     before = boot_id(board)
     process = host.measuring("--duration", "600s")

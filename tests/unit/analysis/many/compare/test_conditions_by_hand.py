@@ -117,6 +117,11 @@ def test_what_the_lanes_agree_on_goes_before_the_plan() -> None:
     assert (value("policy", part), value("priority", part)) == ("rr", "7")
 
 
+def test_each_condition_has_a_key_and_a_name_of_its_own() -> None:
+    assert len({condition.key for condition in CONDITIONS}) == len(CONDITIONS)
+    assert len({condition.name for condition in CONDITIONS}) == len(CONDITIONS)
+
+
 def test_how_the_lanes_slept() -> None:
     assert (value("sleep", made()), value("clock", made())) == ("clock_nanosleep", "monotonic")
     asked = made(plan=replace(PLAN, sleep="poll", clock="tai"))
