@@ -36,6 +36,17 @@ def test_a_violated_deadline_tells_how_many_how_bad_and_how_to_find_the_cause() 
     assert said.command == f"rtassay causes {findings.id}"
 
 
+@pytest.mark.parametrize(("tool", "probe"), [("rtprobe-lite", "rtprobe"), ("jitterdebugger", "jitterdebugger")])
+def test_what_keeps_no_trace_is_not_repeated_with_one(tool: str, probe: str) -> None:
+    """Another program on Linux: rtprobe traces there. A system without Linux: nothing does."""
+    recording = examples.violated()[1]
+    told = recording.manifest
+    told = replace(told, source=replace(told.source, tool=tool), plan=replace(told.plan, probe=probe, command=()))
+    _, said = judged(replace(recording, manifest=told), deadline_ns=100_000, p_target=1e-7)
+    assert said.command is not None
+    assert ("--trace-above" in said.command) is (tool == "jitterdebugger") and "--probe" not in said.command
+
+
 def test_too_few_activations_tell_what_they_show_and_the_run_that_would_do() -> None:
     findings, said = judged(examples.holds()[1], deadline_ns=120_000, p_target=1e-9)
     assert said.said.endswith("1 in 1,000,000,000 is required.") and ": at most 1 in " in said.said

@@ -17,6 +17,7 @@ from rtassay.model.recording import Recording
 from rtassay.reports import severities, wording
 from rtassay.reports.recording import recording_text
 
+CONSOLE_TOOL = "rtprobe-lite"
 _MOST_BECAUSE = 4
 _ENDS = ("--duration", "-D", "--count", "-l")
 _MARGIN = 1.02
@@ -105,6 +106,11 @@ def _find_cause(findings: Findings, recording: Recording, limit: str) -> tuple[s
         return (
             "find the cause: stop at the first late wake-up, with the kernel's trace of that moment",
             _repeat(recording, ["--break-above", limit]) or f"rtassay run --deadline {limit} --break-above {limit}",
+        )
+    if recording.manifest.source.tool == CONSOLE_TOOL:
+        return (
+            "find the cause: this system keeps no trace; measure again with a part of what runs beside the lane",
+            _repeat(recording, []) or f"rtassay show {one_line(findings.id, 80)}",
         )
     return (
         "find the cause: repeat it with the kernel's trace of the late wake-ups, then: rtassay causes",
