@@ -48,12 +48,16 @@ def clean_board(server: Server) -> Iterator[None]:
 
 @pytest.fixture
 def host(server: Server, tmp_path: Path, marked: Marked) -> Callable[..., subprocess.Popen[str]]:
-    """Starts `rtassay WORDS...` with a home of its own; the board is called `far`."""
-    environ = {**os.environ, "RTASSAY_HOME": str(tmp_path), "RTASSAY_SSH": f"ssh -F {server.config}"}
+    """Starts `rtassay WORDS...` with a home of its own; the board is called `far`. `home`: that of another host."""
+    environ = {**os.environ, "RTASSAY_SSH": f"ssh -F {server.config}"}
 
-    def start(*words: str) -> subprocess.Popen[str]:
+    def start(*words: str, home: Path = tmp_path) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [RTASSAY, *words], env=environ, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [RTASSAY, *words],
+            env={**environ, "RTASSAY_HOME": str(home)},
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
 
     finish(start("board", "add", "far", server.destination))
@@ -199,14 +203,26 @@ def test_clean_by_force_ends_what_runs_and_says_what_there_was(host: Any, server
     assert "nothing of rtassay" in output
 
 
-def test_two_at_once_the_second_is_told_who_has_it(host: Any, server: Server, tmp_path: Path) -> None:
+def test_two_at_once_the_second_is_told_who_has_it_and_a_third_host_watches(
+    host: Any, server: Server, tmp_path: Path
+) -> None:
     process = host("run", "far", "--duration", "60s", "--load", "none", *SHORT)
     until(lambda: arrived(tmp_path / "recordings"))
+    watch = host("watch", server.destination, "--json", home=tmp_path / "third")
     _, errors = finish(host("run", "far", "--duration", "1s", "--load", "none"), codes=(3,))
     assert f"(process {process.pid})" in errors
+    seen = [json.loads(watch.stdout.readline()) for _ in range(2)]
     process.send_signal(signal.SIGINT)
     finish(process, codes=(130,))
-    assert_account_is_exact(only_recording(tmp_path))
+    output, _ = finish(watch)
+    lanes = assert_account_is_exact(only_recording(tmp_path)).lanes
+    seen += map(json.loads, output.splitlines())
+    assert [one["state"] for one in seen] == ["running"] * (len(seen) - 1) + ["ended"]
+    assert seen[1]["planned_s"] == 60 and seen[1]["elapsed_s"] > 0
+    for one in seen[1:-1]:
+        assert all(0 < told["n"] <= lane.entry.n for told, lane in zip(one["lanes"], lanes, strict=True))
+        assert [(told["lane"], told["cpu"]) for told in one["lanes"]] == [(e.entry.index, e.entry.cpu) for e in lanes]
+    assert left_on_board(server) == []
 
 
 def test_a_lease_of_another_boot_is_nobodys(host: Any, server: Server, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from rtassay.model.errors import BoardError, UsageError
 
 if TYPE_CHECKING:
     from rtassay.boards.places import Contact
+    from rtassay.boards.watching import Watching
 
 T = TypeVar("T")
 
@@ -241,6 +242,10 @@ class LinuxBoard(Board, Protocol):
         """
         ...
 
+    def watching(self) -> Watching:
+        """Not open: a look at the run that another host has on the board. Raises UsageError if this kind of board keeps nothing."""
+        ...
+
     @property
     def resume_data(self) -> Mapping[str, Any] | None:
         """The data that `resume` needs after this process has died, as JSON. None if nothing outlives this process."""
@@ -279,6 +284,10 @@ class EndsWithHost:
     async def clean(self, *, force: bool = False) -> list[str]:
         """Raise UsageError: there is nothing to clean."""
         raise UsageError("there is nothing to clean", "commands on this machine end with rtassay")
+
+    def watching(self) -> Watching:
+        """Raise UsageError: another host has no run here."""
+        raise UsageError("nothing runs here that rtassay started", hint="rtassay list shows what was recorded")
 
     def resume(self, data: Mapping[str, Any]) -> None:
         """Raise UsageError: no run outlives its host here."""

@@ -22,6 +22,7 @@ from rtassay.boards.binaries import installed_probe, probe_path, sha256_of
 from rtassay.boards.commands import Commands
 from rtassay.boards.spooled import SpooledProcess
 from rtassay.boards.tenancy import Tenancy
+from rtassay.boards.watching import Watching
 from rtassay.model.errors import BoardError, RunLost
 
 T = TypeVar("T")
@@ -163,6 +164,9 @@ class DetachedBoard:
             return await cleaning.clean(self.transport, self._asked_directory, force=force)
         finally:
             await self.close()
+
+    def watching(self) -> Watching:
+        return Watching(self.transport, self._asked_directory)
 
     @property
     def resume_data(self) -> Mapping[str, Any] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rtassay.boards.openssh import Target
 from rtassay.boards.ssh import SshBoard
+from rtassay.boards.watching import Watching
 from rtassay.lab import machine
 
 PREFIX = "lab:"
@@ -30,6 +31,10 @@ class QemuBoard(SshBoard):
     async def clean(self, *, force: bool = False) -> list[str]:
         self._find()
         return await super().clean(force=force)
+
+    def watching(self) -> Watching:
+        self._find()
+        return super().watching()
 
     def _find(self) -> None:
         if self.transport.target is None:

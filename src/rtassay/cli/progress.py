@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _LINE_EVERY_S = 10.0
 _PHASES = {
+    "set-up": "being set up",
     "inventory": "reading the board's inventory",
     "load": "starting the load",
     "warm-up": "warming up",
@@ -24,7 +25,7 @@ _PHASES = {
     "seal": "sealing the recording",
 }
 _HEAD = (
-    f"{'CPU':>5} {'n':>11} {'missed':>8} {'p50 us':>9} {'p99 us':>9} {'p99.9 us':>9} {'p99.99 us':>10} {'worst us':>9}"
+    f"{'CPU':>7} {'n':>11} {'missed':>8} {'p50 us':>9} {'p99 us':>9} {'p99.9 us':>9} {'p99.99 us':>10} {'worst us':>9}"
 )
 
 
@@ -104,7 +105,7 @@ def _table(progress: Progress, ctrl_c: str) -> list[str]:
 def _row(lane: LaneProgress) -> str:
     times = (lane.p50_ns, lane.p99_ns, lane.p99_9_ns)
     cells = " ".join(f"{format_us(ns):>9}" for ns in times)
-    cpu = "?" if lane.cpu is None else str(lane.cpu)
+    cpu = f"lane {lane.lane}" if lane.cpu is None else str(lane.cpu)
     return (
-        f"{cpu:>5} {lane.n:>11} {lane.missed:>8} {cells} {format_us(lane.p99_99_ns):>10} {format_us(lane.worst_ns):>9}"
+        f"{cpu:>7} {lane.n:>11} {lane.missed:>8} {cells} {format_us(lane.p99_99_ns):>10} {format_us(lane.worst_ns):>9}"
     )

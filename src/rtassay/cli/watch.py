@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 import time
@@ -12,6 +11,7 @@ from typing import Any
 
 import click
 
+from rtassay.cli import watch_board
 from rtassay.cli.following import Follower
 from rtassay.cli.names import RUNNING
 from rtassay.cli.progress import ProgressView
@@ -34,8 +34,8 @@ def command(run: str | None, as_json: bool) -> int:
     """Watch a run that another terminal started, until it ends. Ctrl-C ends only the watching.
 
     RUN: a recording (path, id, unique beginning of an id, or name), also of a run whose directory another host writes. BOARD: the run on
-    that board; of a run that another host started, the board tells which host, and it is watched there. Without a name: the only run that
-    goes on. The exit code is 0, or 4 if the run was left without being sealed.
+    that board. If another host started it, the board itself is read every two seconds, and nothing there is changed; the verdict is with
+    that host. Without a name: the only run that goes on. The exit code is 0, or 4 if the run was left without being sealed.
 
     \b
       rtassay watch
@@ -44,6 +44,8 @@ def command(run: str | None, as_json: bool) -> int:
     from rtassay import store
 
     path = _running(run)
+    if isinstance(path, str):
+        return watch_board.watch(path, as_json)
     manifest = store.load_manifest(path)
     follower = Follower(path, manifest)
     try:
@@ -123,8 +125,8 @@ def _line(told: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def _running(word: str | None) -> Path:
-    """The recording to watch. Raises UsageError if nothing or too much fits."""
+def _running(word: str | None) -> Path | str:
+    """The recording to watch, or the name of a board that this host records no run of. Raises UsageError if nothing or too much fits."""
     from rtassay import store
     from rtassay.boards.known import known_boards
     from rtassay.store.paths import recordings
@@ -132,9 +134,8 @@ def _running(word: str | None) -> Path:
     running = [path for place in places() for path in recordings(place) if store.is_running(path)]
     boards = {path: store.load_manifest(path).board for path in running}
     if word is not None and word not in boards.values():
-        if word in known_boards() or word == "local" or "@" in word:
-            asyncio.run(_tell_who_uses(word))
-            raise UsageError(f"nothing runs on {word}", hint="rtassay list shows what was recorded")
+        if word in known_boards() or word == "local" or "@" in word or word.startswith("lab:"):
+            return word
         begun = [path for path in running if word and path.name.startswith(word)]
         return begun[0] if len(begun) == 1 else store.find(word)
     found = [path for path in running if word is None or boards[path] == word]
@@ -144,16 +145,6 @@ def _running(word: str | None) -> Path:
         raise UsageError(f"nothing is being recorded in {store.home()}", hint="rtassay list shows what was")
     which = ", ".join(f"{path.name.removesuffix('.rta')} ({boards[path]})" for path in found)
     raise UsageError(f"{len(found)} runs go on", hint=f"which one: {which}")
-
-
-async def _tell_who_uses(name: str) -> None:
-    """Ask a board that this host records no run of. Raises BoardError that names who measures on it from elsewhere: the run is watched
-    there."""
-    from rtassay.boards.known import resolve
-
-    board = resolve(name)
-    await board.open()
-    await board.close()
 
 
 def places() -> list[Path]:

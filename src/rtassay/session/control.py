@@ -52,7 +52,7 @@ class LaneProgress:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is. phase: inventory, load, warm-up, measure, collect, seal. `path` is the recording's, once there is one.
+    """How far a run is. phase: inventory, load, warm-up, measure, collect, seal; set-up of one that another host prepares. `path` is the recording's, once there is one.
 
     `elapsed_ns` and `planned_ns` are those of the phase. Without `connected` the board goes on, and its data arrive later.
     """

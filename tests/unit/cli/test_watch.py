@@ -12,8 +12,9 @@ from command_line import in_process
 
 from rtassay import store
 from rtassay.boards import known
+from rtassay.boards.local import LocalBoard
+from rtassay.boards.watching import Watching
 from rtassay.cli import watch
-from rtassay.model.errors import BoardError
 from rtassay.model.manifest import Manifest, Plan, Source
 from rtassay.store.writer import RecordingWriter
 
@@ -95,28 +96,20 @@ def test_a_run_of_an_experiment_is_found(tmp_path: Path, at_every_look: Steps) -
     inside.close()
 
 
-class Board:
-    """A board that another host uses, or nobody."""
+def test_a_board_that_nobody_uses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Free(Watching):
+        async def begin(self, notice: Any) -> None:
+            return None
 
-    def __init__(self, busy: bool) -> None:
-        self.busy, self.closed = busy, False
+        async def close(self) -> None: ...
 
-    async def open(self) -> None:
-        if self.busy:
-            raise BoardError("board 'pi5' is in use", "by anna@lab7 (process 99) since 2026-11-22T20:00:00Z")
-
-    async def close(self) -> None:
-        self.closed = True
-
-
-def test_a_board_tells_which_other_host_measures_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    busy, free = Board(busy=True), Board(busy=False)
-    monkeypatch.setattr(known, "resolve", lambda name: busy)
-    elsewhere = in_process("watch", "root@pi5", home=tmp_path)
-    assert elsewhere.returncode == 3 and "by anna@lab7" in elsewhere.stderr
-    monkeypatch.setattr(known, "resolve", lambda name: free)
+    board = LocalBoard()
+    monkeypatch.setattr(known, "resolve", lambda name: board)
+    here = in_process("watch", "local", home=tmp_path)
+    assert here.returncode == 2 and "nothing runs here that rtassay started" in here.stderr
+    monkeypatch.setattr(board, "watching", lambda: Free(None))  # type: ignore[arg-type]
     nobody = in_process("watch", "root@pi5", home=tmp_path)
-    assert nobody.returncode == 2 and "nothing runs on root@pi5" in nobody.stderr and free.closed
+    assert nobody.returncode == 2 and "nothing runs on root@pi5" in nobody.stderr
 
 
 def test_what_cannot_be_watched_is_named(tmp_path: Path, writer: RecordingWriter) -> None:
