@@ -211,7 +211,7 @@ def _two_sources(rows: Sequence[Published]) -> list[PublishedCheck]:
     found = []
     for row in rows:
         own = raw.get((_plain(row.system), _release(row)))
-        if own is None or own is row:
+        if own is None:
             continue
         for name, cited, known in (("average", row.avg_us, own.avg_us), ("maximum", row.max_us, own.max_us)):
             said, real = number(cited), number(known)
@@ -251,7 +251,7 @@ def _duplicates(rows: Sequence[Published]) -> list[PublishedCheck]:
 def _truncated(row: Published) -> PublishedCheck | None:
     limit = re.search(r"\bcyclictest\b.*\s-h\s*(\d+)", row.command)
     top = number(row.max_us)
-    if limit is None or top is None or (top.low if top.exact else (top.low + top.high) / 2) < int(limit[1]):
+    if limit is None or top is None or (top.high if top.exact else (top.low + top.high) / 2) < int(limit[1]):
         return None
     text = f"{row.system}, {row.kernel}: a maximum of {row.max_us} us lies beyond the histogram (-h {limit[1]}); its tail was not seen"
     return PublishedCheck("HIST-TRUNCATED", WARNING, (row.id,), text)
