@@ -102,6 +102,9 @@ def test_the_recording_itself_says_what_it_does_not_know() -> None:
     own = against(FINDINGS, [], (), "asked").own
     assert (own.id, own.interval, own.duration, own.samples) == ("this", "1000", "1h", "11")
     assert own.max_us == "9.0" and own.source == FINDINGS.id and own.tool.startswith("cyclictest")
+    known = replace(FINDINGS, pooled=replace(FINDINGS.pooled, mean_ns=5_364.0), source={"tool": "timerlat"})
+    told = against(known, [], (), "asked").own
+    assert (told.avg_us, told.tool, told.min_us) == ("5.4", "timerlat", "5.0")
     blank = replace(
         FINDINGS, interval_ns=None, duration_s=None, kernel=None, pooled=replace(FINDINGS.pooled, mean_ns=None)
     )

@@ -115,7 +115,9 @@ def test_the_threads_that_were_counted_have_intervals_of_their_own() -> None:
     assert ids(**unequal, counted=3000, counted_lanes=2) == ["INTERVAL-SPREAD"]
     assert ids(**unequal, counted=1000, counted_lanes=1) == ["INTERVAL-SPREAD"]
     assert ids(**unequal, counted=3000, counted_lanes=1) == ["COUNT-MISMATCH", "INTERVAL-SPREAD"]
-    assert ids(duration_s=1.0, intervals_us=(1000, 0), counted=5) == ["INTERVAL-SPREAD"], "an interval of 0 tells nothing"
+    assert ids(duration_s=1.0, intervals_us=(1000, 0), counted=5) == ["INTERVAL-SPREAD"], (
+        "an interval of 0 tells nothing"
+    )
     assert intervals(replace(ROW, intervals_us=(200, 200))) == "200"
 
 
@@ -222,7 +224,9 @@ RAW = replace(ROW, id="raw", system="RPi 4", kernel="6.1 (own build)", verificat
     ],
 )
 def test_a_table_beside_the_raw_data_that_it_cites(changes: dict[str, str], name: str | None, words: str) -> None:
-    cited = replace(RAW, **{"id": "cited", "system": "Raspberry Pi 4", "kernel": "6.1", "verification": "read", **changes})  # type: ignore[arg-type]
+    cited = replace(
+        RAW, **{"id": "cited", "system": "Raspberry Pi 4", "kernel": "6.1", "verification": "read", **changes}
+    )  # type: ignore[arg-type]
     told = [(one.id, one.severity, one.rows, one.message) for one in check([cited, RAW])]
     text = f"{cited.system}, {cited.kernel}: cited with {name} of {words} us"
     assert told == ([] if name is None else [("SUMMARY-INCONSISTENT", "invalid", ("cited", "raw"), text)])
@@ -293,7 +297,14 @@ def test_threads_of_two_intervals() -> None:
 
 @pytest.mark.parametrize(
     ("low", "top", "few"),
-    [("1", "4", True), ("1", "5", False), ("1", "4.5", False), ("~1", "4", False), ("1", "~4", False), ("1", "", False)],
+    [
+        ("1", "4", True),
+        ("1", "5", False),
+        ("1", "4.5", False),
+        ("~1", "4", False),
+        ("1", "~4", False),
+        ("1", "", False),
+    ],
 )
 def test_fewer_than_five_steps(low: str, top: str, few: bool) -> None:
     text = f"B, 6.1: {low} to {top} us is fewer than five steps of the 1 us histogram"

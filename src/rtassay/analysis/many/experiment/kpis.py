@@ -203,10 +203,10 @@ def _worst_load(facts: Facts) -> tuple[list[KpiRow], str]:
             step, one = max(known, key=lambda pair: pair[0].value_ns)
             high = None if step.hi_ns is None else float(step.hi_ns)
             rows.append(KpiRow(f"p{100 * q:g}", step.value_ns, step.lo_ns, high, step.bound != "exact", note=one.title))
-    tops = [one for one in facts.combinations if one.max_ns is not None]
+    tops = [(one.max_ns, one) for one in facts.combinations if one.max_ns is not None]
     if tops:
-        top = max(tops, key=lambda one: one.max_ns or 0)
-        rows.append(KpiRow("maximum", top.max_ns, note=f"{top.title}, of {top.n:,} samples"))
+        max_ns, top = max(tops, key=lambda pair: pair[0])
+        rows.append(KpiRow("maximum", max_ns, note=f"{top.title}, of {top.n:,} samples"))
     return rows, "there are no samples"
 
 
@@ -295,19 +295,18 @@ def _drift(facts: Facts) -> tuple[list[KpiRow], str]:
     for one in facts.combinations:
         if one.cv_q is None or len(one.runs) < _SOAK_RUNS or any(run.started is None for run in one.runs):
             continue
-        begun = np.array([datetime.fromisoformat(str(run.started)).timestamp() for run in one.runs]) / 86400
-        if (begun.max() - begun.min()) * 24 < _SOAK_HOURS:
+        begun_s = np.array([datetime.fromisoformat(str(run.started)).timestamp() for run in one.runs])
+        if begun_s.max() - begun_s.min() < _SOAK_HOURS * 3600:
             continue
         logs = np.log([step.value_ns for run in one.runs if (step := quantile_of(run.quantiles, one.cv_q)) is not None])
         slopes = [
-            (logs[j] - logs[i]) / (begun[j] - begun[i])
+            (logs[j] - logs[i]) / (begun_s[j] - begun_s[i])
             for i in range(len(logs))
             for j in range(i + 1, len(logs))
-            if begun[j] > begun[i]
+            if begun_s[j] > begun_s[i]
         ]
-        rows.append(
-            KpiRow(one.title, float(np.expm1(np.median(slopes))), note=f"p{100 * one.cv_q:g} of {len(one.runs)} runs")
-        )
+        a_day = float(np.expm1(np.median(slopes) * 86400))
+        rows.append(KpiRow(one.title, a_day, note=f"p{100 * one.cv_q:g} of {len(one.runs)} runs"))
     return rows, f"no combination was run over {_SOAK_HOURS:.0f} h or more (preset soak)"
 
 
@@ -316,14 +315,9 @@ def _asymmetry(facts: Facts) -> tuple[list[KpiRow], str]:
     for one in facts.combinations:
         known = [(name, ns) for name, ns in one.lanes if ns]
         if len(known) > 1 and len(known) == len(one.lanes):
-            low, high = min(known, key=lambda pair: pair[1] or 0), max(known, key=lambda pair: pair[1] or 0)
-            rows.append(
-                KpiRow(
-                    one.title,
-                    (high[1] or 0) / (low[1] or 1),
-                    note=f"{high[0]} / {low[0]}, at p = {power(facts.p_each)}",
-                )
-            )
+            low, high = min(known, key=lambda pair: pair[1]), max(known, key=lambda pair: pair[1])
+            note = f"{high[0]} / {low[0]}, at p = {power(facts.p_each)}"
+            rows.append(KpiRow(one.title, high[1] / low[1], note=note))
     return rows, "one CPU, or a CPU without a D*"
 
 

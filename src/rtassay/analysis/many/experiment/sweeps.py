@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,11 +21,12 @@ Rows = list[KpiRow]
 @dataclass(frozen=True, slots=True)
 class _Setting:
     """How a run was measured, as its recording tells. `idle`: us held in /dev/cpu_dma_latency, None for off, `not held` where the
-    board refused; `kernel`: the level, that is the boot entry; `rest`: everything else but the scenario's name."""
+    board refused; `governor`: empty where the board does not tell; `kernel`: the level, that is the boot entry; `rest`: everything
+    else but the scenario's name."""
 
     interval_ns: int | None
     idle: int | str | None
-    governor: str | None
+    governor: str
     kernel: str | None
     rest: tuple[Any, ...]
 
@@ -52,7 +54,7 @@ def _setting(cell: Measured) -> _Setting:
     return _Setting(
         interval_ns=intervals.pop() if len(intervals) == 1 else None,
         idle="not held" if manifest.probe_facts.dma_latency_error else plan.dma_latency_us,
-        governor=", ".join(names) or None,
+        governor=", ".join(names),
         kernel=cell.levels.get("kernel"),
         rest=(levels, lanes, asked, cell.findings.kernel),
     )
@@ -69,7 +71,7 @@ def _groups(
         if len(settings) == 1:
             setting = settings.pop()
             found.setdefault(replace(setting, **blank), []).append((setting, one))
-    return [group for group in found.values() if len(group) > 1]
+    return list(found.values())
 
 
 def capacity(
@@ -133,10 +135,10 @@ def idle_and_governor(
     )
 
 
-def _by_depth(row: tuple[_Setting, Combination]) -> tuple[bool, int, str]:
-    """The least idle first."""
+def _by_depth(row: tuple[_Setting, Combination]) -> tuple[float, bool]:
+    """The least idle first, then off, then where the board refused."""
     idle = row[0].idle
-    return not isinstance(idle, int), idle if isinstance(idle, int) else 0, str(idle)
+    return idle if isinstance(idle, int) else math.inf, idle is not None
 
 
 def _idle_words(idle: int | str | None) -> str:
@@ -147,7 +149,7 @@ def _idle_words(idle: int | str | None) -> str:
 
 def _by_governor(row: tuple[_Setting, Combination]) -> tuple[bool, str]:
     """`performance` is what others are compared with."""
-    return row[0].governor != "performance", str(row[0].governor)
+    return row[0].governor != "performance", row[0].governor
 
 
 def _effect(base: Combination, other: Combination, design: Design, note: str) -> Rows:

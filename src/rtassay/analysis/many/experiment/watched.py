@@ -115,17 +115,15 @@ def _interrupt_threads(context: Context) -> float | None:
 
 
 def _mean(where: str, values: Sequence[float], note: str) -> KpiRow:
-    mean, half = _student(values)
     if len(values) < 2:
-        return KpiRow(where, mean, note=note)
+        return KpiRow(where, values[0], note=note)
+    mean, half = _student(values)
     return KpiRow(where, mean, max(0.0, mean - half), mean + half, note=note)
 
 
 def _student(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and half the width of its 95 % interval; 0 for a single value."""
+    """Mean of two values or more, and half the width of its 95 % interval."""
     array = np.array(values, dtype=np.float64)
-    if array.size < 2:
-        return float(array.mean()), 0.0
     error = float(array.std(ddof=1)) / math.sqrt(array.size)
     return float(array.mean()), float(stdtrit(array.size - 1, 0.975)) * error
 

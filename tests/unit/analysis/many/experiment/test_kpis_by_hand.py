@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
+from rtassay.analysis.judge import judge
+from rtassay.analysis.many.experiment.cells import Measured
 from rtassay.analysis.many.experiment.kpis import Facts, scorecard
-from rtassay.model.comparison import BootVariance
-from rtassay.model.experiment import Kpi, KpiRow, Sensitivity
+from rtassay.model.comparison import NO_DIFFERENCE, REFUSED, BootVariance, Comparison, Crossover, Group, QuantileRatio
+from rtassay.model.experiment import Combination, Compared, Kpi, KpiRow, Sensitivity
+from rtassay.model.findings import Quantile
+from rtassay.model.manifest import LoadEntry, WorkPart
 
+from ...build import block_lane, recording
 from .by_hand import combination, design, facts, numbers, step
 
 MS = 1_000_000
@@ -19,6 +28,11 @@ def kpi(id_: str, given: Facts) -> Kpi:
 
 def rows(id_: str, given: Facts) -> list[KpiRow]:
     return list(kpi(id_, given).rows)
+
+
+def rounded(id_: str, given: Facts) -> list[KpiRow]:
+    """Values that went through logarithms."""
+    return [replace(row, value=round(row.value or 0, 9)) for row in rows(id_, given)]
 
 
 def test_verdicts_of_single_runs_are_counted_in_their_order() -> None:
@@ -206,3 +220,161 @@ def test_every_kpi_of_an_external_instrument_says_what_it_needs() -> None:
     card = {one.id: one for one in scorecard(facts([], design()))}
     assert all(card[id_].why.startswith("needs ") and not card[id_].rows for id_ in ("C1", "C2", "C3", "C4"))
     assert card["F"].rows and not card["F"].why
+
+
+def test_a_kpi_has_rows_or_a_reason() -> None:
+    made = facts([combination("all", max_ns=MS)], design(MS))
+    assert (rows("A4", made), kpi("A4", made).why) == ([KpiRow("all", 1.0, note="D / maximum of 100,000")], "")
+    none = kpi("A4", facts([combination("all")], design(MS)))
+    assert (none.rows, none.why) == ((), "no maximum is known")
+
+
+def test_a_chance_is_never_rounded_up_to_a_certainty() -> None:
+    """1 h after 1/99 h: exactly 99 %; after less, more."""
+    notes = [rows("A5", facts([combination("all", hours=hours)], design()))[0].note for hours in (1 / 99, 0.01)]
+    assert notes == [f"{told} in the next 1 h, > 99 % in the next 10 h" for told in ("99 %", "> 99 %")]
+
+
+def test_of_many_combinations_the_highest_of_three_exact_steps() -> None:
+    steps = (step(0.5, 10), step(0.999, 30), step(0.9999, 40), step(0.99999, 50, "lower"))
+    four = [combination(load, quantiles=steps) for load in "abcd"]
+    assert rows("B1", facts(four, design())) == [KpiRow(f"{load}: p99.99", 40, 39, 41.0) for load in "abcd"]
+    open_ = (*steps[:2], Quantile(0.9999, 40, 39, None, "exact"))
+    carried = combination("futex", measure="response:futex", quantiles=open_)
+    assert rows("C5", facts([carried], design())) == [KpiRow("futex: p99.99", 40, 39, None, note="response by futex")]
+    closed = combination("futex", measure="response:futex", quantiles=steps)
+    assert rows("C5", facts([closed], design())) == [KpiRow("futex: p99.99", 40, 39, 41.0, note="response by futex")]
+    assert rows("B1", facts([carried], design()))[-1] == KpiRow("futex: p99.99", 40, 39, None)
+
+
+def test_a_median_of_a_nanosecond_is_one() -> None:
+    one = combination("a", quantiles=(step(0.5, 1), step(0.999999, 250)))
+    assert rows("B3", facts([one], design())) == [KpiRow("a", 250.0)]
+
+
+def test_the_share_of_boots_is_that_of_the_last_of_three_steps() -> None:
+    three = [
+        BootVariance(q, 4, 12, 0.2, 0.1, share, 0.1, 0.9) for q, share in ((0.99, 0.3), (0.999, 0.6), (0.9999, 0.7))
+    ]
+    [row] = rows("D5", facts([combination("a", boot_variance=tuple(three))], design()))
+    assert (row.where, row.value) == ("a: p99.99", 0.7)
+
+
+def drift(*runs: tuple[str | None, float], q: float = 0.99) -> list[KpiRow]:
+    """Runs that began at these times, ln of their quantile in tenths."""
+    made = [numbers(started=at and f"2026-11-{at}:00Z", quantiles=(step(0.99, round(1e12 * math.exp(tenths / 10))),)) for at, tenths in runs]  # fmt: skip
+    return rows("D6", facts([combination("a", *made, cv_q=q)], design()))
+
+
+def test_the_drift_is_the_median_of_all_slopes() -> None:
+    """0, 4, 5, 2 at 0, 8, 16 and 24 h: slopes of 8 h are 4, 2.5, 2/3, 1, -1 and -3, their median 5/6; 2.5 tenths a day."""
+    [row] = drift(("01T00:00", 0), ("01T08:00", 4), ("01T16:00", 5), ("02T00:00", 2))
+    assert row.value == pytest.approx(math.expm1(0.25), rel=1e-9)
+    [twice] = drift(("01T00:00", 0), ("01T00:00", 9), ("01T08:00", 4), ("02T00:00", 2))
+    # of 8 h: 4, -5, 2/3, -7/3 and -1: two that began at once have no slope
+    assert twice.value == pytest.approx(math.expm1(-0.3), rel=1e-9)
+
+
+def test_twenty_hours_are_a_soak() -> None:
+    hours = ("01T00:00", "01T08:00", "01T16:00")
+    assert len(drift(*((at, 0) for at in (*hours, "01T20:00")))) == 1
+    assert drift(*((at, 0) for at in (*hours, "01T19:30"))) == []
+    assert drift(*((at, 0) for at in (*hours, None))) == [], "when one run began is not known"
+    assert kpi("D6", facts([], design())).why == "no combination was run over 20 h or more (preset soak)"
+
+
+def test_two_cpus_are_enough_for_an_asymmetry_and_one_unknown_is_too_many() -> None:
+    two = combination("a", lanes=(("CPU0", 100), ("CPU1", 50)))
+    part = combination("b", lanes=(("CPU0", 50), ("CPU1", 75), ("CPU2", None)))
+    given = facts([two, part], design(), p_each=1e-3)
+    assert rows("D7", given) == [KpiRow("a", 2.0, note="CPU0 / CPU1, at p = 0.001")]
+
+
+def compared(
+    *steps: QuantileRatio,
+    factor: str = "kernel",
+    where: str = "",
+    conclusion: str = NO_DIFFERENCE,
+    turn: Crossover | None = None,
+) -> Compared:
+    sides = [Group(name, name, (), 0, None, None, None, None, ()) for name in "AB"]
+    result = Comparison(sides[0], sides[1], steps, turn, (), conclusion, "", (), ())
+    return Compared(factor, "stock", "rt", where, result)
+
+
+def ladder(q: float, a: int | None, b: int | None, **changes: Any) -> QuantileRatio:
+    return replace(QuantileRatio(q, a, b, None, None, None, "exact"), **changes)
+
+
+def test_the_median_penalty_is_the_difference_of_medians() -> None:
+    high = ladder(0.99, 70, 90)
+    found = [
+        compared(high, ladder(0.5, 50, 80, ratio=1.6, lo=1.5, hi=1.75)),
+        compared(ladder(0.5, 80, 50, ratio=0.625, lo=None, hi=0.75), where="load all"),
+        compared(ladder(0.5, 80, 50, lo=0.5, hi=None)),
+        compared(ladder(0.5, None, 50)),
+        compared(ladder(0.5, 50, None)),
+        compared(high),
+        compared(ladder(0.5, 1, 2), factor="load"),
+        compared(ladder(0.5, 1, 2), conclusion=REFUSED),
+    ]
+    assert rows("E2", facts([], design(), compared=found)) == [
+        KpiRow("rt - stock", 30, note="ratio 1.6 [1.5, 1.75]"),
+        KpiRow("rt - stock (load all)", -30, note="ratio 0.625"),
+        KpiRow("rt - stock", -30),
+    ]
+
+
+def test_a_crossover_is_told_where_it_is_shown() -> None:
+    turn = Crossover(0.75, 95_040, "b", "a", True)
+    found = [
+        compared(turn=turn),
+        compared(turn=turn, where="load all"),
+        compared(turn=replace(turn, shown=False)),
+        compared(),
+        compared(turn=turn, factor="load"),
+        compared(turn=turn, conclusion=REFUSED),
+    ]
+    assert rows("E3", facts([], design(), compared=found)) == [
+        KpiRow("stock / rt", 0.25, note="at 95.0 us"),
+        KpiRow("stock / rt (load all)", 0.25, note="at 95.0 us"),
+    ]
+    assert kpi("E3", facts([], design(), compared=found[2:])).why == "no crossover is shown"
+    assert kpi("E3", facts([], design(), compared=found[4:])).why == "no two kernels were compared"
+
+
+def working(of: Combination, *operations: float | None, isolated: bool = False) -> list[Measured]:
+    """Cells of a combination whose load did so many operations in 100 s."""
+    found = []
+    for done in operations:
+        parts = () if done is None else (WorkPart("cpu", done, "operations", 100.0),)
+        made = recording(block_lane({5: 9}), loads=(LoadEntry("x", (), parts=parts),))
+        found.append(Measured("c", of.levels, 1, 1, made, judge(made), isolated))
+    return found
+
+
+def test_the_throughput_of_the_second_kernel_over_the_first() -> None:
+    stock, rt, other = (combination("all", numbers(), kernel=name) for name in ("stock", "rt", "old"))
+    cells = [*working(stock, 800.0), *working(rt, 600.0), *working(other, None)]
+    given = replace(facts([stock, rt, other], design(levels={"kernel": ("stock", "rt", "old")})), cells=cells)
+    assert rounded("E1", given) == [KpiRow("all / all", 0.75)]
+    assert rows("E1", replace(given, design=design(levels={"kernel": ("stock",)}))) == []
+    two = replace(given, design=design(levels={"kernel": ("stock", "rt")}))
+    assert rounded("E1", two) == [KpiRow("all / all", 0.75)]
+
+
+def test_the_gain_of_isolation_under_a_load() -> None:
+    shared, alone = (
+        combination("all", numbers(star), scenario=name) for name, star in (("shared", 300), ("alone", 100))
+    )
+    cells = [*working(shared, 800.0), *working(alone, 600.0, isolated=True)]
+    given = replace(facts([shared, alone], design()), cells=cells)
+    assert rounded("D2", given) == [KpiRow("all / all", 3.0, note="work of the loads with isolation: 0.75 times")]
+    idle = [replace(one, levels=one.levels | {"load": "idle"}) for one in (shared, alone)]
+    assert rows("D2", replace(given, combinations=idle)) == [], "an idle board shares nothing"
+    unknown = replace(shared, runs=(numbers(None),))
+    assert rows("D2", replace(given, combinations=[unknown, alone])) == []
+    several = [*working(shared, 800.0, 880.0), *working(alone, 600.0, 660.0, isolated=True)]
+    assert rows("D2", replace(given, cells=several))[0].note.startswith(
+        "work of the loads with isolation: 0.75 times ["
+    )

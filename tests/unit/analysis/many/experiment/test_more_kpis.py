@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtassay.analysis.judge import judge
-from rtassay.analysis.many.experiment.cells import FACTORS, Design, Measured, combine
+from rtassay.analysis.many.experiment.cells import Measured
 from rtassay.analysis.many.experiment.kpis import Facts, scorecard
 from rtassay.analysis.many.experiment.sweeps import capacity, idle_and_governor
 from rtassay.analysis.many.experiment.watched import overhead as overhead_of
@@ -22,29 +21,9 @@ from rtassay.model.recording import Recording, Seconds, Series
 
 from ...build import SECOND, US, block_lane, inventory, recording
 from ...build import seconds as rollups
+from .cells_of import P, design_of, measured, with_plan
 
-P = 1e-3
 BEGIN = 5 * SECOND  # `block_lane` begins there
-
-
-def measured(scenario: str, repeat: int, made: Recording, kernel: str | None = None, load: str = "all") -> Measured:
-    levels = {"board": "local", "kernel": kernel, "load": load, "probe": "rtprobe", "scenario": scenario}
-    return Measured(f"{scenario}-{repeat}", levels, repeat, repeat, made, judge(made))
-
-
-def design_of(cells: Sequence[Measured]) -> tuple[Design, Any]:
-    """The design these cells fill, and their combinations."""
-    planned: dict[tuple[str | None, ...], int] = {}
-    for cell in cells:
-        planned[cell.combination] = planned.get(cell.combination, 0) + 1
-    levels = {f: tuple(dict.fromkeys(str(cell.levels[f]) for cell in cells)) for f in FACTORS}
-    design = Design(None, P, 0.95, "combination", planned, levels)
-    return design, combine(cells, design, P)
-
-
-def with_plan(made: Recording, **changes: Any) -> Recording:
-    return replace(made, manifest=replace(made.manifest, plan=replace(made.manifest.plan, **changes)))
-
 
 # E5
 
