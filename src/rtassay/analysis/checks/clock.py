@@ -118,9 +118,9 @@ def _measuring_clock(context: Context) -> Outcome:
     if getres is None and name is None:
         return unknown("neither the clock's resolution nor its source is known", **facts)
     if name and not GOOD_CLOCKS.fullmatch(name):
-        return Outcome(
-            NOTE, f"the clock source is {name}; its steps of {format_time(step or getres or 1)} were measured", facts
-        )
+        seen = step or getres
+        steps = "" if seen is None else f"; its steps of {format_time(seen)} were measured"
+        return Outcome(NOTE, f"the clock source is {name}{steps}", facts)
     return passed(
         f"clock source {name or 'not told'}, resolution {'not told' if getres is None else format_time(getres)}",
         **facts,

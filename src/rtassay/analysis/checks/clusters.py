@@ -20,7 +20,7 @@ from rtassay.analysis.checks.base import (
     unknown,
 )
 from rtassay.analysis.checks.context import Context, named
-from rtassay.analysis.checks.patterns import Floats, Outliers, outliers
+from rtassay.analysis.checks.patterns import Floats, Outliers, outliers, sure_of
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.claim import evidence
 from rtassay.analysis.lane.distribution import Ints
@@ -32,7 +32,6 @@ FEW_OUTLIERS = 50
 EXTREMAL_INDEX = 0.8
 LAGS = 10
 PAIRS = 10
-SURE_P = 0.01
 TOO_NARROW = 1.1
 
 
@@ -184,13 +183,9 @@ def ljung_box(rho: Floats, n: int) -> tuple[float, float]:
 
 def _surely(tests: list[tuple[Dependence, Account, Outliers]]) -> list[tuple[Dependence, Account, Outliers]]:
     """The significant ones (Holm over the lanes) that matter: an interval for independent ones would be 10 % too narrow or worse."""
-    found, still = [], True
     ordered = sorted(tests, key=lambda row: row[0].p)
-    for i, row in enumerate(ordered):
-        still = still and row[0].p * (len(ordered) - i) < SURE_P
-        if still and row[0].inflation > TOO_NARROW**2:
-            found.append(row)
-    return found
+    sure = ordered[: sure_of([test.p for test, _, _ in ordered])]
+    return [row for row in sure if row[0].inflation > TOO_NARROW**2]
 
 
 def _facts_of(test: Dependence | None) -> dict[str, Any]:

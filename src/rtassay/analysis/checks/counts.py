@@ -23,7 +23,7 @@ from rtassay.analysis.checks.base import (
     unknown,
 )
 from rtassay.analysis.checks.context import Context, named
-from rtassay.analysis.lane.account import COUNTED, SKIP, Account
+from rtassay.analysis.lane.account import COUNTED, Account
 from rtassay.analysis.lane.missed import UNEXPLAINED, due_view
 from rtassay.model import warnings
 from rtassay.model.findings import lane_words
@@ -95,15 +95,18 @@ def _uncounted_missed(context: Context, policy: str) -> Outcome:
             )
         return passed(text, **facts)
     if late or short:
-        which = late or [lane for lane, _ in short]
         estimates = [due_view(lane).missed for lane in context.accounts]
         known = [count for count in estimates if count is not None]
         facts["absent"] = sum(lost for _, lost in short) if short else None
-        facts["estimate"] = sum(known) if policy == SKIP and len(known) == len(estimates) else None
-        about = f"about {facts['estimate']}" if facts["estimate"] else "an unknown number of"
+        facts["estimate"] = sum(known) if len(known) == len(estimates) else None
         seen = "the view per due activation is an estimate" if facts["estimate"] else "no correction is possible"
-        text = f"{named(which)}: later than the interval, and {about} activations were skipped without a count; {seen}"
-        return Outcome(INVALID, text, facts, OPTIMISM)
+        if late:
+            about = f"about {facts['estimate']}" if facts["estimate"] else "an unknown number of"
+            text = f"{named(late)}: later than the interval, and {about} activations were skipped without a count"
+        else:
+            lanes = [lane for lane, _ in short]
+            text = f"{named(lanes)}: {facts['absent']} activations were due by the clock and have no sample; the source does not say why"
+        return Outcome(INVALID, f"{text}; {seen}", facts, OPTIMISM)
     blind = [lane for lane in context.accounts if not lane.interval_ns or lane.max_ns is None or lane.stripped]
     if blind:
         return Outcome(
@@ -116,7 +119,7 @@ def _uncounted_missed(context: Context, policy: str) -> Outcome:
 
 def _late(lane: Account) -> bool:
     top = lane.max_ns if lane.max_ns is not None else lane.limit_ns if lane.over else None
-    return bool(lane.interval_ns) and top is not None and top >= (lane.interval_ns or 0)
+    return top is not None and top >= lane.interval_ns if lane.interval_ns else False
 
 
 def _absent(context: Context, lane: Account) -> int:
@@ -195,7 +198,8 @@ def count_mismatch(context: Context) -> Outcome:
     damage = context.manifest.damage
     facts: dict[str, Any] = {"dropped": sum(lane.dropped for lane in context.accounts)}
     if damage.lost_frames or damage.bad_frames or damage.skipped_bytes:
-        doubts.append(f"the stream lost {damage.lost_frames} frames and {damage.skipped_bytes} bytes on its way")
+        bad = f"; {damage.bad_frames} more were damaged" if damage.bad_frames else ""
+        doubts.append(f"the stream lost {damage.lost_frames} frames and {damage.skipped_bytes} bytes on its way{bad}")
     if facts["dropped"]:
         doubts.append(
             f"{facts['dropped']} samples were dropped (ring full): counted, and possible exceedances in the bound"
@@ -285,4 +289,4 @@ def _doubts(lane: Account, context: Context) -> list[str]:
 
 
 def _percent(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.3g} %" if whole else "-"
+    return f"{100 * part / whole:.3g} %"

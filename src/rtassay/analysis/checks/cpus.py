@@ -174,8 +174,12 @@ def irq_on_measured(context: Context) -> Outcome:
     if not rates:
         return passed(f"no device interrupted isolated CPU {format_cpu_list(isolated)}")
     ranked = sorted(rates.items(), key=lambda row: -row[1])
-    text = "device interrupts on isolated CPUs: " + ", ".join(f"{name} ({rate:.3g}/s)" for name, rate in ranked[:3])
+    text = "device interrupts on isolated CPUs: " + ", ".join(f"{name} ({_per_s(rate)})" for name, rate in ranked[:3])
     return Outcome(WARNING if ranked[0][1] >= OFTEN_PER_S else NOTE, text, {"per_s": dict(ranked[:20])})
+
+
+def _per_s(rate: float) -> str:
+    return f"{rate:,.0f}/s" if rate >= 100 else f"{rate:.3g}/s"
 
 
 @check(

@@ -204,7 +204,7 @@ def _coarse(lane: Account, width_ns: int) -> bool:
     if not lane.lower.size:
         return lane.min_ns is not None and lane.min_ns == lane.max_ns
     _, sd = moments([lane])
-    return (lane.lower.size < FEW_BINS and not lane.over) or (sd is not None and sd < width_ns)
+    return lane.lower.size + lane.over < FEW_BINS or (sd is not None and sd < width_ns)
 
 
 @check(
@@ -222,8 +222,8 @@ def negative_or_zero(context: Context) -> Outcome:
     early = [lane for lane in known if lane.under or (lane.min_ns is not None and lane.min_ns <= 0)]
     if early:
         least = min((lane.min_ns for lane in early if lane.min_ns is not None), default=None)
-        shown = "below 0" if least is None else format_time(least)
-        text = f"{named(early)}: a latency of {shown}: the timer fired early, or its calibration subtracts too much"
+        shown = "below 0" if least is None else f"of {format_time(least)}"
+        text = f"{named(early)}: a latency {shown}: the timer fired early, or its calibration subtracts too much"
         return Outcome(WARNING, text, {"min_ns": least})
     if not known:
         return unknown("no minimum is known")
@@ -281,7 +281,7 @@ def summary_inconsistent(context: Context) -> Outcome:
         if lane.entry.n == 0 or row.max_ns is None:
             continue
         looked += 1
-        found += [f"lane {lane.entry.name}: {text}" for text in _contradictions(lane, row)]
+        found += [f"lane {lane.entry.name}: {text}" for text in _contradictions(lane, row, row.max_ns)]
     if imports is not None:
         found += [text for text in imports.inconsistent if text not in found]
     if found:
@@ -301,47 +301,46 @@ def _of_entry(lane: Account) -> LaneSummary:
     return LaneSummary(entry.index, None, entry.min_ns, mean, entry.max_ns, None, None)
 
 
-def _contradictions(lane: Account, row: LaneSummary) -> list[str]:
+def _contradictions(lane: Account, row: LaneSummary, most: int) -> list[str]:
     width = lane.bin_width_ns
-    least, mean, most, sd = row.min_ns, row.avg_ns, row.max_ns, row.sd_ns
+    least, mean, sd = row.min_ns, row.avg_ns, row.sd_ns
     n = lane.entry.n if row.n is None else row.n
     found = []
-    if least is not None and most is not None and least > most:
+    if least is not None and least > most:
         found.append(f"minimum {format_time(least)} above maximum {format_time(most)}")
-    if mean is not None and most is not None and mean > most + width / 2:
+    if mean is not None and mean > most + width / 2:
         found.append(f"average {format_time(mean)} above maximum {format_time(most)}")
     if mean is not None and least is not None and mean < least - width / 2:
         found.append(f"average {format_time(mean)} below minimum {format_time(least)}")
     if n < lane.entry.n:
         found.append(f"{n} samples in the summary, {lane.entry.n} measured")
-    if sd is not None and mean is not None and most is not None and not found:
+    if sd is not None and mean is not None and not found:
         found += _of_deviation(n, least, mean, most, sd, width)
     return found + _against_bins(lane, least, mean, most)
 
 
 def _of_deviation(n: int, least: float | None, mean: float, most: float, sd: float, width: int) -> list[str]:
     """Samuelson: no value is further from the mean than sd * sqrt(n - 1). Bhatia-Davis: sd^2 <= (max - mean)(mean - min)."""
-    slack = width if width > 1 else 1
-    if most - mean > sd * math.sqrt(max(n - 1, 0)) + slack * (1 + math.sqrt(max(n - 1, 0))):
+    if most - mean > sd * math.sqrt(n - 1) + width * (1 + math.sqrt(n - 1)):
         return [
             f"a maximum of {format_time(most)} cannot be among {n} values with deviation {format_time(sd)} (Samuelson)"
         ]
-    if least is not None and max(0.0, sd - slack) ** 2 > (most - mean + slack) * (mean - least + slack):
+    if least is not None and max(0.0, sd - width) ** 2 > (most - mean + width) * (mean - least + width):
         return [f"deviation {format_time(sd)} is more than minimum, average and maximum allow (Bhatia-Davis)"]
     return []
 
 
-def _beyond(lane: Account, most: float | None) -> list[str]:
+def _beyond(lane: Account, most: int) -> list[str]:
     """Samples beyond the last bin have a maximum there."""
     limit = lane.limit_ns
-    if most is None or limit is None or not lane.over_told or most >= limit:
+    if not lane.over_told or most >= limit:
         return []
     return [
         f"{lane.over_told} samples beyond the last bin at {format_time(limit)}, but the maximum is {format_time(most)}"
     ]
 
 
-def _against_bins(lane: Account, least: float | None, mean: float | None, most: float | None) -> list[str]:
+def _against_bins(lane: Account, least: int | None, mean: float | None, most: int) -> list[str]:
     """The summary against the bins it should be of; only where the bins are all there is."""
     found = _beyond(lane, most)
     if not lane.lower.size or lane.under or lane.dropped:
@@ -350,7 +349,7 @@ def _against_bins(lane: Account, least: float | None, mean: float | None, most: 
     end = int(lane.top.max())
     if least is not None and not low <= least < int(lane.top.min()):
         found.append(f"minimum {format_time(least)}, but the lowest bin is {format_time(low)}")
-    if most is not None and (most < high or (lane.over_told == 0 and most >= end)):
+    if most < high or (lane.over_told == 0 and most >= end):
         found.append(f"maximum {format_time(most)}, but the highest bin is {format_time(high)}")
     if mean is not None and not lane.over:
         of_bins = weighted_sum(lane.lower, lane.counts) / int(lane.counts.sum())

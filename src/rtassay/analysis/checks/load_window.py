@@ -77,7 +77,7 @@ def no_load(context: Context) -> Outcome:
     busy = busy_share(context)
     facts: dict[str, Any] = {"load": context.manifest.plan.load, "busy": busy}
     if planned(context):
-        name = context.manifest.plan.load
+        name = ", ".join(load.name for load in context.manifest.loads) or context.manifest.plan.load
         if busy is not None and busy < IDLE_BELOW:
             return Outcome(NOTE, f"load {name} was declared, but the CPUs were {busy:.0%} busy", facts)
         return passed(f"under load {name}", **facts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,16 +63,13 @@ def _per_second(context: Context) -> list[_PerSecond]:
     found = []
     for lane in context.accounts:
         seconds = lane.lane.seconds
-        if seconds is None or len(seconds.second) < 3:
+        if seconds is None:
             continue
         order = np.argsort(ints(seconds.second), kind="stable")[1:-1]
         n = ints(seconds.n)[order]
         order = order[n > 0]
         n = ints(seconds.n)[order].astype(np.float64)
-        if order.size:
-            found.append(
-                _PerSecond(lane, ints(seconds.sum_ns)[order] / n, ints(seconds.max_ns)[order].astype(np.float64))
-            )
+        found.append(_PerSecond(lane, ints(seconds.sum_ns)[order] / n, ints(seconds.max_ns)[order].astype(np.float64)))
     return found
 
 
@@ -138,11 +136,7 @@ def non_stationary(context: Context) -> Outcome:
             change = theil_sen(blocks) * (blocks.size - 1) / level if level > 0 else 0.0
             tests.append((trend_p(blocks), change, what, row.lane))
     tests.sort(key=lambda test: test[0])
-    found, still = [], True
-    for i, test in enumerate(tests):
-        still = still and test[0] * (len(tests) - i) < SURE_P
-        if still and abs(test[1]) > CHANGE:
-            found.append(test)
+    found = [test for test in tests[: sure_of([p for p, *_ in tests])] if abs(test[1]) > CHANGE]
     facts = {f"{lane.entry.name}.{what}": {"change": round(c, 4), "p": p} for p, c, what, lane in tests}
     if not found:
         return passed("no drift of mean or maximum over the run", **facts)
@@ -153,10 +147,15 @@ def non_stationary(context: Context) -> Outcome:
     return Outcome(WARNING, f"{text}: one part of it does not speak for another", facts)
 
 
+def sure_of(rising: Sequence[float]) -> int:
+    """How many of these p values, rising, are significant together (Holm: the i-th smallest of n times n - i)."""
+    return next((i for i, p in enumerate(rising) if p * (len(rising) - i) >= SURE_P), len(rising))
+
+
 def theil_sen(values: Floats) -> float:
-    """Median slope per step over all pairs."""
+    """Median slope per step over all pairs of two values or more."""
     i, j = np.triu_indices(values.size, 1)
-    return float(np.median((values[j] - values[i]) / (j - i))) if i.size else 0.0
+    return float(np.median((values[j] - values[i]) / (j - i)))
 
 
 def trend_p(values: Floats) -> float:
@@ -227,23 +226,22 @@ def periodic_outliers(context: Context) -> Outcome:
 
 
 def decluster(k: Ints) -> Ints:
-    """First members of clusters that lie 10 activations or more apart."""
-    return k[np.append(True, np.diff(k) >= 10)] if k.size else k
+    """First members of clusters that lie 10 activations or more apart, of one position or more."""
+    first: Ints = k[np.append(True, np.diff(k) >= 10)]
+    return first
 
 
 def strongest_period(k: Ints, length: int) -> tuple[float, float] | None:
-    """(period in activations, coherence 0..1) of a point process on 0 .. length-1; None if no period is beyond chance.
+    """(period in activations, coherence 0..1) of a point process on 0 .. length-1, `length` 20 or more; None if no period is beyond chance.
 
     Under chance the power |sum exp(2 pi i f k)|^2 / n is exponential. A strict period has it at all harmonics: the lowest counts.
     """
-    width = max(1, -(-length // MOST_BINS))
+    width = -(-length // MOST_BINS)
     bins = -(-length // width)
     counts = np.bincount(k // width, minlength=bins).astype(np.float64)
     spectrum = np.abs(np.fft.rfft(counts)) ** 2 / k.size
-    low, high = 5, max(6, int(0.4 * bins))
-    power = spectrum[low:high]
-    if power.size == 0:
-        return None
+    low = 5
+    power = spectrum[low : int(0.4 * bins)]
     level = math.log(power.size / PERIODIC_P)
     best = float(power.max())
     if best < level or math.sqrt(best / k.size) < COHERENT:
@@ -330,7 +328,7 @@ def top_values(lane: Account, most: int) -> Floats:
 
 
 def chance_of_maximum(tail: Floats) -> tuple[float, float]:
-    """(chance of a maximum this far out, gap to the second). A generalised Pareto tail is fitted to all but the maximum.
+    """(chance of a maximum this far out, gap to the second) of four values or more, falling. A generalised Pareto tail is fitted to all but the maximum.
 
     By probability-weighted moments (Hosking and Wallis 1987). The shape is taken one standard error heavier than fitted, and never
     below 0: a lighter tail than the exponential would make every gap look strange.
@@ -339,13 +337,12 @@ def chance_of_maximum(tail: Floats) -> tuple[float, float]:
     n = excesses.size
     gap = float(tail[0] - tail[1])
     first = float(excesses.mean())
-    if n == 0 or first <= 0:
+    if first <= 0:
         return (1.0 if gap <= 0 else 0.0), gap
-    weighted = float((excesses * (n - 1 - np.arange(n)) / (n - 1)).sum() / n) if n > 1 else first / 2
-    shape = 2 - first / (first - 2 * weighted) if first > 2 * weighted else -1.0
-    shape = max(0.0, shape)
+    weighted = float((excesses * (n - 1 - np.arange(n)) / (n - 1)).sum() / n)
+    shape = max(0.0, 2 - first / (first - 2 * weighted)) if first > 2 * weighted else 0.0
     shape = min(0.9, shape + (1 + shape) / math.sqrt(n))
     scale = first * (1 - shape)
     reach = float(tail[0] - tail[-1])
-    beyond = math.exp(-reach / scale) if shape < 1e-6 else (1 + shape * reach / scale) ** (-1 / shape)
+    beyond = (1 + shape * reach / scale) ** (-1 / shape)
     return -math.expm1((n + 1) * math.log1p(-min(beyond, 1 - 1e-12))), gap

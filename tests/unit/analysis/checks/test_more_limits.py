@@ -8,6 +8,7 @@ import pytest
 
 from rtassay.analysis.checks import environment
 from rtassay.analysis.checks.context import Context
+from rtassay.analysis.checks.platform import claims_rt
 from rtassay.analysis.lane.account import accounts
 from rtassay.analysis.lane.exceedance import exceedances
 from rtassay.model.manifest import Plan
@@ -106,3 +107,31 @@ def test_what_a_tracer_lost_is_in_no_maximum(measure: str, possible: int) -> Non
     made = recording(replace(lane, entry=replace(lane.entry, measure=measure, dropped=4, due=54)))
     (account,) = accounts(made)
     assert exceedances(account, MS).possible == possible
+
+
+@pytest.mark.parametrize(
+    ("text", "claimed"),
+    [
+        ("rt", True),
+        ("PREEMPT_RT", True),
+        ("6.1.0-21-rt-amd64", True),
+        ("4.14.27-rt21-v7+", True),
+        ("6.8.4-rt11-raspi", True),
+        ("stock", False),
+        ("non-rt", False),
+        ("no rt", False),
+        ("6.12.48-amd64", False),
+        ("smart", False),
+        ("port1", False),
+    ],
+)
+def test_what_claims_to_be_real_time(text: str, claimed: bool) -> None:
+    assert claims_rt(text) is claimed
+
+
+def test_what_an_importer_finds_in_its_file_invalidates_it() -> None:
+    made = cyclictest(
+        skip_lane({5: 10}), facts={"import": {"inconsistent": ["ALL: counts 3 of Thr, the columns add up to 4"]}}
+    )
+    found = looked("SUMMARY-INCONSISTENT", made)
+    assert found.severity == "invalid" and "ALL: counts 3" in found.message
