@@ -1,6 +1,6 @@
 # make run    sets everything up, measures this machine for about 30 s under load, prints the verdict, writes report.html
 # make setup  the part all share: .venv/bin/rtassay and the native probe, ready
-# make check  lint, types, the tests of the C code, unit, contract and house tests (4 min): before a commit
+# make check  lint, types, the tests of the C code, unit, contract and house tests (3 min): before a commit
 # make test   that, and real runs on this machine, over SSH and on two kernels in QEMU (12 min): before a pull request
 # make test-all  that, and what CONTRIBUTING.md lists: probes of all architectures, every board of the lab (an hour)
 # make test-provoked  make test on a busy machine that stands still every half minute: what fails only here judges the machine

@@ -4,6 +4,7 @@ no board, no CPU to hog and no fixture that is dear to make."""
 from __future__ import annotations
 
 import functools
+import gc
 import re
 import signal
 import sys
@@ -14,7 +15,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("rtassay", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Of `make check`: a test that states its own number of examples keeps it.
+settings.register_profile("few", settings.get_profile("rtassay"), max_examples=25)
 settings.load_profile("rtassay")
+gc.disable()  # until all is collected: thousands of tests, none of them garbage
 
 TESTS = Path(__file__).parent
 sys.path.insert(0, str(TESTS / "support"))  # pytest's importlib mode has no sibling imports
@@ -30,10 +34,13 @@ GROUPS = {
     "flow/test_what_broke_it.py": "exclusive",
     "flow/test_checks_live.py": "exclusive",
     "flow/test_monitors_live.py": "exclusive",
+    # What one worker has parsed, another would parse again.
+    "house/test_architecture.py": "pictures",
+    "house/test_structure.py": "imports",
 }
 STOCK = re.compile(r"\[(.*-)?stock[-\]]")
 # The longest groups first: what is left for the end is short.
-ORDER = ("lab", "flow", "unit/boards", "unit/probe", "contract")
+ORDER = ("lab", "flow", "unit/boards", "unit/probe", "house", "contract")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -48,6 +55,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The dear tests first."""
     items.sort(key=_place_of)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # no later collection looks at them again
+    gc.enable()
 
 
 def _place_of(item: pytest.Item) -> int:

@@ -33,7 +33,8 @@ ALONE = "pytest: failed tests, alone"
 BIN = str(Path(sys.executable).parent)
 NS_PER_S = 10**9
 AUTOGROUP_NICE = -10
-WORKERS = 6  # most tests wait for something: more of them than there are CPUs
+# Real runs wait for something: more workers than CPUs. Those of `make check` compute, and each worker costs six seconds of CPU time.
+WORKERS = {"check": 3, "test": 6, "all": 6}
 LOOKED_AT_AGAIN = 3  # more failures than these are no accident
 TIERS = ("check", "test", "all")
 ROOMS = ("unit", "contract", "house")
@@ -45,12 +46,19 @@ NOT_IN_CHECK = (
     "tests/unit/boards/test_users_of_a_board.py",
     "tests/unit/probe/test_static_probes.py",
 )
-# Tests that wait for ten seconds and more (a grace, a full disk, a board that stands still): not in `make check` either.
-WAITING = (
+# Tests that wait for ten seconds and more (a grace, a full disk, a board that stands still), and those that keep a CPU busy for seconds,
+# in which the others stand still: not in `make check` either.
+LONG = (
     "tests/unit/boards/test_spooled.py::test_the_script_that_ends_spools_returns_when_a_deaf_command_is_gone_too",
+    "tests/unit/probe/test_cyclic.py::test_a_hog_across_the_end_cannot_hold_the_run[count]",
+    "tests/unit/probe/test_cyclic.py::test_a_hog_across_the_end_cannot_hold_the_run[duration]",
     "tests/unit/probe/test_cyclic.py::test_the_histogram_is_sent_as_it_grows_when_samples_are_not",
     "tests/unit/probe/test_guard.py::test_a_machine_that_stands_still_takes_nothing_of_the_grace",
     "tests/unit/probe/test_guard.py::test_max_ends_all_and_says_so[hydra]",
+    "tests/unit/probe/test_guard.py::test_real_time_hogs_on_every_cpu_cannot_keep_the_guard_from_its_work",
+    "tests/unit/probe/test_load.py::test_work_grows_and_nothing_is_left[cpu]",
+    "tests/unit/probe/test_load.py::test_work_grows_and_nothing_is_left[fork]",
+    "tests/unit/probe/test_load.py::test_work_grows_and_nothing_is_left[memory]",
     "tests/unit/probe/test_spool.py::test_without_room_samples_go_and_every_number_stays",
 )
 
@@ -98,11 +106,12 @@ def parts_beside(tier: str) -> list[Part]:
 
 
 def pytest_of(tier: str) -> Part:
-    argv = [sys.executable, "-m", "pytest", "-q", "-n", str(WORKERS), "--no-loadscope-reorder"]
+    argv = [sys.executable, "-m", "pytest", "-q", "-n", str(WORKERS[tier]), "--no-loadscope-reorder"]
     argv += [f"--junitxml={KEPT / 'junit.xml'}", *(f"tests/{room}" for room in ROOMS)]
     if tier == "check":
         argv += [f"--ignore={path}" for path in NOT_IN_CHECK]
-        argv += [f"--deselect={test}" for test in WAITING]
+        argv += [f"--deselect={test}" for test in LONG]
+        argv.append("--hypothesis-profile=few")  # tests/conftest.py
     else:
         argv += [f"tests/{room}" for room in REAL_ROOMS]
     return Part("pytest", tuple(argv if tier == "all" else [*argv, "-m", "not full"]))
@@ -193,7 +202,7 @@ def table(tier: str, outcomes: Sequence[Outcome], elapsed_ns: int) -> list[str]:
         result = "FAILED" if outcome.code else "unstable" if outcome.unstable else "passed"
         rows.append([outcome.part, seconds(outcome.elapsed_ns), seconds(outcome.cpu_ns), result])
     for room, count, spent_ns in pytest_times():
-        rows.append([f"pytest: {count} tests of {room}, of {WORKERS} workers' time", seconds(spent_ns), "", ""])
+        rows.append([f"pytest: {count} tests of {room}, of {WORKERS[tier]} workers' time", seconds(spent_ns), "", ""])
     rows.append([f"make {'test-all' if tier == 'all' else tier}", seconds(before_ns + elapsed_ns), "", ""])
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     lines = [
@@ -225,12 +234,13 @@ def share_before_loads() -> Iterator[None]:
         group.write_text(before)
 
 
-def keep_bytecode() -> None:
+def keep_bytecode(tier: str) -> None:
     """All workers import the tests, and pytest rewrites their asserts: it is done once before, by two processes, and kept in __pycache__."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if any((ROOT / "tests" / "__pycache__").glob("conftest.*-pytest-*.pyc")):
         return  # what has changed since is few files
-    rooms = ("tests/unit",), ("tests/contract", "tests/house", "tests/flow", "tests/lab")
+    others = [room for room in (*ROOMS, *(REAL_ROOMS if tier != "check" else ())) if room != "unit"]
+    rooms = ("tests/unit",), tuple(f"tests/{room}" for room in others)
     collect = [sys.executable, "-m", "pytest", "-q", "--collect-only"]
     both = [
         subprocess.Popen([*collect, *paths], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -256,7 +266,7 @@ def main(argv: Sequence[str]) -> int:
     beside.start()
     # Ctrl-C reaches every process of the terminal, pytest too: it ends them, and their ends are waited for here.
     signal.signal(signal.SIGINT, lambda number, frame: stop.set())
-    keep_bytecode()
+    keep_bytecode(tier)
     pytest = pytest_of(tier)
     print(
         f"== {shlex.join(pytest.argv[1:])}; beside it: {', '.join(part.name for part in parts_beside(tier))}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -55,10 +56,21 @@ def modules() -> list[Path]:
     return sorted(SRC.rglob("*.py"))
 
 
+@functools.cache
+def nodes(path: Path) -> list[ast.AST]:
+    """What most tests here look at: parsed once by a worker."""
+    return [
+        node
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom | ast.Call)
+    ]
+
+
+@functools.cache
 def our_imports(path: Path) -> set[str]:
     """Modules of ours that a file imports, without the leading `rtassay.`; `from rtassay import store` counts as store."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -114,7 +126,7 @@ def test_only_the_command_line_imports_the_python_api() -> None:
 
 def test_figures_never_touch_pyplot() -> None:
     for path in modules():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             names = [a.name for a in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
             module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
             assert not any("pyplot" in name for name in (*names, module)), path
@@ -131,7 +143,7 @@ def test_import_rtassay_loads_nothing_heavy(used: str) -> None:
 
 def test_the_model_imports_the_standard_library_only() -> None:
     for path in (SRC / "model").glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             names = (
                 [alias.name for alias in node.names]
                 if isinstance(node, ast.Import)
@@ -148,7 +160,7 @@ def test_library_code_neither_prints_nor_exits() -> None:
     for path in modules():
         if package_of(path) in ("cli", "__main__.py"):
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.Call):
                 called = ast.unparse(node.func)
                 assert called not in ("print", "sys.exit", "exit", "os._exit"), f"{path}:{node.lineno} calls {called}"

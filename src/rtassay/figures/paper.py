@@ -146,7 +146,7 @@ def foot(figure: Any, options: Options, handles: Sequence[Any], names: Sequence[
             columnspacing=1.2, borderaxespad=0.15, borderpad=0.1,
         )  # fmt: skip
     # The layout is settled here once: settled again at every rendering it would creep by fractions of a point.
-    figure.draw_without_rendering()
+    figure.get_layout_engine().execute(figure)
     figure.set_layout_engine("none")
 
 

@@ -29,6 +29,12 @@ def own_runs(count: int = 2, **of_each: int) -> list[Shot]:
     return shots([own(seed, **of_each, run=str(seed)) for seed in range(1, count + 1)], time=True)  # type: ignore[arg-type]
 
 
+@functools.cache
+def drawn_of_both_kernels(kind: str) -> PaperFigure:
+    return draw(kind, both_kernels(), Options())
+
+
+@functools.cache
 def own_lanes() -> list[Shot]:
     return shots([own(1, lanes=4)], time=True)
 
@@ -46,13 +52,14 @@ def told(figure: PaperFigure) -> str:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_renders_in_every_format_and_the_same_data_give_the_same_bytes(kind: str) -> None:
     figure, again = (draw(kind, own_runs(), Options(width="column")) for _ in range(2))
+    made = {}
     for format_name in FORMATS:
-        once = figure.to_bytes(format_name)
+        made[format_name] = once = figure.to_bytes(format_name)
         assert once.startswith(MAGIC[format_name]) and len(once) > 4000
         assert once == again.to_bytes(format_name)
         for trace in (b"CreationDate", b"<dc:date>", b"20261121T"):
             assert trace not in once
-    wide, _ = struct.unpack(">II", figure.to_bytes("png")[16:24])
+    wide, _ = struct.unpack(">II", made["png"][16:24])
     assert wide == int(WIDTHS_IN["column"] * 300)
 
 
@@ -69,7 +76,7 @@ def test_every_width_scale_title_and_deadline_can_be_drawn(kind: str) -> None:
 def test_a_matplotlibrc_of_the_user_changes_nothing(kind: str) -> None:
     import matplotlib
 
-    plain = draw(kind, both_kernels(), Options()).to_bytes("svg")
+    plain = drawn_of_both_kernels(kind).to_bytes("svg")
     with matplotlib.rc_context({"font.size": 30, "svg.hashsalt": "other", "axes.grid": False, "text.parse_math": True}):
         assert draw(kind, both_kernels(), Options()).to_bytes("svg") == plain
         assert matplotlib.rcParams["font.size"] == 30, "the user's settings are his again"
@@ -77,7 +84,7 @@ def test_a_matplotlibrc_of_the_user_changes_nothing(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", NO_ORDER)
 def test_every_maximum_is_in_the_legend(kind: str) -> None:
-    words = told(draw(kind, both_kernels(), Options()))
+    words = told(drawn_of_both_kernels(kind))
     assert "382 µs" in words
     assert "136 µs" in words
     assert "overflow unknown" in words
@@ -114,7 +121,7 @@ def test_the_curve_of_a_histogram_with_overflow_does_not_fall_to_zero_at_its_end
 
 
 def test_ccdf_heights_are_exact_shares() -> None:
-    figure = draw("ccdf", both_kernels(), Options())
+    figure = drawn_of_both_kernels("ccdf")
     curves = sorted(figure.axes[0].get_lines(), key=lambda line: -len(line.get_xdata()))[:2]
     shares = sorted(dict(zip(c.get_xdata(), c.get_ydata(), strict=True))[95.0] for c in curves)
     assert shares == pytest.approx([202 / 199_999_704, 244 / 199_999_440], rel=1e-12)
@@ -212,7 +219,7 @@ def test_trend_is_in_order_of_dates_and_marks_imports_without_one() -> None:
     line = max(figure.axes[0].get_lines(), key=lambda one: len(one.get_xdata()))
     assert list(line.get_xdata()) == sorted(line.get_xdata())
     assert "hollow" not in told(figure)
-    assert "hollow: 2 imported" in told(draw("trend", both_kernels(), Options()))
+    assert "hollow: 2 imported" in told(drawn_of_both_kernels("trend"))
 
 
 @functools.cache
@@ -259,11 +266,11 @@ def test_what_cannot_be_drawn_is_refused() -> None:
     with pytest.raises(UsageError, match="no width"):
         draw("ccdf", both_kernels(), Options(width="poster"))
     with pytest.raises(UsageError, match="no figure format"):
-        draw("ccdf", both_kernels(), Options()).to_bytes("gif")
+        drawn_of_both_kernels("ccdf").to_bytes("gif")
 
 
 def test_notebooks_show_the_figure_without_pyplot() -> None:
     import sys
 
-    assert draw("ccdf", both_kernels(), Options())._repr_png_().startswith(MAGIC["png"])
+    assert drawn_of_both_kernels("ccdf")._repr_png_().startswith(MAGIC["png"])
     assert "matplotlib.pyplot" not in sys.modules
