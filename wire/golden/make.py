@@ -20,6 +20,7 @@ from rtassay.model.events import (
     Event,
     Facts,
     FileContent,
+    Gaps,
     HistogramPart,
     Note,
     Output,
@@ -104,6 +105,46 @@ def cyclic(lanes: int = 2, n: int = 120, block: int = 40, seed: int = 45) -> lis
     events.append(Note("signal", None, {"event": "signal", "mono_ns": ORIGIN_NS + 10**9, "number": 15}))
     end = {"mono_ns": ORIGIN_NS + 6 * 10**9, "wall_ns": ORIGIN_NS + 6 * 10**9 + 10**18, "reason": "signal", "exit": 143}
     events.append(End({**end, "lanes": [entry for _, entry in made]}))
+    return events
+
+
+def noise() -> list[Event]:
+    """A run of `rtprobe noise` of one CPU: three windows, four gaps, two of them not kept; one reaches into two windows."""
+    first_ns, ms = ORIGIN_NS, 1_000_000
+    names = (("total", "noise-total"), ("longest", "noise-longest"))
+    facts = {"stream": 1, "probe": "rtprobe", "version": "0.1.0", "command": "noise", "interval_ns": 10 * ms}
+    facts |= {"origin_ns": ORIGIN_NS, "settings": {"threshold": 5000}}
+    common = {
+        "cpu": 0,
+        "tid": 4243,
+        "first_due_ns": first_ns,
+        "obtained": OBTAINED | {"policy": "other", "priority": 0},
+    }
+    facts["lanes"] = [
+        {"lane": i, "name": f"cpu0 {name}", "measure": measure, **common} for i, (name, measure) in enumerate(names)
+    ]
+    values = ([4_011_000, 1_000_000, 5_000], [5_000_000, 5_000_000, 5_000])
+    none = np.zeros(3, np.int64)
+    events: list[Event] = [Facts(facts)]
+    lanes = []
+    for i, latency in enumerate(np.array(values)):
+        events.append(Samples(i, 0, latency, none, none))
+        unique, counts = np.unique(latency, return_counts=True)
+        events.append(HistogramPart(i, unique, np.ones(len(unique), np.int64), counts))
+        told = (int(latency.min()), int(latency.max()), int(latency.sum()))
+        events.append(Second(i, 0, 3, 0, 0, 0, *told, 3, told[1], 0, 0, 0, 0, 10**18))
+        end = {"lane": i, "due": 3, "first_due_ns": first_ns, "n": 3, "missed": 0, "dropped": 0, "truncated": 0}
+        end |= {
+            "min_ns": told[0],
+            "max_ns": told[1],
+            "sum_ns": told[2],
+            "closed_ns": first_ns + 20 * ms,
+            "state": "ended",
+        }
+        lanes.append(end | ({} if i else {"gaps": 4, "gaps_kept": 2}))
+    kept = np.array([[first_ns + 6 * ms, 5_000_000], [first_ns + 25 * ms, 5_000]], np.int64).T
+    events.append(Gaps(0, 2, *kept))
+    events.append(End({"mono_ns": first_ns + 31 * ms, "wall_ns": 10**18, "reason": "count", "exit": 0, "lanes": lanes}))
     return events
 
 
@@ -194,7 +235,13 @@ def main() -> None:
     parser.add_argument("--force", action="store_true", help="overwrite synthetic files that exist")
     options = parser.parse_args()
     OUT.mkdir(exist_ok=True)
-    for name, events in (("cyclic", cyclic()), ("watch", watch()), ("guard", guard()), ("traced", traced())):
+    for name, events in (
+        ("cyclic", cyclic()),
+        ("watch", watch()),
+        ("guard", guard()),
+        ("traced", traced()),
+        ("noise", noise()),
+    ):
         target = OUT / f"{name}.rtw"
         if options.force or not target.exists():
             target.write_bytes(StreamEncoder().encode_all(events))

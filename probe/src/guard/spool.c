@@ -195,6 +195,7 @@ static unsigned share_of(int type)
 		return 11;
 	case FRAME_SECOND:
 	case FRAME_SPILL:
+	case FRAME_GAPS:
 		return 15;
 	default:
 		return 0;
@@ -271,10 +272,10 @@ static void leave_out(struct frame_filter *t, const unsigned char *frame, size_t
 
 static const char *type_name(int type)
 {
-	static const char *const names[] = { "?",     "facts", "samples", "seconds", "spill",      "histogram",
-					     "event", "file",  "output",  "end",     "trace_text", "trace" };
+	static const char *const names[] = { "?",    "facts",  "samples", "seconds",    "spill", "histogram", "event",
+					     "file", "output", "end",     "trace_text", "trace", "gaps" };
 
-	return type > 0 && type <= FRAME_TRACE_PAGE ? names[type] : names[0];
+	return type > 0 && type <= FRAME_GAPS ? names[type] : names[0];
 }
 
 /* An event in the place of what was left out. */

@@ -87,6 +87,7 @@ static int hwlat_prepare(const struct plan *plan, struct run *run)
 		return say_fail(EXIT_USAGE, "--policy and --priority mean nothing to hwlat: interrupts are off while it looks");
 	if (width_of(plan, run) >= run->interval_ns)
 		return say_fail(EXIT_USAGE, "--width must be below the --interval: the CPU does nothing else meanwhile");
+	settings_ordinary(plan, run);
 	sources = calloc((size_t)run->n_slots, sizeof *sources);
 	if (!sources)
 		return say_fail(EXIT_BOARD, "no memory");

@@ -114,6 +114,7 @@ static int osnoise_prepare(const struct plan *plan, struct run *run)
 {
 	int code;
 
+	settings_ordinary(plan, run);
 	sources = calloc((size_t)run->n_slots, sizeof *sources);
 	if (!sources)
 		return say_fail(EXIT_BOARD, "no memory");

@@ -48,6 +48,8 @@ struct lane_stats lane_look(const struct lane *lane)
 
 pid_t lane_measured(const struct lane *lane)
 {
+	if (lane->taken_by)
+		return lane->taken_by->tid;
 	return lane->measured_tid ? lane->measured_tid : lane->tid;
 }
 
@@ -78,13 +80,19 @@ uint64_t lane_due(const struct lane *lane, int64_t closed_ns)
 	return due < lane->limit ? due : lane->limit;
 }
 
+/* The last moment at which an activation could be due, to count by `end_ns`. */
+static int64_t last_begin(const struct lane *lane, int64_t end_ns)
+{
+	return lane->whole_windows ? end_ns + 1 - lane->run->interval_ns : end_ns;
+}
+
 int64_t lane_closed_ns(const struct lane *lane, const struct lane_stats *stats)
 {
 	const struct run *run = lane->run;
 
 	if (run->count && stats->count >= run->count) /* it ended with its last sample, so that one missed nothing */
 		return lane->first_due_ns + (int64_t)(stats->next_k - 1) * run->interval_ns;
-	return atomic_load_explicit(&run->stop, memory_order_acquire) ? run->close_ns : run->planned_end_ns;
+	return last_begin(lane, atomic_load_explicit(&run->stop, memory_order_acquire) ? run->close_ns : run->planned_end_ns);
 }
 
 static void wait_for(_Atomic int *word, int value)
@@ -155,12 +163,12 @@ static void rendezvous(struct run *run)
 	for (int i = 0; i < run->n_lanes; i++) {
 		struct lane *lane = &run->lanes[i];
 
-		lane->first_due_ns = run->origin_ns + (run->aligned ? 0 : run->interval_ns * lane->slot / run->n_slots);
+		lane->first_due_ns = run->origin_ns + (run->aligned || lane->whole_windows ? 0 : run->interval_ns * lane->slot / run->n_slots);
 		if (lane->kernel_samples)
 			lane->first_due_ns = first_on_grid(run, lane->grid_ns);
 		lane->limit = UINT64_MAX;
 		if (run->duration_ns)
-			lane->limit = lane_due(lane, run->planned_end_ns);
+			lane->limit = lane_due(lane, last_begin(lane, run->planned_end_ns));
 		if (run->trace)
 			lane->traced_k = (uint64_t)(run->untraced_until_ns - lane->first_due_ns + run->interval_ns - 1) /
 					 (uint64_t)run->interval_ns;
@@ -200,6 +208,7 @@ static void run_lane(struct lane *lane)
 static void *lane_thread(void *argument)
 {
 	struct lane *lane = argument;
+	const bool measures = !lane->kernel_samples && !lane->taken_by;
 	struct cpus only = { 0 };
 	sigset_t wake;
 
@@ -210,13 +219,13 @@ static void *lane_thread(void *argument)
 	pthread_sigmask(SIG_UNBLOCK, &wake, NULL);
 	prctl(PR_SET_TIMERSLACK, 1);
 	lane->lock_refused = touch_stack(lane->run->lock_stacks);
-	if (lane->kernel_samples) {
+	if (!measures) {
 		rt_set_policy(0, SCHED_FIFO, lane->run->reader_priority); /* else it reads as an ordinary thread: the ring is large */
 	} else {
 		cpus_add(&only, lane->cpu);
 		lane->pin_refused = rt_pin(0, &only);
 	}
-	if (lane->pin_refused || (!lane->kernel_samples && take_policy(lane))) {
+	if (lane->pin_refused || (measures && take_policy(lane))) {
 		atomic_store_explicit(&lane->state, LANE_REFUSED, memory_order_release);
 		return NULL;
 	}

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "os/rt.h"
+#include "run/gaps.h"
 #include "run/hits.h"
 #include "run/ring.h"
 
@@ -40,6 +41,9 @@ struct lane {
 	 * chooses them. The lane's own thread only reads then, wherever the writer may run, with its priority. */
 	bool kernel_samples;
 	bool windows; /* an activation is a window and its value is no lateness: none is missed because of it */
+	bool whole_windows;    /* and it counts as due when it is over */
+	struct lane *taken_by; /* the lane whose thread takes the samples of this one too; NULL: its own */
+	struct gaps *gaps;     /* what it finds beside its samples; NULL: none */
 	pid_t measured_tid;
 	int64_t grid_ns;
 	int64_t first_due_ns;

@@ -20,12 +20,16 @@ struct method {
 	void (*measure_lane)(struct lane *lane);
 	/* After the last lane has ended: puts back what `prepare` changed outside of this process. NULL: nothing. */
 	void (*end)(struct run *run);
+	bool spins; /* its lanes never sleep */
 	/* Lanes on each CPU, side by side in run->lanes; 0: one. `prepare` may give them other CPUs, names and measures, and take some away. */
 	int lanes_per_cpu;
 };
 
 /* The settings of every way to measure; ends with .name = NULL. */
 extern const struct option_spec shared_settings[];
+/* For a method whose thread is busy all the time: it is an ordinary one unless the user asks for a policy. It then needs no right, and leaves
+ * its CPU to others. To be called by `prepare`. */
+void settings_ordinary(const struct plan *plan, struct run *run);
 
 /* Measures as `plan` says; ends the process, and so its threads, with the exit code. */
 _Noreturn void measure(const struct method *method, const struct plan *plan);

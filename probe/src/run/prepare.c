@@ -98,7 +98,12 @@ int prepare_signals(struct session *s)
 void limit_spinning(const struct run *run)
 {
 	struct rlimit limit = { 2000000, 3000000 }; /* us of CPU time without a sleep */
+	const int64_t planned_ns = run->duration_ns ? run->duration_ns : 2 * (int64_t)run->count * run->interval_ns;
 
+	if (run->method->spins) {
+		limit.rlim_cur += (rlim_t)(planned_ns / 1000);
+		limit.rlim_max += (rlim_t)(planned_ns / 1000);
+	}
 	if (run->policy != SCHED_OTHER)
 		setrlimit(RLIMIT_RTTIME, &limit);
 }

@@ -244,6 +244,10 @@ static void lane_end(struct json *j, const struct session *s, int i)
 		untraced_part(j, s, i, due);
 	json_uint(j, "spilled", sink->spilled);
 	json_uint(j, "suppressed", sink->suppressed);
+	if (lane->gaps) {
+		json_uint(j, "gaps", atomic_load(&lane->gaps->found));
+		json_uint(j, "gaps_kept", sink->gaps_kept);
+	}
 	json_uint(j, "coarsened", sink->hist.coarsened);
 	json_uint(j, "clock_steps", atomic_load(&lane->clock_steps));
 	json_string(j, "state", state != LANE_ENDED && state != LANE_LEFT ? "abandoned" : moved->at_ns ? "moved" : "ended");

@@ -100,6 +100,14 @@ int settings_take(struct session *s)
 	return EXIT_DONE;
 }
 
+void settings_ordinary(const struct plan *plan, struct run *run)
+{
+	if (plan_given(plan, "policy") || plan_given(plan, "priority"))
+		return;
+	run->policy = SCHED_OTHER;
+	run->priority = 0;
+}
+
 int settings_cpus(struct session *s)
 {
 	struct cpus online;

@@ -5,7 +5,16 @@
 
 #include "os/clock.h"
 
-enum { MARK_MISSED = 1, MARK_DROPPED = 2, MARK_WIDE = 3, MARK_BYTES = 16, SPILL_BYTES = 24, BIN_BYTES = 24, BINS_PER_FRAME = 32768 };
+enum {
+	MARK_MISSED = 1,
+	MARK_DROPPED = 2,
+	MARK_WIDE = 3,
+	MARK_BYTES = 16,
+	SPILL_BYTES = 24,
+	GAP_BYTES = 16,
+	BIN_BYTES = 24,
+	BINS_PER_FRAME = 32768
+};
 /* From so many samples on the lane has a p99.9. The spill level leaves at least SPILL_LEAST of them above it. */
 enum { SPILL_WARM_UP = 1000, SPILL_LEAST = 100 };
 #define BEFORE_BLOCK UINT32_MAX
@@ -32,6 +41,8 @@ int sink_open(struct sink *s, struct lane *lane, struct emit *emit, bool keep_sa
 	s->spill_above_ns = INT64_MIN;
 	s->block.latency = malloc((size_t)SINK_BLOCK * 4);
 	s->block.mark = malloc((size_t)SINK_MARKS * MARK_BYTES);
+	if (lane->gaps && spill_open(&s->gaps, spill_per_second))
+		return -1;
 	return spill_open(&s->spill, spill_per_second < in_a_second ? spill_per_second : in_a_second) || !s->block.latency ||
 			       !s->block.mark || hist_open(&s->hist, !keep_samples || lane->run->trace)
 		       ? -1
@@ -144,6 +155,46 @@ static void update_spill_level(struct sink *s)
 	if (s->n < SPILL_LEAST * UINT64_C(1000))
 		tail_ns = hist_quantile(&s->hist, s->n - SPILL_LEAST, s->n);
 	s->spill_above_ns = tail_ns < s->late_above_ns ? tail_ns : s->late_above_ns;
+}
+
+/* --- gaps --- */
+
+static void flush_gaps(struct sink *s)
+{
+	struct spill *gaps = &s->gaps;
+	const size_t most = (FRAME_MAX - 16) / GAP_BYTES;
+
+	spill_sort(gaps);
+	for (size_t from = 0; from < gaps->count || gaps->suppressed;) {
+		const size_t count = gaps->count - from < most ? gaps->count - from : most;
+		unsigned char *at = emit_begin(s->emit, FRAME_GAPS, (uint16_t)s->lane->index, 16 + count * GAP_BYTES);
+
+		put_u64(at, gaps->suppressed);
+		put_u32(at + 8, (uint32_t)count);
+		put_u32(at + 12, 0);
+		for (size_t i = 0; i < count; i++) {
+			put_u64(at + 16 + i * GAP_BYTES, gaps->row[from + i].k);
+			put_u64(at + 24 + i * GAP_BYTES, (uint64_t)gaps->row[from + i].latency_ns);
+		}
+		emit_commit(s->emit, 16 + count * GAP_BYTES);
+		s->gaps_kept += count;
+		from += count;
+		gaps->suppressed = 0;
+	}
+	gaps->count = 0;
+}
+
+void sink_gaps(struct sink *s)
+{
+	struct gap gap;
+
+	while (s->lane->gaps && gaps_take(s->lane->gaps, &gap)) {
+		if (gap.start_ns >= s->gaps_until_ns) {
+			flush_gaps(s);
+			s->gaps_until_ns = gap.start_ns + 1000000000;
+		}
+		spill_offer(&s->gaps, &(struct spill_row){ (uint64_t)gap.start_ns, 0, gap.length_ns, true });
+	}
 }
 
 /* --- rollups --- */
@@ -359,6 +410,8 @@ void sink_finish(struct sink *s, const struct lane_stats *stats)
 	}
 	sink_flush(s);
 	flush_spill(s);
+	sink_gaps(s);
+	flush_gaps(s);
 	if (s->second.n || s->second.missed || s->second.dropped)
 		emit_second(s);
 	sink_histogram(s);

@@ -34,12 +34,15 @@ struct sink {
 
 	int64_t late_above_ns, spill_above_ns; /* latencies above these are late; are offered to the spill */
 	struct spill spill;                    /* of the second being filled */
-	uint64_t spilled, suppressed; /* whole run */
+	struct spill gaps; /* of lane->gaps: in a row k is the start, latency_ns the length */
+	int64_t gaps_until_ns; /* end of the second being filled with them */
+	uint64_t spilled, suppressed, gaps_kept; /* whole run */
 	struct lane_stats last;       /* the counts given to sink_finish; END uses the same */
 };
 
 int sink_open(struct sink *s, struct lane *lane, struct emit *emit, bool keep_samples, uint64_t spill_per_second); /* 0 or -1 */
 void sink_take(struct sink *s, const struct ring_slot *slot);
+void sink_gaps(struct sink *s);                                     /* takes the gaps that wait now */
 void sink_flush(struct sink *s);     /* pending SAMPLES to frames */
 void sink_histogram(struct sink *s); /* counts since the last time to frames */
 /* Without a level from the user: how late a wake-up must be for its trace to be kept. To be called again while the run goes on. */

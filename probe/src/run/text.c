@@ -23,14 +23,14 @@ void text_rows(const struct session *s, int fd, bool redraw)
 		     "min us", "act us", "avg us", "max us", "missed"),
 	    sizeof line);
 	for (int i = 0; i < run->n_lanes; i++) {
-		const struct lane *lane = &run->lanes[i];
+		const struct lane *lane = &run->lanes[i], *by = lane->taken_by ? lane->taken_by : lane;
 		struct lane_stats stats = lane_look(lane);
 		double n = stats.count ? (double)stats.count : 1;
 		bool any = stats.count > 0;
 
 		put(fd, line,
 		    snprintf(line, sizeof line, "%4d %-6s %4d %10.1f %12" PRIu64 " %10.1f %10.1f %10.1f %10.1f %10" PRIu64 "%s%s\n",
-			     lane->cpu, rt_policy_name(lane->got_policy), lane->got_priority, (double)run->interval_ns / 1e3, stats.count,
+			     lane->cpu, rt_policy_name(by->got_policy), by->got_priority, (double)run->interval_ns / 1e3, stats.count,
 			     any ? (double)stats.min_ns / 1e3 : 0, (double)stats.last_ns / 1e3, (double)stats.sum_ns / n / 1e3,
 			     any ? (double)stats.max_ns / 1e3 : 0, stats.missed, lane->name ? "  " : "", lane->name ? lane->name : ""),
 		    sizeof line);

@@ -45,6 +45,7 @@ static void drain(struct writer *w)
 			ring_release(ring, slice);
 			waiting -= slice;
 		}
+		sink_gaps(&w->sinks[i]);
 		sink_flush(&w->sinks[i]);
 	}
 }

@@ -20,6 +20,7 @@ enum frame_type {
 	FRAME_END,
 	FRAME_TRACE_TEXT,
 	FRAME_TRACE_PAGE,
+	FRAME_GAPS,
 };
 enum { FRAME_HEADER = 24, FRAME_MAX = 1 << 20, LANE_NONE = 0xFFFF };
 

@@ -68,6 +68,16 @@ class Spill:
 
 
 @dataclass(frozen=True, slots=True)
+class Gaps:
+    """Gaps that a busy lane found, kept one by one: columns start_ns, length_ns; `left_out` more were over the limit."""
+
+    lane: int
+    left_out: int
+    start_ns: Any
+    length_ns: Any
+
+
+@dataclass(frozen=True, slots=True)
 class HistogramPart:
     """Counts to add to a lane's histogram. `over` of a source with a limit at `limit_ns`. `traced`: from the traced part of a run."""
 
@@ -152,4 +162,6 @@ class Parser(Protocol):
         ...
 
 
-Event = Facts | Samples | Second | Spill | HistogramPart | Note | FileContent | Output | TraceText | TracePage | End
+Event = (
+    Facts | Samples | Second | Spill | Gaps | HistogramPart | Note | FileContent | Output | TraceText | TracePage | End
+)

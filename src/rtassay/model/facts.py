@@ -270,6 +270,8 @@ class LaneEnd:
     spilled: int | None
     suppressed: int | None
     coarsened: int | None
+    gaps: int | None
+    gaps_kept: int | None
     state: str | None
     obtained: ReadBack | None
     migrations: int | None

@@ -12,7 +12,7 @@ from rtassay.model.foreign import one_line
 from rtassay.model.measures import UNKNOWN
 from rtassay.model.units import format_time
 
-ANALYSIS_VERSION = 5
+ANALYSIS_VERSION = 6
 STATES = ("VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT")
 SEVERITIES = ("invalid", "warning", "note", "unknown", "pass")
 VIRTUAL_BOARD = "virtual board: function only"
@@ -50,8 +50,33 @@ class Demonstrated:
 
 
 @dataclass(frozen=True, slots=True)
+class Gap:
+    """Something else ran, on the clock of the probe."""
+
+    start_ns: int
+    length_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """What was taken from a busy lane.
+
+    `share`: of the time of all windows that were looked at. `gaps`: how many there were, and `kept` how many of them one by one; None where
+    the source does not tell. `longest`: the longest of those, longest first.
+    """
+
+    share: float | None
+    gaps: int | None
+    kept: int | None
+    longest: tuple[Gap, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LaneFindings:
-    """One lane (or, with name and cpu None, all of one measure pooled for display). `measure`: what its numbers are (`model.measures`)."""
+    """One lane (or, with name and cpu None, all of one measure pooled for display). `measure`: what its numbers are (`model.measures`).
+
+    `noise`: of a lane whose numbers are the time taken in a window, and of that alone.
+    """
 
     name: str | None
     cpu: int | None
@@ -69,6 +94,7 @@ class LaneFindings:
     quantiles_due: tuple[Quantile, ...] | None
     demonstrated: Demonstrated
     measure: str = UNKNOWN
+    noise: Noise | None = None
 
 
 @dataclass(frozen=True, slots=True)

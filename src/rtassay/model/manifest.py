@@ -145,7 +145,8 @@ class TraceEntry:
 class LaneEntry:
     """One lane's account: due = n + missed + dropped + truncated, with `due` from the clock. `n` includes `over`.
 
-    `measure`: what its numbers are (`model.measures`). `untraced`: the account of its first part alone, in a traced run.
+    `measure`: what its numbers are (`model.measures`). `untraced`: the account of its first part alone, in a traced run. `gaps`: of a busy
+    lane, how many it found, and how many of them were kept one by one.
     """
 
     index: int
@@ -182,6 +183,8 @@ class LaneEntry:
     spilled: int | None = None
     suppressed: int | None = None
     coarsened: int | None = None
+    gaps: int | None = None
+    gaps_kept: int | None = None
     untraced: Untraced | None = None
 
 

@@ -10,7 +10,7 @@
 | `response:NAME` | from the moment a request was due until the thread that it wakes by way of NAME (`futex`, `signal`, ...) runs |
 | `response:NAME-answer` | from that moment until the thread that waits for the answer, sent the same way, runs |
 | `noise` | that something else took from a busy thread (rtla osnoise) |
-| `noise-total`, `noise-longest` | that something else took from a busy thread of the kernel in one window of the interval: all of it, and the longest piece (rtprobe osnoise) |
+| `noise-total`, `noise-longest` | that something else took from a busy thread in one window of the interval: all of it, and the longest piece (rtprobe noise, osnoise) |
 | `hardware-gap` | the longest in one window that a loop with interrupts off did not run: firmware or a hypervisor; 0: none above the threshold (rtprobe hwlat) |
 | `stall` | between two readings of the clock in a busy loop (oslat) |
 | `mixture` | of several of these, added up into one histogram by the tool (timerlat of rteval) |

@@ -72,6 +72,17 @@ class Spills:
         return zip(self.k.tolist(), self.latency_ns.tolist(), self.missed.tolist(), strict=True)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class GapTable:
+    """Gaps that a busy lane found and that were kept one by one, as int64 columns of one length, in the order of their start on the probe's clock."""
+
+    start_ns: Any
+    length_ns: Any
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+
 @dataclass(frozen=True, slots=True)
 class EventRow:
     """Something that happened at a moment, with its fields (STREAM.md, EVENT)."""
@@ -106,13 +117,14 @@ class Message:
 class Lane:
     """One lane with its tables.
 
-    `spills`: the latest samples with their positions, as far as the source kept them; None where it kept none.
+    `spills`: the latest samples with their positions, as far as the source kept them; None where it kept none. `gaps`: of a busy lane.
     """
 
     entry: LaneEntry
     histogram: Histogram
     seconds: Seconds | None = None
     spills: Spills | None = None
+    gaps: GapTable | None = None
 
 
 @dataclass(frozen=True, slots=True)

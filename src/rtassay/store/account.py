@@ -29,6 +29,7 @@ _OF_END = (
     *("due", "missed", "dropped", "truncated", "exceedances", "min_ns", "max_ns", "sum_ns"),
     *("last_due_ns", "closed_ns", "migrations", "minor_faults", "major_faults"),
     *("voluntary_switches", "involuntary_switches", "cpu_ns", "spilled", "suppressed", "coarsened", "under", "state"),
+    *("gaps", "gaps_kept"),
 )
 _OF_TRACE_END = ("hits", "captured", "not_captured", "pages", "bytes", "lost_pages", "cpu_ns", "error")
 _LANES_MOST = 2**15
@@ -172,6 +173,8 @@ def _from_rollups(entry: LaneEntry, deadline_ns: int | None, t: LaneTally, bin_w
         last_due_ns=last_due_ns,
         spilled=t.spilled,
         suppressed=t.suppressed,
+        gaps=t.gaps_kept + t.gaps_left_out if t.tells_gaps else None,
+        gaps_kept=t.gaps_kept if t.tells_gaps else None,
     )
 
 

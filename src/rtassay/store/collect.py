@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from rtassay.model.events import End, Event, Facts, HistogramPart, Note, Samples, Second, Spill
+from rtassay.model.events import End, Event, Facts, Gaps, HistogramPart, Note, Samples, Second, Spill
 from rtassay.model.views import integer
 from rtassay.store.counts import Counts
 from rtassay.store.stitch import Stitcher
@@ -61,12 +61,18 @@ class LaneTally:
         self.last_second = -1
         self.spilled = 0
         self.suppressed = 0
+        self.gaps_kept = 0
+        self.gaps_left_out = 0
         self.sample_sum_ns = 0
         self.left_out = LeftOut()
 
     @property
     def has_samples(self) -> bool:
         return self.stitcher.n > 0
+
+    @property
+    def tells_gaps(self) -> bool:
+        return self.gaps_kept > 0 or self.gaps_left_out > 0
 
     def counts(self) -> Counts:
         """The more complete histogram; that of the samples if both are equal, since it is never coarsened."""
@@ -79,7 +85,7 @@ class LaneTally:
 
 
 class Collector:
-    """Takes events in order; call `finish` once. The callbacks get seconds, event rows, stitched samples and spills."""
+    """Takes events in order; call `finish` once. The callbacks get seconds, event rows, stitched samples, spills and gaps."""
 
     def __init__(
         self,
@@ -87,6 +93,7 @@ class Collector:
         on_event: Callable[[EventTuple], None],
         on_samples: Callable[[int, Any, Any, Any], None] | None = None,
         on_spill: Callable[[Spill], None] | None = None,
+        on_gaps: Callable[[Gaps], None] | None = None,
     ) -> None:
         self.facts: dict[str, Any] = {}
         self.end: dict[str, Any] | None = None
@@ -96,6 +103,7 @@ class Collector:
         self._on_event = on_event
         self._on_samples = on_samples
         self._on_spill = on_spill
+        self._on_gaps = on_gaps
 
     def add(self, event: Event) -> None:
         match event:
@@ -105,6 +113,8 @@ class Collector:
                 self._add_second(event)
             case Spill():
                 self._add_spill(event)
+            case Gaps():
+                self._add_gaps(event)
             case HistogramPart():
                 self._add_part(event)
             case Note():
@@ -151,6 +161,13 @@ class Collector:
         tally.suppressed += spill.suppressed
         if self._on_spill is not None and len(spill.k):
             self._on_spill(spill)
+
+    def _add_gaps(self, gaps: Gaps) -> None:
+        tally = self._lane(gaps.lane)
+        tally.gaps_kept += len(gaps.start_ns)
+        tally.gaps_left_out += gaps.left_out
+        if self._on_gaps is not None and len(gaps.start_ns):
+            self._on_gaps(gaps)
 
     def _add_part(self, part: HistogramPart) -> None:
         tally = self._lane(part.lane)

@@ -12,10 +12,10 @@ import numpy as np
 
 from rtassay.model.causes import Attribution
 from rtassay.model.errors import CorruptRecording, UsageError
-from rtassay.model.events import Parser, Samples, Second, Spill
+from rtassay.model.events import Gaps, Parser, Samples, Second, Spill
 from rtassay.model.files import read_regular
 from rtassay.model.manifest import Manifest
-from rtassay.model.recording import EventRow, Histogram, Lane, Message, Recording, Seconds, Series, Spills
+from rtassay.model.recording import EventRow, GapTable, Histogram, Lane, Message, Recording, Seconds, Series, Spills
 from rtassay.store.account import summarise
 from rtassay.store.collect import Collector, EventTuple
 from rtassay.store.counts import Counts
@@ -120,7 +120,7 @@ def _open_sealed(path: Path, manifest: Manifest) -> Recording:
     with damage_of(path / tables.SECONDS):
         seconds = _numpy(_read_table(path, tables.SECONDS))
     with damage_of(path / tables.EVENTS):
-        events, spills = _events(path)
+        events, spills, gaps = _events(path)
     lanes = []
     for entry in manifest.lanes:
         at = histogram["lane"] == entry.index
@@ -128,7 +128,7 @@ def _open_sealed(path: Path, manifest: Manifest) -> Recording:
         bins = Histogram(lower, width, counts, entry.over or 0, entry.under or 0, limits.get(entry.index))
         at = seconds["lane"] == entry.index
         rollups = Seconds(*(seconds[column][at] for column in _SECOND_COLUMNS)) if at.any() else None
-        lanes.append(Lane(entry, bins, rollups, spills.get(entry.index)))
+        lanes.append(Lane(entry, bins, rollups, spills.get(entry.index), gaps.get(entry.index)))
     series = _telemetry(path) if tables.TELEMETRY in manifest.seals else ()
     messages = _messages(path) if MESSAGES in manifest.seals else ()
     attributions = _causes(path) if CAUSES in manifest.seals else ()
@@ -166,30 +166,32 @@ def _event_row(row: dict[str, Any]) -> EventRow:
     return EventRow(row["kind"], row["lane"], row["mono_ns"], json.loads(row["text"]) if row["text"] else {})
 
 
-def _events(path: Path) -> tuple[list[EventRow], dict[int, Spills]]:
-    """Read `events.parquet`: events, and the spills by lane. Raises errors of pyarrow, and KeyError."""
-    from rtassay.store.tables import EVENTS, SCHEMAS, SPILL
+def _events(path: Path) -> tuple[list[EventRow], dict[int, Spills], dict[int, GapTable]]:
+    """Read `events.parquet`: events, and by lane the spills and the gaps. Raises errors of pyarrow, and KeyError."""
+    from rtassay.store.tables import EVENTS, GAP, SCHEMAS, SPILL
 
     wanted = SCHEMAS[EVENTS].names
     events: list[EventRow] = []
-    spills: list[tuple[Any, ...]] = []
+    blocks: dict[str, list[tuple[Any, ...]]] = {SPILL: [], GAP: []}
+    columns_of = {SPILL: ("lane", "k", "latency_ns", "missed"), GAP: ("lane", "mono_ns", "latency_ns")}
     with open_parquet(path / EVENTS, read_dictionary=["kind"]) as file:
         if not set(wanted) <= set(file.schema_arrow.names):
             raise KeyError(f"it lacks columns: it has {', '.join(file.schema_arrow.names)}")
         for index in range(file.num_row_groups):
-            # Do not decode the empty columns of a group of spills.
-            only_spills = _of_one_kind(file, index, SPILL)
-            columns = [name for name in wanted if name != "text"] if only_spills else wanted
+            # Do not decode the empty columns of a group of spills or gaps.
+            only = next((kind for kind in blocks if _of_one_kind(file, index, kind)), None)
+            columns = [name for name in wanted if name != "text"] if only else wanted
             table = file.read_row_group(index, columns=columns, use_threads=False)
-            if only_spills:
-                spills.append(_spill_columns(table))
+            if only:
+                blocks[only].append(_kind_columns(table, only, columns_of[only]))
                 continue
-            is_spill = _equals(table.column("kind"), SPILL)
-            if is_spill.any():
-                spills.append(_spill_columns(table.filter(is_spill)))
-                table = table.filter(~is_spill)
+            for kind, found in blocks.items():
+                are = _equals(table.column("kind"), kind)
+                if are.any():
+                    found.append(_kind_columns(table.filter(are), kind, columns_of[kind]))
+                    table = table.filter(~are)
             events += [_event_row(row) for row in table.to_pylist()]
-    return events, _by_lane(spills)
+    return events, _by_lane(blocks[SPILL]), _gaps_by_lane(blocks[GAP])
 
 
 def _of_one_kind(file: Any, index: int, kind: str) -> bool:
@@ -208,12 +210,24 @@ def _equals(column: Any, value: str) -> Any:
     return np.concatenate(parts) if parts else np.zeros(0, bool)
 
 
-def _spill_columns(table: Any) -> tuple[Any, ...]:
-    """lane, k, latency_ns, missed of rows that are all spills."""
-    names = ("lane", "k", "latency_ns", "missed")
+def _kind_columns(table: Any, kind: str, names: tuple[str, ...]) -> tuple[Any, ...]:
+    """These columns of rows that are all spills, or all gaps."""
     if any(table.column(name).null_count for name in names):
-        raise ValueError("a spill lacks its lane, position, latency or missed count")
+        raise ValueError(f"a {kind} lacks one of {', '.join(names)}")
     return tuple(table.column(name).to_numpy().astype(np.int64, copy=False) for name in names)
+
+
+def _gaps_by_lane(blocks: list[tuple[Any, ...]]) -> dict[int, GapTable]:
+    """Blocks of (lane, start_ns, length_ns) as one table a lane, by rising start."""
+    if not blocks:
+        return {}
+    lane, start_ns, length_ns = (np.concatenate([block[i] for block in blocks]) for i in range(3))
+    found = {}
+    for index in np.unique(lane).tolist():
+        at = np.flatnonzero(lane == index)
+        at = at[np.argsort(start_ns[at], kind="stable")]
+        found[int(index)] = GapTable(start_ns[at], length_ns[at])
+    return found
 
 
 def _by_lane(blocks: list[tuple[Any, ...]]) -> dict[int, Spills]:
@@ -262,8 +276,12 @@ def _open_unsealed(path: Path, manifest: Manifest, parser_for: ParserFor | None)
     seconds: dict[int, list[Second]] = {}
     rows: list[EventTuple] = []
     frames: list[Spill] = []
+    gap_frames: list[Gaps] = []
     collected = Collector(
-        lambda second: seconds.setdefault(second.lane, []).append(second), rows.append, on_spill=frames.append
+        lambda second: seconds.setdefault(second.lane, []).append(second),
+        rows.append,
+        on_spill=frames.append,
+        on_gaps=gap_frames.append,
     )
     for event in events_of(stream, parser):
         collected.add(event)
@@ -272,6 +290,7 @@ def _open_unsealed(path: Path, manifest: Manifest, parser_for: ParserFor | None)
     names = ("kind", "lane", "mono_ns", "k", "latency_ns", "missed", "text")
     events = [_event_row(dict(zip(names, row, strict=True))) for row in rows]
     spills = _by_lane([(np.full(len(f.k), f.lane), f.k, f.latency_ns, f.missed) for f in frames])
+    gaps = _gaps_by_lane([(np.full(len(f.start_ns), f.lane), f.start_ns, f.length_ns) for f in gap_frames])
     apart = separable(manifest)
     lanes = []
     for entry in manifest.lanes:
@@ -280,7 +299,8 @@ def _open_unsealed(path: Path, manifest: Manifest, parser_for: ParserFor | None)
         lower, width, counts = counted.table(manifest.bin_width_ns) if counted else (_EMPTY, _EMPTY, _EMPTY)
         limit_ns = tally.limit_ns if tally else None
         histogram = Histogram(lower, width, counts, entry.over or 0, entry.under or 0, limit_ns)
-        lanes.append(Lane(entry, histogram, _columns(seconds.get(entry.index)), spills.get(entry.index)))
+        rollups = _columns(seconds.get(entry.index))
+        lanes.append(Lane(entry, histogram, rollups, spills.get(entry.index), gaps.get(entry.index)))
     whole = Recording(replace(manifest, sealed=False), tuple(lanes), tuple(events), path=str(path))
     traced = {i: Histogram(*t.from_traced.table(manifest.bin_width_ns)) for i, t in collected.lanes.items()}
     return split(whole, {i: bins for i, bins in traced.items() if bins.total})

@@ -161,7 +161,9 @@ def write_tables(
     trace = TraceFrames(directory)
     open_writers: list[Callable[[], object]] = [seconds.close, rows.close, frames.close, samples.abort, trace.close]
     try:
-        collected = Collector(lambda second: seconds.add(_second_row(second)), rows.add, samples.add, frames.add)
+        collected = Collector(
+            lambda second: seconds.add(_second_row(second)), rows.add, samples.add, frames.add, rows.add_gaps
+        )
         for event in events:
             collected.add(event)
             trace.add(event)

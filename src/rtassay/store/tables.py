@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rtassay.model.events import Spill
+from rtassay.model.events import Gaps, Spill
 
 HISTOGRAM = "histogram.parquet"
 # The histogram of the traced part of a run; HISTOGRAM is then that of the untraced part.
@@ -23,6 +23,8 @@ TELEMETRY = "telemetry.parquet"
 CAUSES = "causes.parquet"
 # Kind of a sample kept one by one.
 SPILL = "spill"
+# Kind of a gap that a busy lane found: mono_ns is its start, latency_ns its length.
+GAP = "gap"
 
 _COLUMNS = {
     HISTOGRAM: "lane int16, lower_ns int64, width_ns int32, count int64",
@@ -88,12 +90,14 @@ class RowWriter:
 
 
 class EventsWriter(RowWriter):
-    """`events.parquet`: events as rows, and spills, of which there may be millions, as columns in row groups of their own."""
+    """`events.parquet`: events as rows; spills and gaps, of which there may be millions, as columns in row groups of their own."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory, EVENTS)
         self._spills: list[Spill] = []
         self._spilled = 0
+        self._gaps: list[Gaps] = []
+        self._n_gaps = 0
 
     def add_spill(self, spill: Spill) -> None:
         """All samples of a frame."""
@@ -102,26 +106,49 @@ class EventsWriter(RowWriter):
         if self._spilled >= _ROWS_AT_ONCE:
             self._flush_spills()
 
+    def add_gaps(self, gaps: Gaps) -> None:
+        """All gaps of a frame."""
+        self._gaps.append(gaps)
+        self._n_gaps += len(gaps.start_ns)
+        if self._n_gaps >= _ROWS_AT_ONCE:
+            self._flush_gaps()
+
     def close(self) -> None:
         self._flush_spills()
+        self._flush_gaps()
         super().close()
 
     def _flush_spills(self) -> None:
         if not self._spilled:
             return
-        lanes = np.repeat([spill.lane for spill in self._spills], [len(spill.k) for spill in self._spills])
-        columns: dict[str, Any] = {"kind": pa.DictionaryArray.from_arrays(np.zeros(self._spilled, np.int8), [SPILL])}
-        columns["lane"] = lanes
+        columns: dict[str, Any] = {"lane": _lanes_of([(spill.lane, len(spill.k)) for spill in self._spills])}
         for name in ("k", "latency_ns", "missed"):
             columns[name] = np.concatenate([getattr(spill, name) for spill in self._spills])
+        self._write_columns(SPILL, columns)
+        self._spills, self._spilled = [], 0
+
+    def _flush_gaps(self) -> None:
+        if not self._n_gaps:
+            return
+        columns: dict[str, Any] = {"lane": _lanes_of([(gaps.lane, len(gaps.start_ns)) for gaps in self._gaps])}
+        columns["mono_ns"] = np.concatenate([gaps.start_ns for gaps in self._gaps])
+        columns["latency_ns"] = np.concatenate([gaps.length_ns for gaps in self._gaps])
+        self._write_columns(GAP, columns)
+        self._gaps, self._n_gaps = [], 0
+
+    def _write_columns(self, kind: str, columns: dict[str, Any]) -> None:
+        rows = len(columns["lane"])
+        columns["kind"] = pa.DictionaryArray.from_arrays(np.zeros(rows, np.int8), [kind])
         arrays = [
-            pa.array(columns[field.name]).cast(field.type)
-            if field.name in columns
-            else pa.nulls(self._spilled, field.type)
+            pa.array(columns[field.name]).cast(field.type) if field.name in columns else pa.nulls(rows, field.type)
             for field in self._schema
         ]
         self._writer.write_table(pa.table(arrays, schema=self._schema))
-        self._spills, self._spilled = [], 0
+
+
+def _lanes_of(blocks: list[tuple[int, int]]) -> Any:
+    """The lane of each row, from (lane, rows) of each block."""
+    return np.repeat([lane for lane, _ in blocks], [rows for _, rows in blocks])
 
 
 def write_histogram(path: Path, rows: Iterable[tuple[int, Any, Any, Any]], limits_ns: dict[int, int]) -> None:

@@ -16,6 +16,7 @@ from rtassay.model.events import (
     Event,
     Facts,
     FileContent,
+    Gaps,
     HistogramPart,
     Note,
     Output,
@@ -83,6 +84,12 @@ def _spill_body(spill: Spill) -> bytes:
     return body + b"".join(struct.pack("<QqQ", int(k), int(latency), int(m)) for k, latency, m in rows)
 
 
+def _gaps_body(gaps: Gaps) -> bytes:
+    rows = zip(gaps.start_ns, gaps.length_ns, strict=True)
+    body = struct.pack("<QII", gaps.left_out, len(gaps.start_ns), 0)
+    return body + b"".join(struct.pack("<qq", int(start), int(length)) for start, length in rows)
+
+
 def _file_body(file: FileContent, paths: Sequence[str]) -> bytes:
     flags = (1 if file.content is None else 0) | (2 if file.truncated else 0)
     head = struct.pack("<QIiB7x", file.mono_ns, paths.index(file.path), file.error, flags)
@@ -121,6 +128,8 @@ class StreamEncoder:
                 return p.SECOND, event.lane, _second_body(event)
             case Spill():
                 return p.SPILL, event.lane, _spill_body(event)
+            case Gaps():
+                return p.GAPS, event.lane, _gaps_body(event)
             case HistogramPart():
                 return p.HISTOGRAM, event.lane, _histogram_body(event)
             case Note(name, note_lane, data):

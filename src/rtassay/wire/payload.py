@@ -10,6 +10,7 @@ from rtassay.model.events import (
     End,
     Facts,
     FileContent,
+    Gaps,
     HistogramPart,
     Note,
     Output,
@@ -31,6 +32,7 @@ OUTPUT: Final = 8
 END: Final = 9
 TRACE_TEXT: Final = 10
 TRACE_PAGE: Final = 11
+GAPS: Final = 12
 
 # Type number -> name of the event class it becomes.
 EVENT_NAMES: Final = {
@@ -45,6 +47,7 @@ EVENT_NAMES: Final = {
     END: "End",
     TRACE_TEXT: "TraceText",
     TRACE_PAGE: "TracePage",
+    GAPS: "Gaps",
 }
 
 NO_LANE: Final = 0xFFFF
@@ -176,6 +179,18 @@ def decode_spill(lane: int, payload: bytes) -> Spill:
     rows = np.frombuffer(payload, np.dtype([("k", "<i8"), ("latency_ns", "<i8"), ("missed", "<i8")]), count, 16)
     _require(not count or int(min(rows["k"].min(), rows["missed"].min())) >= 0, "a count out of range")
     return Spill(lane, suppressed, *(np.ascontiguousarray(rows[name]) for name in ("k", "latency_ns", "missed")))
+
+
+def decode_gaps(lane: int, payload: bytes) -> Gaps:
+    import numpy as np
+
+    _require(lane < _LANES and len(payload) >= _SPILL_HEAD.size, "GAPS without head or lane")
+    left_out, count, _ = _SPILL_HEAD.unpack_from(payload)
+    _require(len(payload) == 16 + 16 * count, "GAPS of another length than its count says")
+    _require(left_out <= _INT64_MAX, "a count out of range")
+    rows = np.frombuffer(payload, np.dtype([("start_ns", "<i8"), ("length_ns", "<i8")]), count, 16)
+    _require(not count or int(rows["length_ns"].min()) > 0, "a gap without a length")
+    return Gaps(lane, left_out, *(np.ascontiguousarray(rows[name]) for name in ("start_ns", "length_ns")))
 
 
 def decode_histogram(lane: int, payload: bytes) -> HistogramPart:

@@ -201,6 +201,8 @@ class StreamParser:
             return p.decode_second(lane, body)
         if kind == p.SPILL:
             return p.decode_spill(lane, body)
+        if kind == p.GAPS:
+            return p.decode_gaps(lane, body)
         if kind == p.HISTOGRAM:
             return p.decode_histogram(lane, body)
         if kind == p.EVENT:

@@ -29,7 +29,7 @@ LINES = {
     "ospert-2024": ["cyclictest -vmn -i100 -p99 -t --duration=1h"],
     "firefly-rt": ["cyclictest -m -S -p99 -i1000 -h800 -D3d -q"],
 }
-STANDARD = ["smoke", "compare", "qualify", "soak", "response", "tools"]
+STANDARD = ["smoke", "compare", "qualify", "soak", "response", "noise", "tools"]
 HOUR_NS = 3600 * 10**9
 
 
@@ -99,6 +99,7 @@ def test_the_standard_ones_take_what_they_say() -> None:
     assert hours("smoke") < 0.2
     assert 10 <= hours("compare", "stock", "rt") <= 11
     assert 0.8 <= hours("response") <= 1
+    assert 0.3 <= hours("noise") <= 0.5
     assert 72 <= hours("soak") <= 73
     assert {doubt.id for doubt in lint(make_plan(presets.find("smoke").file))} == {"FEW-RUNS", "N-TOO-SMALL"}
 

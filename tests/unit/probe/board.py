@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,9 +22,11 @@ PATIENCE_S = 300.0
 MARK = "RTPROBE_TEST_MARK"
 
 
-def run(*argv: str, timeout: float = PATIENCE_S, stdin: int = subprocess.DEVNULL) -> subprocess.CompletedProcess[bytes]:
+def run(
+    *argv: str, timeout: float = PATIENCE_S, stdin: int = subprocess.DEVNULL, **more: Any
+) -> subprocess.CompletedProcess[bytes]:
     """One rtprobe command to its end."""
-    return subprocess.run([RTPROBE, *argv], stdin=stdin, capture_output=True, timeout=timeout, check=False)
+    return subprocess.run([RTPROBE, *argv], stdin=stdin, capture_output=True, timeout=timeout, check=False, **more)
 
 
 class Family:

@@ -21,6 +21,7 @@ NAMES = {
     9: "end",
     10: "trace_text",
     11: "trace_page",
+    12: "gaps",
 }
 
 
@@ -37,6 +38,8 @@ class Stream:
     seconds: dict[int, list[tuple[int, ...]]] = field(default_factory=lambda: defaultdict(list))
     spill: dict[int, list[tuple[int, int, int]]] = field(default_factory=lambda: defaultdict(list))
     suppressed: Counter[int] = field(default_factory=Counter)
+    gaps: dict[int, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))  # (start_ns, length_ns)
+    left_out: Counter[int] = field(default_factory=Counter)
     rest: bytes = b""
     _next_k: dict[int, int] = field(default_factory=lambda: defaultdict(int))
 
@@ -118,6 +121,13 @@ def read(data: bytes) -> Stream:
                 stream.parts[lane, part] += times
         elif kind == 6:
             stream.events.append(json.loads(payload))
+        elif kind == 12:
+            left_out, count, zero = struct.unpack_from("<QII", payload)
+            assert zero == 0 and len(payload) == 16 + 16 * count
+            stream.left_out[lane] += left_out
+            rows = [struct.unpack_from("<qq", payload, 16 + 16 * i) for i in range(count)]
+            assert rows == sorted(rows) and all(length > 0 for _, length in rows)
+            stream.gaps[lane] += rows
         elif kind == 9:
             stream.end = json.loads(payload)
     return stream
@@ -148,6 +158,9 @@ def account(stream: Stream, *, all_samples: bool = True) -> None:
         assert sum(s[4] for s in seconds) <= lane["exceedances"]
         assert [s[0] for s in seconds] == sorted({s[0] for s in seconds})
         assert len(stream.spill[i]) == lane["spilled"] and stream.suppressed[i] == lane["suppressed"]
+        if "gaps" in lane:
+            assert lane["gaps_kept"] == len(stream.gaps[i]) <= lane["gaps"]
+            assert lane["gaps"] - lane["gaps_kept"] >= stream.left_out[i]
         if all_samples:
             grid = stream.grid[i]
             assert len(grid) == n

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from rtassay.model.events import Spill
+from rtassay.model.events import Gaps, Spill
 from rtassay.store import tables
 from rtassay.store.tables import GAP_MOST, EventsWriter, RowWriter, SamplesWriter
 
@@ -73,6 +73,25 @@ def test_spills_have_groups_of_their_own(tmp_path: Path, monkeypatch: pytest.Mon
             for lane, k, latency, missed in ((1, 5, 50, 0), (1, 6, 60, 1), (0, 2, 20, 0))
         ),
         ("spill", 0, None, 3, 30, 4, None),
+        ("break", 1, 7, 8, 9, 10, "{}"),
+    ]
+
+
+def test_gaps_have_groups_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "_ROWS_AT_ONCE", 3)
+    writer = EventsWriter(tmp_path)
+    writer.add_gaps(Gaps(1, 0, *np.array([[5, 50], [6, 60]], np.int64).T))
+    writer.add(("break", 1, 7, 8, 9, 10, "{}"))
+    writer.add_gaps(Gaps(0, 9, *np.array([[2, 20]], np.int64).T))
+    writer.add_spill(spill(1, (3, 30, 4)))
+    writer.close()
+    assert groups_of(writer.path) == [3, 1, 1]
+    assert [tuple(row.values()) for row in pq.read_table(writer.path).to_pylist()] == [
+        *(
+            ("gap", lane, start, None, length, None, None)
+            for lane, start, length in ((1, 5, 50), (1, 6, 60), (0, 2, 20))
+        ),
+        ("spill", 1, None, 3, 30, 4, None),
         ("break", 1, 7, 8, 9, 10, "{}"),
     ]
 

@@ -15,6 +15,7 @@ from rtassay.analysis.checks.context import Context
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.distribution import Ints, ints
 from rtassay.model.findings import lane_words
+from rtassay.model.measures import WINDOWS
 from rtassay.model.units import NS_PER_S, format_time
 
 Floats = npt.NDArray[np.float64]
@@ -264,6 +265,8 @@ def strongest_period(k: Ints, length: int) -> tuple[float, float] | None:
 def aliasing(context: Context) -> Outcome:
     """The measuring interval is in step with the kernel's tick, so that the two always meet, or never."""
     hz = context.manifest.board_start.kernel.config_hz
+    if context.accounts and all(lane.entry.measure in WINDOWS for lane in context.accounts):
+        return passed("the interval is a window that is looked at throughout: no phase of the tick is left out")
     intervals = sorted({lane.interval_ns for lane in context.accounts if lane.interval_ns})
     if not intervals:
         return unknown("the interval is not known")

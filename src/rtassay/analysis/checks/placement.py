@@ -24,6 +24,7 @@ from rtassay.analysis.checks.recorder import recorder_above_lanes
 from rtassay.analysis.lane.account import Account
 from rtassay.model.findings import lane_words
 from rtassay.model.manifest import Obtained
+from rtassay.model.measures import WINDOWS
 from rtassay.model.units import NS_PER_S, format_cpu_list
 
 # fixed-priority: the policy of most RTOSes, as rtprobe-lite tells it.
@@ -129,10 +130,11 @@ def not_pinned(context: Context) -> Outcome:
 
 @check(
     id="NOT-RT-POLICY",
-    condition="a lane's policy, read back from the kernel, is not fifo, rr, deadline or fixed-priority, or its priority is not the one asked for",
+    condition="a lane's policy, read back from the kernel, is not fifo, rr, deadline or fixed-priority, or its priority is not the one asked for; a note for a busy loop that was not asked to be real-time",
     kind=INTEGRITY,
     severity=INVALID,
-    explanation="An ordinary thread waits for its turn: its latency says nothing about a real-time thread.",
+    explanation="An ordinary thread waits for its turn: its latency says nothing about a real-time thread. A busy loop (noise, osnoise) is an ordinary thread unless it is asked "
+    "for a policy: then what other ordinary threads took from it counts as noise.",
     remedy="Run as root, or with CAP_SYS_NICE or a real-time limit (ulimit -r).",
     proof=LIVE,
 )
@@ -145,8 +147,12 @@ def not_rt_policy(context: Context) -> Outcome:
     priority = manifest.plan.priority if manifest.plan.priority is not None else asked.priority
     wrong: list[str] = []
     blind = []
+    busy = []
     for lane in context.accounts:
         seen = [back for back in _read_backs(lane) if back.policy is not None]
+        if lane.entry.measure in WINDOWS and asked.policy == "other":
+            busy += [lane_words(lane.entry.name, lane.entry.cpu) for back in seen[:1] if back.policy == "other"]
+            continue
         if not seen:
             blind.append(lane)
         for back in seen:
@@ -170,6 +176,12 @@ def not_rt_policy(context: Context) -> Outcome:
         return Outcome(INVALID, text, facts | {"wrong": sorted(set(wrong))})
     if blind or not context.accounts:
         return unknown("the lanes' policy was not read back", **facts)
+    if busy:
+        return Outcome(
+            NOTE,
+            f"{busy[0]} was busy under other: what ordinary threads took from it is noise too",
+            facts | {"busy": busy},
+        )
     return passed("every lane ran under the policy and priority asked for", **facts)
 
 

@@ -12,10 +12,11 @@ from rtassay.analysis.lane.demonstrated import demonstrated
 from rtassay.analysis.lane.distribution import Ints
 from rtassay.analysis.lane.missed import due_view, raw_view
 from rtassay.analysis.lane.quantiles import View, ladder, pooled
-from rtassay.model.findings import LaneFindings, Quantile
-from rtassay.model.measures import UNKNOWN
+from rtassay.model.findings import Gap, LaneFindings, Noise, Quantile
+from rtassay.model.measures import NOISE_TOTAL, UNKNOWN
 
 _LOW_BITS = 20
+_LONGEST = 10
 
 
 def lane_findings(
@@ -43,6 +44,7 @@ def lane_findings(
         quantiles_due=_due_ladder(due, raw, quantiles),
         demonstrated=demonstrated([account], p, confidence, per_hour=per_hour, lanes=lanes),
         measure=entry.measure,
+        noise=_noise(account),
     )
 
 
@@ -76,6 +78,20 @@ def pooled_findings(
         else demonstrated(accounts, p, confidence, per_hour=per_hour),
         measure=lanes[0].measure if lanes else UNKNOWN,
     )
+
+
+def _noise(account: Account) -> Noise | None:
+    """What was taken from a busy lane; None for any other."""
+    entry, gaps = account.entry, account.lane.gaps
+    if entry.measure != NOISE_TOTAL:
+        return None
+    looked_at = entry.n * (account.interval_ns or 0)
+    share = entry.sum_ns / looked_at if looked_at and entry.sum_ns is not None and not entry.dropped else None
+    longest: list[Gap] = []
+    if gaps is not None:
+        order = np.lexsort((gaps.start_ns, -gaps.length_ns))[:_LONGEST]
+        longest = [Gap(int(gaps.start_ns[i]), int(gaps.length_ns[i])) for i in order]
+    return Noise(share, entry.gaps, entry.gaps_kept, tuple(longest))
 
 
 def _due_ladder(due: View | None, raw: View, quantiles: tuple[Quantile, ...]) -> tuple[Quantile, ...] | None:

@@ -13,7 +13,7 @@ from rtassay.reports import wording
 from rtassay.reports.base import JudgedRecording
 from rtassay.reports.causes import markdown as causes_markdown
 from rtassay.reports.markdown_text import code_block, document, folded, pipe_table
-from rtassay.reports.recording import conditions, load_work, outliers, published, reasons, recording_text
+from rtassay.reports.recording import conditions, load_work, noise, outliers, published, reasons, recording_text
 from rtassay.reports.recording.answer import answer
 
 
@@ -32,6 +32,7 @@ class MarkdownRecording:
                 *_causes(subject),
                 *_lanes(findings, recording),
                 *(_against(subject.published) if subject.published is not None else ()),
+                *_noise(findings, recording),
                 *_outliers(findings, recording),
                 *_checks(findings),
                 *_conditions(findings, recording),
@@ -127,6 +128,14 @@ def _lane_table(findings: Findings, *, due: bool) -> str:
 def _against(against: Against) -> list[str]:
     rows = [tuple(markdown(cell) for cell in row) for row in published.rows(against)]
     return [f"### {markdown(published.title(against))}", pipe_table(published.COLUMNS, rows), published.CAVEAT]
+
+
+def _noise(findings: Findings, recording: Recording) -> list[str]:
+    said, rows = noise.in_words(findings, recording), noise.rows(findings, recording)
+    if said is None:
+        return []
+    table = [pipe_table(noise.COLUMNS, [tuple(markdown(cell) for cell in row) for row in rows])] if rows else []
+    return ["### Noise", markdown(said), *table]
 
 
 def _outliers(findings: Findings, recording: Recording) -> list[str]:

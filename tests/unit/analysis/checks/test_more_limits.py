@@ -11,11 +11,11 @@ from rtassay.analysis.checks.context import Context
 from rtassay.analysis.checks.platform import claims_rt
 from rtassay.analysis.lane.account import accounts
 from rtassay.analysis.lane.exceedance import exceedances
-from rtassay.model.manifest import Plan
+from rtassay.model.manifest import Obtained, Plan
 from rtassay.model.measures import HARDWARE_GAP, NOISE_LONGEST, NOISE_TOTAL, TIMER_IRQ, TIMER_THREAD, WAKE_UP
 
 from ..build import MS, SECOND, US, block_lane, counted_lane, cyclictest, inventory, recording, skip_lane
-from .condition_cases import minute, watching
+from .condition_cases import kernel, minute, watching
 from .imported_cases import lane, told
 from .test_limits import looked
 
@@ -135,3 +135,29 @@ def test_what_an_importer_finds_in_its_file_invalidates_it() -> None:
     )
     found = looked("SUMMARY-INCONSISTENT", made)
     assert found.severity == "invalid" and "ALL: counts 3" in found.message
+
+
+@pytest.mark.parametrize(
+    ("measure", "asked", "severity"),
+    [
+        (NOISE_TOTAL, "other", "note"),
+        (HARDWARE_GAP, "other", "note"),
+        (NOISE_TOTAL, "fifo", "invalid"),
+        (WAKE_UP, "other", "invalid"),
+    ],
+)
+def test_only_a_busy_loop_may_be_an_ordinary_thread(measure: str, asked: str, severity: str) -> None:
+    lane = counted_lane([100] * 50, MS)
+    made = recording(
+        replace(lane, entry=replace(lane.entry, measure=measure, obtained_start=Obtained("other", 0, (0,))))
+    )
+    facts = {"requested": {"policy": asked, "priority": 0 if asked == "other" else 90}}
+    made = replace(made, manifest=replace(made.manifest, facts={**made.manifest.facts, **facts}))
+    assert looked("NOT-RT-POLICY", made).severity == severity
+
+
+def test_a_window_is_looked_at_in_every_phase_of_the_tick() -> None:
+    lane = counted_lane([100] * 50, MS)
+    busy = replace(lane, entry=replace(lane.entry, measure=NOISE_TOTAL))
+    assert looked("ALIASING", watching(inventory=kernel(config_hz=250), lanes=(lane,))).severity == "warning"
+    assert looked("ALIASING", watching(inventory=kernel(config_hz=250), lanes=(busy,))).severity == "pass"

@@ -30,6 +30,7 @@ from rtassay.model.experiment import (
     Sensitivity,
 )
 from rtassay.model.measures import is_response, measure_words
+from rtassay.model.units import format_time
 
 MISSIONS_H = (1.0, 10.0)
 _SHOWN = (0.5, 0.999, 0.9999, 0.99999, 0.999999)
@@ -190,6 +191,23 @@ def _response(facts: Facts) -> tuple[list[KpiRow], str]:
                 )
             )
     return rows, "needs runs of the probe response"
+
+
+def _noise(facts: Facts) -> tuple[list[KpiRow], str]:
+    """Of each combination whose lanes were busy: the share of time that was taken from the worst one, and the longest gap that was kept."""
+    rows = []
+    for one in facts.combinations:
+        runs = [
+            [lane.noise for lane in cell.findings.lanes if lane.noise is not None]
+            for cell in facts.cells
+            if cell.levels == one.levels
+        ]
+        worst = [max(shares) for run in runs if (shares := [noise.share for noise in run if noise.share is not None])]
+        longest = [gap.length_ns for run in runs for noise in run for gap in noise.longest[:1]]
+        if worst:
+            note = f"longest gap {format_time(max(longest))}" if longest else ""
+            rows.append(KpiRow(one.title, float(np.mean(worst)), note=note))
+    return rows, "needs runs of the probe noise or osnoise"
 
 
 def _worst_load(facts: Facts) -> tuple[list[KpiRow], str]:
@@ -424,10 +442,10 @@ TABLE: tuple[tuple[str, str, str, str, str, Maker], ...] = (
     (
         "C3",
         "Execution-time noise",
-        "noise of a busy loop",
+        "share of a busy loop's time that was taken, worst CPU, mean of the runs",
         SHARE,
         "down",
-        _not("needs a busy-loop probe (osnoise, oslat)"),
+        _noise,
     ),
     (
         "C4",

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from rtassay.analysis.judge import judge
 from rtassay.analysis.many.experiment.cells import Measured
-from rtassay.analysis.many.experiment.kpis import Facts, scorecard
+from rtassay.analysis.many.experiment.kpis import TABLE, Facts, scorecard
 from rtassay.model.comparison import NO_DIFFERENCE, REFUSED, BootVariance, Comparison, Crossover, Group, QuantileRatio
 from rtassay.model.experiment import Combination, Compared, Kpi, KpiRow, Sensitivity
-from rtassay.model.findings import Quantile
+from rtassay.model.findings import Gap, Noise, Quantile
 from rtassay.model.manifest import LoadEntry, WorkPart
 
 from ...build import block_lane, recording
@@ -216,9 +217,24 @@ def test_the_response_is_the_highest_quantile_of_each_carrier() -> None:
     assert kpi("C5", facts([], design())).why == "needs runs of the probe response"
 
 
+def test_noise_is_the_mean_share_of_the_worst_lane_of_each_run() -> None:
+    def run(*lanes: tuple[float | None, int]) -> Any:
+        found = [SimpleNamespace(noise=Noise(share, 9, 1, (Gap(5, length),))) for share, length in lanes]
+        return SimpleNamespace(
+            levels=combination("all").levels, findings=SimpleNamespace(lanes=[*found, SimpleNamespace(noise=None)])
+        )
+
+    cells = [run((0.02, 7000), (0.04, 50_000)), run((0.01, 9000), (0.02, 8000)), run((None, 60_000))]
+    given = replace(facts([combination("all"), combination("idle")], design()), cells=cells)
+    noise = next(make for id_, *_, make in TABLE if id_ == "C3")
+    [row] = noise(given)[0]
+    assert (row.where, row.note) == ("all", "longest gap 60us") and row.value == pytest.approx(0.03)
+    assert kpi("C3", facts([], design())).why == "needs runs of the probe noise or osnoise"
+
+
 def test_every_kpi_of_an_external_instrument_says_what_it_needs() -> None:
     card = {one.id: one for one in scorecard(facts([], design()))}
-    assert all(card[id_].why.startswith("needs ") and not card[id_].rows for id_ in ("C1", "C2", "C3", "C4"))
+    assert all(card[id_].why.startswith("needs ") and not card[id_].rows for id_ in ("C1", "C2", "C4"))
     assert card["F"].rows and not card["F"].why
 
 
