@@ -33,6 +33,7 @@ GROUPS = {
     # These hog a CPU, name the cause of a latency or change something of the whole machine: never two at once.
     "flow/test_what_broke_it.py": "exclusive",
     "flow/test_checks_live.py": "exclusive",
+    "flow/test_isolated_at_run_time.py": "exclusive",
     "flow/test_monitors_live.py": "exclusive",
     # What one worker has parsed, another would parse again.
     "house/test_architecture.py": "pictures",

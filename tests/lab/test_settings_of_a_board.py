@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def doctor(board: Board, home: Path, *words: str) -> tuple[int, dict[str, dict[s
         capture_output=True,
         text=True,
         timeout=240,
-        env={"PATH": "/usr/bin:/bin", "HOME": str(home), "RTASSAY_HOME": str(home)},
+        env={"PATH": "/usr/bin:/bin", "TMPDIR": tempfile.gettempdir(), "HOME": str(home), "RTASSAY_HOME": str(home)},
         check=False,
     )
     assert done.stdout, done.stderr

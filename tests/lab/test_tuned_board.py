@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ import pytest
 from vboard import Board, Setup
 
 RT = Setup("rt", "rt")
+STOCK = Setup("stock", "stock")
 TUNED = ("--profile", "dedicated", "--goal", "isolated=1")
 # An interrupt that the kernel keeps on a CPU refuses to be moved: then the exit code is 4.
 DONE = (0, 4)
 # Every setting of the kernel and of memory, interrupts, kernel work, power, and the CPUs of threads that live as long as the board. What the
-# kernel counts or changes by itself is left out, as the CPU of an interrupt's thread: it follows its interrupt, which goes where its list allows.
+# kernel counts or changes by itself is left out, as the CPU of an interrupt's thread, which follows its interrupt, and of rcu_gp and
+# rcu_par_gp, rescuers, which follow the work that they rescue.
 SNAPSHOT = r"""
 cd /; for f in /proc/sys/kernel/* /proc/sys/vm/* /proc/irq/*/smp_affinity_list /proc/irq/default_smp_affinity \
   /sys/devices/virtual/workqueue/cpumask /sys/devices/virtual/workqueue/*/cpumask /sys/devices/system/machinecheck/machinecheck*/check_interval \
@@ -25,7 +28,7 @@ cd /; for f in /proc/sys/kernel/* /proc/sys/vm/* /proc/irq/*/smp_affinity_list /
   case $f in */ns_last_pid|*/random*|*/pty*) continue;; esac
   [ -f $f ] && echo "$f $(cat $f 2>/dev/null)"; done
 for t in /proc/[0-9]*/status; do sed -n 's/^Name:.//p;s/^Cpus_allowed_list:.//p' $t 2>/dev/null | tr '\n' ' '; echo; done |
-  grep -E '^(init|busybox|ksoftirqd|rcu|kthreadd|migration|khugepaged|kcompactd|watchdog)' | sort
+  grep -E '^(init|busybox|ksoftirqd|rcu|kthreadd|migration|khugepaged|kcompactd|watchdog)' | grep -vE '^rcu_(par_)?gp' | sort
 ls /run
 """
 
@@ -41,7 +44,7 @@ def _argv(board: Board, verb: str, *words: str) -> list[str]:
 
 
 def _env(home: Path) -> dict[str, str]:
-    return {"PATH": "/usr/bin:/bin", "HOME": str(home), "RTASSAY_HOME": str(home)}
+    return {"PATH": "/usr/bin:/bin", "TMPDIR": tempfile.gettempdir(), "HOME": str(home), "RTASSAY_HOME": str(home)}
 
 
 def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
@@ -79,3 +82,23 @@ def test_every_setting_of_a_profile_is_applied_and_put_back(setup: Setup, board:
     assert reverted.returncode == 0 and told(reverted)["not_put_back"] == [], reverted.stderr
     assert board.text(SNAPSHOT) == before
     assert not list((tmp_path / "tuned").glob("*.json"))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("setup", [STOCK], ids=lambda setup: setup.name)
+def test_a_run_isolates_a_cpu_that_nothing_else_uses_and_puts_it_back(
+    setup: Setup, board: Board, tmp_path: Path
+) -> None:
+    before = board.text(SNAPSHOT + "cat /proc/mounts; ls /sys/fs/cgroup")
+    done = rtassay(board, tmp_path, "run", "--cpus", "isolated", "--duration", "3s", "--load", "builtin", "--json")
+    shown = told(done)
+    manifest = json.loads((Path(shown["path"]) / "manifest.json").read_text())
+    cpus = manifest["inventory"]["cpus"]
+    assert manifest["plan"]["cpus"] == [1] and manifest["plan"]["load_cpus"] == [0]
+    # Two CPUs, of which one is isolated: neither has another one to be balanced with.
+    assert (cpus["cgroup_isolated"], cpus["unbalanced"], cpus["allowed"]) == ([1], [0, 1], [0])
+    assert [lane["obtained_start"]["affinity"] for lane in manifest["lanes"]] == [[1]]
+    checks = {check["id"]: check for check in shown["checks"]}
+    assert checks["ISOL-NOT-EFFECTIVE"]["severity"] == "pass", checks["ISOL-NOT-EFFECTIVE"]
+    assert checks["ISOLATED-NOT-STRESSED"]["severity"] == "pass"
+    assert board.text(SNAPSHOT + "cat /proc/mounts; ls /sys/fs/cgroup") == before

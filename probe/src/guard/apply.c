@@ -183,8 +183,12 @@ static enum state apply_write(struct job *j)
 
 static enum state apply_set(struct job *j)
 {
-	int error = only_told(j) ? 0 : setting_write(j->f->text[1], j->f->text[2]);
+	int error;
 
+	for (int i = 3; i < j->f->n; i++)
+		if (note_also(j, j->f->text[i]))
+			return refuse(j, j->error);
+	error = only_told(j) ? 0 : setting_write(j->f->text[1], j->f->text[2]);
 	if (error)
 		return refuse(j, error);
 	return only_told(j) ? TOOK : read_back(j, j->f->text[1], j->f->text[2]);
@@ -399,6 +403,36 @@ static enum state apply_move(struct job *j)
 	return error ? refuse(j, error) : TOOK;
 }
 
+static bool of_a_program(const char *tid)
+{
+	struct procstat s;
+	char path[80];
+
+	snprintf(path, sizeof path, "/proc/%.20s/stat", tid);
+	return procstat_read(path, &s) && s.ppid != 2 && strcmp(tid, "2") != 0;
+}
+
+/* Twice, because a thread that is not moved yet may have made new ones. They go back when the directory is removed. */
+static enum state apply_gather(struct job *j)
+{
+	size_t moved = 0, length;
+	char *text;
+
+	for (int i = 3; i < j->f->n; i++)
+		if (note_also(j, j->f->text[i]))
+			return refuse(j, j->error);
+	for (int round = 0; round < 2 && !only_told(j); round++) {
+		text = read_whole(j->f->text[2], &length);
+		if (!text)
+			return refuse(j, errno);
+		for (char *tid = strtok(text, "\n"); tid; tid = strtok(NULL, "\n"))
+			moved += of_a_program(tid) && !setting_write(j->f->text[1], tid);
+		free(text);
+	}
+	snprintf(j->now, sizeof j->now, "%zu threads moved", moved);
+	return TOOK;
+}
+
 static enum state apply_mount(struct job *j)
 {
 	if (access(j->f->text[2], F_OK))
@@ -427,12 +461,10 @@ static const struct {
 	int fields;
 	enum state (*apply)(struct job *j);
 } kinds[] = {
-	{ "write", 3, apply_write },       { "hold", 3, apply_hold },
-	{ "policy", 5, apply_policy },     { "affinity", 4, apply_affinity },
-	{ "programs", 2, apply_programs }, { "directory", 2, apply_directory },
-	{ "set", 3, apply_set },           { "controller", 3, apply_controller },
-	{ "move", 5, apply_move },         { "mount", 3, apply_mount },
-	{ "service", 2, apply_service },
+	{ "write", 3, apply_write },       { "hold", 3, apply_hold },         { "policy", 5, apply_policy },
+	{ "affinity", 4, apply_affinity }, { "programs", 2, apply_programs }, { "directory", 2, apply_directory },
+	{ "set", 3, apply_set },           { "gather", 3, apply_gather },     { "controller", 3, apply_controller },
+	{ "move", 5, apply_move },         { "mount", 3, apply_mount },       { "service", 2, apply_service },
 };
 
 static int tell(struct job *j, enum state state)

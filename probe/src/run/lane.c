@@ -223,7 +223,9 @@ static void *lane_thread(void *argument)
 		rt_set_policy(0, SCHED_FIFO, lane->run->reader_priority); /* else it reads as an ordinary thread: the ring is large */
 	} else {
 		cpus_add(&only, lane->cpu);
-		lane->pin_refused = rt_pin(0, &only);
+		lane->pin_refused = partition_join(&lane->run->partition, lane->cpu);
+		if (!lane->pin_refused)
+			lane->pin_refused = rt_pin(0, &only);
 	}
 	if (lane->pin_refused || (measures && take_policy(lane))) {
 		atomic_store_explicit(&lane->state, LANE_REFUSED, memory_order_release);

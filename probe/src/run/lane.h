@@ -11,6 +11,7 @@
 #include "os/rt.h"
 #include "run/gaps.h"
 #include "run/hits.h"
+#include "run/partition.h"
 #include "run/ring.h"
 
 #define LANE_NAME "rtprobe-lane" /* the filter of page faults goes by it */
@@ -83,6 +84,7 @@ struct run {
 	int policy, priority, reader_priority; /* of lanes that only read: as the writer's */
 	int64_t interval_ns, duration_ns, deadline_ns, break_ns; /* 0: none */
 	uint64_t count;                                          /* samples a lane; 0: by duration */
+	struct partition partition;
 	bool aligned, fallback, lock_stacks;
 	int wake_signal;
 

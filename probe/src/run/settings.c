@@ -44,6 +44,8 @@ const struct option_spec shared_settings[] = {
 	{ "spill", 0, OPT_INTEGER, "samples", NULL, 0, 1000000, "100", false,
 	  "at most so many late samples kept one by one, a lane and second" },
 	{ "text", 0, OPT_FLAG, NULL, NULL, 0, 0, NULL, false, "rows for people on stdout; the stream only with --output" },
+	{ "partition", 0, OPT_TEXT, "DIR", NULL, 0, 0, NULL, false,
+	  "a cgroup that holds measured CPUs: the lanes of its CPUs join it, and this process its parent" },
 	{ "attached", 0, OPT_FLAG, NULL, NULL, 0, 0, NULL, false, "end when stdin ends" },
 	{ "fallback", 0, OPT_FLAG, NULL, NULL, 0, 0, NULL, false, "go on without the policy asked for when it is refused" },
 	{ "writer-priority", 0, OPT_INTEGER, NULL, NULL, 0, 98, "1", false, "SCHED_FIFO priority of the writer, 0 for none" },
@@ -112,9 +114,13 @@ int settings_cpus(struct session *s)
 {
 	struct cpus online;
 	char list[200];
+	int code;
 
 	if (cpus_allowed(&s->allowed))
 		return say_fail(EXIT_BOARD, "cannot read the CPU mask of this process: %s", strerror(errno));
+	code = partition_open(&s->run.partition, plan_text(s->plan, "partition"), &s->allowed);
+	if (code)
+		return code;
 	if (cpus_file("/sys/devices/system/cpu/online", &online) || !cpus_count(&online))
 		online = s->allowed;
 	if (plan_cpus(s->plan, "cpus")) {
@@ -133,6 +139,8 @@ int settings_cpus(struct session *s)
 		if (!cpus_has(&online, cpu))
 			return say_fail(EXIT_USAGE, "--cpus: CPU %d is not there; online: %s", cpu,
 					format_cpus(&online, list, sizeof list));
+		if (cpus_has(&s->run.partition.cpus, cpu))
+			continue; /* its lane joins it first */
 		cpus_add(&only, cpu);
 		error = rt_pin(0, &only); /* a cpuset may forbid it */
 		rt_pin(0, &s->allowed);

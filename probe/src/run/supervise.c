@@ -139,6 +139,7 @@ static void end_starved(struct session *s)
 			continue;
 		s->moved[i].migrations = rt_counts(run->lanes[i].tid).migrations;
 		to.bits[run->lanes[i].cpu / 64] &= ~(UINT64_C(1) << (run->lanes[i].cpu % 64));
+		partition_leave(&run->partition, run->lanes[i].cpu, run->lanes[i].tid);
 		if (cpus_count(&to) && !rt_pin(run->lanes[i].tid, &to)) {
 			s->moved[i].at_ns = mono_ns();
 			s->moved[i].to = to;

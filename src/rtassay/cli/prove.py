@@ -149,6 +149,7 @@ async def _setup(plan: str | None, one: str | None, board: str, options: dict[st
     from rtassay.model.knobs import parse_goal
     from rtassay.model.proving import Rules
     from rtassay.session import tuning
+    from rtassay.session.settings import read_cpus
 
     asked, name = _asked(plan, one)
     goal = parse_goal(options["goal_text"]) if options["goal_text"] is not None else asked.goal or parse_goal(None)
@@ -172,8 +173,15 @@ async def _setup(plan: str | None, one: str | None, board: str, options: dict[st
                 f"rtassay tune {board} --revert",
             )
         planned, fighting = await tuning.planned(contact, asked, goal)
+        kept_free = (await read_cpus(contact)).kept_free
     finally:
         await contact.close()
+    if options["cpus"] == "isolated" and not kept_free:
+        raise UsageError(
+            "--cpus isolated: this board isolates no CPU by itself",
+            "every run would, and so none could be compared with one that does not",
+            "--goal isolated=LIST, with cpuset-partition among the settings",
+        )
     for daemon in fighting:
         echo(f"{daemon} runs, and may change settings of the board by itself", err=True)
     usable = _usable(planned, name)

@@ -127,8 +127,8 @@ class Seen:
 
     def isolated(self) -> tuple[int, ...]:
         """CPUs that the kernel keeps free of other work, by isolcpus or a cpuset partition; () for none. Raises NotRead."""
-        by_boot = self.told(self.inventory.cpus.isolated, "/sys/devices/system/cpu/isolated")
-        return tuple(sorted({*by_boot, *(self.inventory.cpus.cgroup_isolated or ())}))
+        self.told(self.inventory.cpus.isolated, "/sys/devices/system/cpu/isolated")
+        return self.inventory.cpus.kept_free or ()
 
     def measured(self, goal: Goal) -> tuple[int, ...]:
         """CPUs of the application: those asked for, else those the board isolates. Raises NotRead if there are none."""

@@ -42,7 +42,11 @@ def parse_asked(text: str) -> Asked:
 
 @dataclass(frozen=True, slots=True)
 class LoadSpec:
-    """The facts that the session gives to a load that makes its command lines. `index`: the number of the load in the run, from 0."""
+    """The facts that the session gives to a load that makes its command lines. `index`: the number of the load in the run, from 0.
+
+    `workers`: how many the board's CPUs give work to, those set aside included, so that what CPUs share is loaded alike with and without
+    isolation; None: one for each of `cpus`.
+    """
 
     argument: str | None
     cpus: tuple[int, ...]
@@ -51,6 +55,7 @@ class LoadSpec:
     rtprobe: str
     program: str | None
     index: int = 0
+    workers: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,11 +108,12 @@ def _arguments(spec: LoadSpec) -> tuple[list[str], tuple[str, ...]]:
 
 
 def _instances(stressors: Sequence[str], spec: LoadSpec) -> list[str]:
-    """One of each per CPU, with sizes that leave the board its memory and its disk."""
+    """As many of each as `spec.workers`, with sizes that leave the board its memory and its disk."""
+    workers = spec.workers or len(spec.cpus)
     sized = sum(stressor in ("vm", "mmap") for stressor in stressors) or 1
     vm_bytes = _VM_FALLBACK if spec.memory_available_bytes is None else spec.memory_available_bytes * 3 // 16
     # Some versions share --vm-bytes out between the instances, others give it to each: divided here, it is right or too low.
-    each = f"{max(_VM_LEAST, min(_VM_MOST, vm_bytes // len(spec.cpus) // sized)) // 1024}k"
+    each = f"{max(_VM_LEAST, min(_VM_MOST, vm_bytes // workers // sized)) // 1024}k"
     more = {
         "vm": ["--vm-bytes", each],
         "mmap": ["--mmap-bytes", each],
@@ -124,7 +125,7 @@ def _instances(stressors: Sequence[str], spec: LoadSpec) -> list[str]:
     }
     arguments = []
     for stressor in stressors:
-        arguments += [f"--{stressor}", str(len(spec.cpus))]
+        arguments += [f"--{stressor}", str(workers)]
     for stressor in stressors:
         arguments += more.get(stressor, [])
     return arguments

@@ -55,15 +55,26 @@ def version_of(release: str | None) -> tuple[int, int] | None:
 
 @dataclass(frozen=True, slots=True)
 class CpuState:
-    """CPUs by number. `cgroup_isolated`: by cpuset partitions (cgroup v2); `allowed`: where a process of ours may run."""
+    """CPUs by number. `cgroup_isolated`: by cpusets; `unbalanced`: in no scheduling domain; `allowed`: where a process of ours may run.
+
+    `partition`: the cgroup that rtassay made for isolated CPUs.
+    """
 
     present: tuple[int, ...] | None
     online: tuple[int, ...] | None
     isolated: tuple[int, ...] | None
     nohz_full: tuple[int, ...] | None
     cgroup_isolated: tuple[int, ...] | None
+    unbalanced: tuple[int, ...] | None
     smt_active: bool | None
     allowed: tuple[int, ...] | None
+    partition: str | None
+
+    @property
+    def kept_free(self) -> tuple[int, ...] | None:
+        """CPUs that the kernel isolates, by boot word or by cpusets; None where it is not known."""
+        known = [cpus for cpus in (self.isolated, self.cgroup_isolated) if cpus is not None]
+        return tuple(sorted({cpu for cpus in known for cpu in cpus})) if known else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,14 +40,15 @@ POLICY: Final = "policy"  # `value` (fifo 2) of the thread `target`, whose name 
 AFFINITY: Final = "affinity"  # the CPUs `value` for the thread `target`, whose name is `also`
 PROGRAMS: Final = "programs"  # the CPUs `value` for every thread of a program that may use all CPUs
 DIRECTORY: Final = "directory"  # `target` is made: a cgroup, or a group of resctrl
-SET: Final = "set"  # `value` into the file `target` of a directory that is made
+SET: Final = "set"  # `value` into the file `target` of a directory that is made; `also`: as for WRITE
+GATHER: Final = "gather"  # every thread of a program that the file `value` lists goes to the group of the file `target`; `also`: as for WRITE
 CONTROLLER: Final = "controller"  # `value` switched on in the cgroup.subtree_control `target`
 MOUNT: Final = "mount"  # the file system `value` at `target`
 SERVICE: Final = "service"  # the unit `target` stopped
 BOOT_WORD: Final = "boot word"  # `value` on the kernel's command line, or in the file `target`
 BY_HAND: Final = "by hand"  # what a person does
 # Those that `tune` makes and puts back; the others it names.
-AT_RUN_TIME: Final = (WRITE, HOLD, POLICY, AFFINITY, PROGRAMS, DIRECTORY, SET, CONTROLLER, MOUNT, SERVICE)
+AT_RUN_TIME: Final = (WRITE, HOLD, POLICY, AFFINITY, PROGRAMS, DIRECTORY, SET, GATHER, CONTROLLER, MOUNT, SERVICE)
 ACTIONS: Final = (*AT_RUN_TIME, BOOT_WORD, BY_HAND)
 
 # A proof: 4 runs unchanged, then 4 and 4 in turns, of 5 minutes each; a boot word needs a boot for each of the latter.

@@ -19,7 +19,7 @@ SCHEMA = "rtprobe/describe/2"
 # What the probe `rtprobe` measures by.
 DEFAULT_METHOD = "cyclic"
 # Options that the session sets itself.
-_OF_SESSION = ("attached", "fallback", "output", "text", "writer-priority")
+_OF_SESSION = ("attached", "fallback", "output", "partition", "text", "writer-priority")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,17 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from rtassay.model import foreign
-from rtassay.model.knobs import AFFINITY, AT_RUN_TIME, MOUNT, POLICY, PROGRAMS, SERVICE, WRITE, Action
+from rtassay.model.knobs import AFFINITY, AT_RUN_TIME, MOUNT, POLICY, PROGRAMS, SERVICE, Action
 
 PLACE: Final = "/run/rtassay-tuned"
 """The directory on a board that holds what was changed there (wire/SETTINGS.md)."""
 ABOUT, JOURNAL, RESULT = f"{PLACE}/about", f"{PLACE}/journal", f"{PLACE}/result"
 BOOT_ID: Final = "/proc/sys/kernel/random/boot_id"
+
+PARTITION: Final = "/sys/fs/cgroup/rtassay-isolated"
+"""The cgroup of the CPUs that are isolated at run time; below: with cgroup v1, and where the programs are meanwhile."""
+PARTITION_V1: Final = "/sys/fs/cgroup/cpuset/rtassay-isolated"
+REST_V1: Final = "/sys/fs/cgroup/cpuset/rtassay-rest"
 
 SAME: Final = "same"  # it was so already
 TOOK: Final = "took"  # changed, and read back
@@ -140,14 +145,12 @@ def line_of(action: Action) -> str:
         return _line("policy", action.target, f"={action.also[0]}", *action.value.split(" ", 1))
     if action.kind == AFFINITY:
         return _line("affinity", action.target, f"={action.also[0]}", action.value)
-    if action.kind == WRITE:
-        return _line("write", action.target, action.value, *action.also)
     if action.kind == MOUNT:
         return _line("mount", action.value, action.target)
     if action.kind == PROGRAMS:
         return _line("programs", action.value)
     value = () if action.kind == SERVICE or not action.value else (action.value,)
-    return _line(action.kind, action.target, *value)
+    return _line(action.kind, action.target, *value, *action.also)
 
 
 def _line(*fields: str) -> str:

@@ -21,6 +21,7 @@ class RtprobeProbe(Probe):
     program: str | None = None
     stream_file = "stream.rtw"
     late_policy = "counted"
+    joins = True
 
     def __init__(self, method: str = DEFAULT_METHOD) -> None:
         """`method`: a name of `rtprobe describe`."""

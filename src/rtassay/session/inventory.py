@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from rtassay.model import foreign, tuning
 from rtassay.model.errors import UsageError
+from rtassay.model.inventory import CpuState, inventory_of
 from rtassay.model.units import parse_cpu_list
-from rtassay.session import conditions, kernel_config, processes, virtualisation
+from rtassay.session import conditions, isolation, kernel_config, processes, virtualisation
 
 _CPUS = "/sys/devices/system/cpu"
 _CLOCKS = "/sys/devices/system/clocksource/clocksource0"
@@ -19,7 +20,6 @@ _GOVERNOR = re.compile(r"/cpu([0-9]{1,6})/cpufreq/scaling_governor$")
 _LOCKDOWN = "/sys/kernel/security/lockdown"
 # Files that docker, podman and systemd put into a container.
 _CONTAINER = ("/.dockerenv", "/run/.containerenv", "/run/systemd/container")
-_CGROUP_ISOLATED = "/sys/fs/cgroup/cpuset.cpus.isolated"
 PATHS: Final = (
     "/proc/version",
     "/proc/cmdline",
@@ -41,9 +41,8 @@ PATHS: Final = (
     f"{_CLOCKS}/available_clocksource",
     f"{_CPUS}/present",
     f"{_CPUS}/online",
-    f"{_CPUS}/isolated",
     f"{_CPUS}/nohz_full",
-    _CGROUP_ISOLATED,
+    *isolation.PATHS,
     f"{_CPUS}/smt/active",
     f"{_CPUS}/cpu[0-9]*/cpufreq/scaling_governor",
     _LOCKDOWN,
@@ -57,6 +56,7 @@ PATHS: Final = (
     "/proc/[0-9]*/stat",
     _RT_THREADS,
 )
+CPU_PATHS: Final = (f"{_CPUS}/online", *isolation.PATHS)
 # What may change while a run goes on; read again at its end.
 END_PATHS: Final = (
     f"{_CLOCKS}/current_clocksource",
@@ -91,7 +91,7 @@ def describe(files: Mapping[str, bytes], config: bytes | None = None) -> dict[st
         ),
         "cmdline": text.get("/proc/cmdline"),
         "clocksources": _words(text.get(f"{_CLOCKS}/available_clocksource")),
-        "cpus": _cpus(text, allowed_cpus(files)),
+        "cpus": _cpus(files, text, allowed_cpus(files)),
         "rt_tasks": processes.real_time(running, rt_threads) if running or rt_threads is not None else None,
         "irq_threads": processes.irq_threads(running) if running else None,
         "desktop": processes.desktop(running) if running else None,
@@ -223,14 +223,22 @@ def _kib(meminfo: str, name: str) -> int | None:
     return None if match is None else int(match[1]) * 1024
 
 
-def _cpus(text: _Texts, allowed: tuple[int, ...] | None) -> dict[str, Any]:
+def cpus(files: Mapping[str, bytes]) -> CpuState:
+    """The board's CPUs, from what could be read of CPU_PATHS."""
+    return inventory_of({"cpus": _cpus(files, _Texts(files), allowed_cpus(files))}).cpus
+
+
+def _cpus(files: Mapping[str, bytes], text: _Texts, allowed: tuple[int, ...] | None) -> dict[str, Any]:
     smt = text.get(f"{_CPUS}/smt/active")
+    online = text.cpus(f"{_CPUS}/online")
     return {
         "present": text.cpus(f"{_CPUS}/present"),
-        "online": text.cpus(f"{_CPUS}/online"),
-        "isolated": text.cpus(f"{_CPUS}/isolated"),
+        "online": online,
+        "isolated": text.cpus(isolation.BY_BOOT),
         "nohz_full": text.cpus(f"{_CPUS}/nohz_full"),
-        "cgroup_isolated": text.cpus(_CGROUP_ISOLATED),
+        "cgroup_isolated": isolation.by_groups(files, online),
+        "unbalanced": isolation.unbalanced(files, online),
+        "partition": isolation.partition(files),
         "smt_active": None if smt is None else smt == "1",
         "allowed": None if allowed is None else list(allowed),
     }

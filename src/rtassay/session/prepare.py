@@ -12,6 +12,7 @@ from rtassay.loads.base import Asked, Load, LoadCommand, LoadSpec, parse_asked
 from rtassay.model import methods, rooms
 from rtassay.model.cyclictest import equivalent
 from rtassay.model.errors import BoardError, UsageError
+from rtassay.model.inventory import inventory_of
 from rtassay.model.manifest import Plan
 from rtassay.model.settings import DEFAULT_DURATION_NS, default
 from rtassay.model.units import NS_PER_S, format_cpu_list
@@ -85,7 +86,15 @@ async def prepare(board: LinuxBoard, asked: Plan, *, isolated: bool, lanes: int 
         raise BoardError(
             f"board '{board.name}' does not tell which CPUs may be used", "no /proc/self/status, no CPU list in sysfs"
         )
-    cpus = _measured_cpus(asked, allowed, facts, isolated=isolated, lanes=lanes)
+    known = inventory_of(facts).cpus
+    joined = known.cgroup_isolated or () if known.partition is not None and probe.joins else ()
+    cpus = _measured_cpus(asked, allowed, joined, facts, isolated=isolated, lanes=lanes)
+    if known.partition is not None and not probe.joins and set(cpus) & set(known.cgroup_isolated or ()):
+        raise UsageError(
+            f"{probe.name} cannot measure CPUs that are isolated at run time",
+            "only members of their cgroup may run there, and its own threads do not join it",
+            "use rtprobe, or boot with isolcpus=",
+        )
     load_cpus = _subset("--load-cpus", asked.load_cpus, allowed)
     wanted = tuple([await _resolved(board, load) for load in wanted])
     plan = _complete(asked, cpus, load_cpus, wanted)
@@ -102,12 +111,15 @@ async def prepare(board: LinuxBoard, asked: Plan, *, isolated: bool, lanes: int 
             rtprobe=rtprobe,
             program=None,
             index=index,
+            workers=None if of_load or asked.load_cpus else len({*load_cpus, *(known.kept_free or ())}),
         )
         loads += await _planned(board, load, spec, versions, far)
     if probe.program is not None and (version := await _version(board, probe_program)):
         versions[probe.program] = version
     # The probe gets the policy as asked: it may fall back only where none was.
     command = probe.command(replace(plan, policy=asked.policy, priority=asked.priority), probe_program, cpus)
+    if known.partition is not None and set(cpus) & set(joined):
+        command += ["--partition", known.partition]
     if probe.own_threads:
         plan = replace(plan, cyclictest_equivalent=equivalent(plan))
     else:
@@ -171,18 +183,25 @@ def _complete(asked: Plan, cpus: tuple[int, ...], load_cpus: tuple[int, ...], lo
 
 
 def _measured_cpus(
-    asked: Plan, allowed: tuple[int, ...], facts: dict[str, Any], *, isolated: bool, lanes: int | None
+    asked: Plan,
+    allowed: tuple[int, ...],
+    joined: tuple[int, ...],
+    facts: dict[str, Any],
+    *,
+    isolated: bool,
+    lanes: int | None,
 ) -> tuple[int, ...]:
+    """`joined`: CPUs of a partition that the lanes can join."""
     if isolated:
-        online = facts["cpus"]["online"] or ()
-        cpus = tuple(cpu for cpu in facts["cpus"]["isolated"] or () if cpu in online)
+        known = inventory_of(facts).cpus
+        cpus = tuple(cpu for cpu in known.kept_free or () if cpu in (known.online or ()))
         if not cpus:
             raise UsageError(
                 "this board has no isolated CPUs", "the kernel isolates none", "boot it with isolcpus=, or name CPUs"
             )
         # An isolated CPU is not in the default affinity, but a lane may be pinned to it.
     else:
-        cpus = _subset("--cpus", asked.cpus, allowed)
+        cpus = _subset("--cpus", asked.cpus, allowed, joined)
     if lanes is not None and lanes > len(cpus):
         raise UsageError(
             f"{lanes} lanes need {lanes} CPUs, there are {len(cpus)}: {format_cpu_list(cpus)}",
@@ -191,10 +210,12 @@ def _measured_cpus(
     return cpus[:lanes]
 
 
-def _subset(option: str, wanted: tuple[int, ...] | None, allowed: tuple[int, ...]) -> tuple[int, ...]:
+def _subset(
+    option: str, wanted: tuple[int, ...] | None, allowed: tuple[int, ...], besides: tuple[int, ...] = ()
+) -> tuple[int, ...]:
     if wanted is None:
         return allowed
-    missing = [cpu for cpu in wanted if cpu not in allowed]
+    missing = [cpu for cpu in wanted if cpu not in (*allowed, *besides)]
     if missing or not wanted:
         raise UsageError(
             f"{option} {format_cpu_list(wanted)}: no CPU {format_cpu_list(missing)} to be had"

@@ -56,7 +56,7 @@ async def run(
 ) -> RunResult:
     """Measure once and leave a sealed recording in the directory `home`.
 
-    `plan.load` may be `auto`. `isolated` measures the CPUs the kernel isolates, `lanes` only the first so many CPUs. `on_event`
+    `plan.load` may be `auto`. `isolated` measures the CPUs the kernel isolates (where it isolates none, some are isolated for the length of the run), `lanes` only the first so many CPUs. `on_event`
     is called in every phase and, while measuring, once a second. `accept` sees the board's inventory before anything is started there;
     what it raises ends the run. `machine` makes another machine that a load needs out of its name. `tune`: settings that are changed
     before anything is read, and put back at the end.
@@ -110,7 +110,7 @@ class _Run:
         self._tell("inventory")
         self._board.synced = self._sync
         await self._or_stopped(self._board.open())
-        await self._or_stopped(self._settings.change(_longest_of(self._asked)))
+        await self._or_stopped(self._settings.change(_longest_of(self._asked), isolate=isolated))
         prepared = await self._or_stopped(
             self._board.through_cuts(
                 lambda: prepare(self._board, self._asked, isolated=isolated, lanes=lanes, far=self._far)

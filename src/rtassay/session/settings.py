@@ -1,17 +1,25 @@
-"""Settings of a board for the length of one run: changed before its inventory is read, put back after its end."""
+"""Settings of a board for the length of one run: changed before its inventory is read, put back after its end. Isolated CPUs are one of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from rtassay.boards.base import LinuxBoard
 from rtassay.model.errors import BoardError, RtassayError
-from rtassay.model.inventory import inventory_of
+from rtassay.model.inventory import CpuState, inventory_of
 from rtassay.model.knobs import Goal
 from rtassay.model.tuning import DIFFERS, REFUSED
-from rtassay.session import tuning
+from rtassay.model.units import format_cpu_list
+from rtassay.session import inventory, isolation, tuning
+from rtassay.session.board_files import read_files
 from rtassay.session.tuning_plans import Asked
+
+
+async def read_cpus(board: LinuxBoard) -> CpuState:
+    """The CPUs of an open board as they are now. Raises BoardError."""
+    return inventory.cpus(await read_files(board, await board.probe(), inventory.CPU_PATHS))
 
 
 class Settings:
@@ -22,11 +30,22 @@ class Settings:
         self._asked = asked
         self._changed = False
 
-    async def change(self, for_ns: int) -> None:
-        """Change what was asked for, and tell what was not changed. Raises UsageError, BoardError; nothing is changed then."""
-        if self._asked is None:
+    async def change(self, for_ns: int, *, isolate: bool) -> None:
+        """Change what was asked for, and tell what was not changed. `isolate`: also isolate CPUs, on a board that isolates none.
+
+        Raises UsageError, BoardError; nothing is changed then.
+        """
+        asked = Asked(()) if self._asked is None else self._asked
+        cpus = await self._to_isolate(asked) if isolate else ()
+        if self._asked is None and not cpus:
             return
-        plan, fighting = await tuning.planned(self._board, self._asked, self._asked.goal or Goal())
+        goal = replace(asked.goal or Goal(), isolated=cpus) if cpus else asked.goal or Goal()
+        plan, fighting = await tuning.planned(self._board, asked, goal, isolate=bool(cpus))
+        if cpus:
+            self._board.notice(
+                f"no CPU is isolated here: CPU {format_cpu_list(cpus)} is for the length of this run; a plan (--tune) with "
+                'for = "isolated=LIST" names others'
+            )
         for one in plan.settings:
             if one.left is not None:
                 self._board.notice(f"{one.id}: not changed: {one.left}")
@@ -44,6 +63,14 @@ class Settings:
                 told,
                 "rtassay tune --dry-run shows them; leave those settings out of the plan",
             )
+
+    async def _to_isolate(self, asked: Asked) -> tuple[int, ...]:
+        """CPUs that are to be isolated; () if some are already, or none can be."""
+        cpus = await read_cpus(self._board)
+        if not cpus.online or cpus.kept_free:
+            return ()
+        named = None if asked.goal is None else asked.goal.isolated
+        return isolation.for_a_run(cpus.online) if named is None else named
 
     def tell(self, inventory: Mapping[str, Any]) -> None:
         """Say what somebody changed before this run: it is measured so, and the recording lists it."""

@@ -28,9 +28,10 @@ from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.files import replace_file
 from rtassay.model.knobs import SERVICE, Goal
 from rtassay.model.tuning import Change, Reverted, Tuned, TuningPlan, tuned_of
+from rtassay.session import isolation
 from rtassay.session.board_files import read_files, said
 from rtassay.session.examining import examine_board
-from rtassay.session.tuning_plans import Asked, plan_of, safe
+from rtassay.session.tuning_plans import Asked, isolation_of, plan_of, safe
 from rtassay.store.paths import default_directory
 
 DEFAULT_FOR_NS = 2 * 3600 * 1_000_000_000
@@ -84,13 +85,19 @@ def me() -> str:
     return f"{user}@{socket.gethostname()}"
 
 
-async def planned(board: LinuxBoard, asked: Asked, goal: Goal) -> tuple[TuningPlan, tuple[str, ...]]:
+async def planned(
+    board: LinuxBoard, asked: Asked, goal: Goal, *, isolate: bool = False
+) -> tuple[TuningPlan, tuple[str, ...]]:
     """The plan for an open board as it is now, without what would cut the way to it, and the daemons there that may change settings too.
+
+    `isolate`: before all else the CPUs of the goal are isolated at run time.
 
     Raises UsageError for a setting that there is not, BoardError.
     """
     found = await examine_board(board, await board.probe(), goal)
-    plan = safe(plan_of(found, asked), await link_of(board))
+    first = isolation_of(found) if isolate else ()
+    rest = plan_of(found, asked).without(isolation.KNOBS if isolate else ())
+    plan = safe(TuningPlan((*first, *rest.settings)), await link_of(board))
     stopped = {action.target for one in plan.settings for action in one.actions if action.kind == SERVICE}
     daemons = next((one for one in found.found if one.id == "irqbalance"), None)
     running = () if daemons is None else tuple(action.target for action in daemons.actions if action.kind == SERVICE)

@@ -25,6 +25,7 @@ from rtassay.model.knobs import (
     parse_goal,
 )
 from rtassay.model.tuning import Setting, TuningPlan
+from rtassay.session import isolation
 
 _EVERYWHERE = (
     "clocksource",
@@ -193,6 +194,18 @@ def plan_of(examination: Examination, asked: Asked) -> TuningPlan:
         elif settings[at].actions:
             taken.add(one.id)
     return TuningPlan((*settings, *asked.writes))
+
+
+def isolation_of(examination: Examination) -> tuple[Setting, ...]:
+    """What isolates the CPUs of the goal on this board, at run time. Raises UsageError if nothing does."""
+    found = [one for one in examination.found if one.id in isolation.KNOBS]
+    able = [one for one in found if one.state == UNKNOWN and one.actions]
+    if not able:
+        told = "; ".join(f"{one.id}: {one.now}" for one in found)
+        raise UsageError(
+            "this board has no isolated CPUs", f"the kernel isolates none; {told}", "boot it with isolcpus="
+        )
+    return (_setting(able[0], named=True),)
 
 
 def _in_order(ids: Iterable[str], found: Mapping[str, Found]) -> list[str]:

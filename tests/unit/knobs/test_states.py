@@ -41,7 +41,10 @@ CMDLINE = "/proc/cmdline"
 INIT = {"/proc/1/comm": "systemd"}
 EFI = {"/sys/firmware/efi/fw_platform_size": "64", "/sys/devices/virtual/workqueue/efi_runtime/cpumask": "3"}
 CGROUP2 = {"/proc/mounts": "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n", "/sys/fs/cgroup/cgroup.controllers": "cpuset cpu"}
-CGROUP1 = {"/proc/mounts": "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n"}
+CGROUP1 = {
+    "/proc/mounts": "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n",
+    "/sys/fs/cgroup/cpuset/cpuset.mems": "0",
+}
 RT = "@rt-threads"
 RESCTRL = "/sys/fs/resctrl"
 STOCK = {"/proc/version": "Linux version 6.1.0-56-amd64 #1 SMP PREEMPT_DYNAMIC", CONFIG: "CONFIG_PREEMPT=y\n"}
@@ -105,7 +108,11 @@ CASES: list[tuple[str, dict[str, str | None], Goal, str, str]] = [
     ("cpuset-partition", {**CGROUP2, "/sys/fs/cgroup/cpuset.cpus.isolated": "1"}, ONE, OK, "CPU 1"),
     ("cpuset-partition", CGROUP2, ONE, UNKNOWN, "none for CPU 1"),
     ("cpuset-v1", {**CGROUP1, "/sys/fs/cgroup/cpuset/rt/cpuset.cpu_exclusive": "1", "/sys/fs/cgroup/cpuset/rt/cpuset.cpus": "1"}, ONE, OK, "CPU 1"),
+    ("cpuset-partition", CGROUP1, ONE, ABSENT, "see cpuset-v1"),
+    ("cpuset-partition", {"/proc/mounts": "tmpfs /run tmpfs rw 0 0\n", "/proc/filesystems": "nodev\tcgroup2\n", "/proc/cgroups": "cpuset\t0\t1\t1\n"}, ONE, UNKNOWN, "none for CPU 1"),
+    ("cpuset-partition", {"/proc/mounts": "tmpfs /run tmpfs rw 0 0\n", "/proc/filesystems": "nodev\tcgroup2\n", "/proc/cgroups": "cpuset\t0\t1\t0\n"}, ONE, ABSENT, "not mounted"),
     ("cpuset-v1", CGROUP1, ONE, UNKNOWN, "no shield"),
+    ("cpuset-v1", {"/proc/mounts": "cgroup /dev/cpuset cgroup rw,cpuset 0 0\n"}, ONE, UNKNOWN, "not mounted at"),
     ("systemd-affinity", {**INIT, "/proc/1/status": "Cpus_allowed_list:\t0-1"}, ONE, WRONG, "CPU 1"),
     ("systemd-affinity", {**INIT, "/proc/1/status": "Cpus_allowed_list:\t0"}, ONE, OK, "CPU 0"),
     ("thread-affinity", status(999, "daemon", "0-1"), ONE, WRONG, "may run on CPU 1"),

@@ -163,3 +163,14 @@ def test_states_of_a_result_that_is_cut_short() -> None:
     changes = TuningPlan((Setting("x", "x", (Action(WRITE, "/proc/a", "1"), Action(WRITE, "/proc/b", "1"))),)).changes
     after = tuning.after(changes, b"0\ttook\t1\t\n1\tdiffers\t2\\t3\t\n7\ttook\t\t\nx\n1\tnonsense\t\t\n0\tref")
     assert [(one.state, one.now) for one in after] == [(TOOK, "1"), (DIFFERS, "2\t3")]
+
+
+def test_threads_are_gathered_in_a_group_and_those_of_the_kernel_stay(tmp_path: Path) -> None:
+    group, listed = tmp_path / "tasks", tmp_path / "from"
+    group.write_text("")
+    listed.write_text(f"2\n{os.getpid()}\n")
+    place = begin(tmp_path, f"gather\t{group}\t{listed}")
+    assert run("tune", "--once", str(place)).returncode == 0
+    assert states(place) == [TOOK] and group.read_text() == str(os.getpid())
+    rows = (place / "result").read_text().splitlines()
+    assert rows[0].split("\t")[2] == "2 threads moved"  # the same one twice: there may be new ones meanwhile

@@ -72,6 +72,8 @@ def test_a_raspberry_pi() -> None:
         "isolated": [2, 3],
         "nohz_full": [3],
         "cgroup_isolated": [1],
+        "unbalanced": None,
+        "partition": None,
         "smt_active": None,
         "allowed": [0, 1],
     }

@@ -184,7 +184,7 @@ def _per_s(rate: float) -> str:
 
 @check(
     id="ISOL-NOT-EFFECTIVE",
-    condition="a measured CPU is isolated (isolcpus, nohz_full, a cpuset partition), but it still ticked, or something other than the lanes and the load used more than 5 % of it",
+    condition="a measured CPU is isolated (isolcpus, nohz_full, a cpuset partition), but it still ticked, the scheduler still balances it, or something other than the lanes and the load used more than 5 % of it",
     kind=INTEGRITY,
     severity=WARNING,
     explanation="This CPU is isolated in name only: its latency is not that of an isolated CPU.",
@@ -198,7 +198,8 @@ def isol_not_effective(context: Context) -> Outcome:
         return unknown("whether measured CPUs are isolated is not known")
     if not isolated:
         return passed("no measured CPU is isolated")
-    nohz = set(context.manifest.board_start.cpus.nohz_full or ())
+    cpus = context.manifest.board_start.cpus
+    nohz = set(cpus.nohz_full or ())
     found: list[str] = []
     looked: set[int] = set()
     facts: dict[str, Any] = {"cpus": list(isolated)}
@@ -209,6 +210,12 @@ def isol_not_effective(context: Context) -> Outcome:
             ticks = row.per_s - _own_wakeups_per_s(context, cpu)
             if ticks >= TICKS_PER_S:
                 found.append(f"CPU {cpu} of nohz_full still ticked {ticks:.0f} times a second")
+    facts["unbalanced"] = None if cpus.unbalanced is None else list(cpus.unbalanced)
+    found += [
+        f"the scheduler still balances isolated CPU {cpu}"
+        for cpu in isolated
+        if cpus.unbalanced is not None and cpu in (cpus.kept_free or ()) and cpu not in cpus.unbalanced
+    ]
     shares = _foreign_shares(context, isolated)
     facts["busy_by_others"] = {str(cpu): round(share, 4) for cpu, share in shares.items()}
     meant = _load_cpus(context)

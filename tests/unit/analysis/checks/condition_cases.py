@@ -233,6 +233,15 @@ CONDITIONS: list[Case] = [
         None,
         "isolated CPU 0 40% busy",
     ),
+    (
+        "ISOL-NOT-EFFECTIVE",
+        lambda: watching(
+            {"cpu/cpu0.busy": [0.0] * 60}, inventory=isolated(isolated=[], cgroup_isolated=[0], unbalanced=[])
+        ),
+        "warning",
+        None,
+        "still balances isolated CPU 0",
+    ),
     ("TRAILER-STRIPPED", cyclictest, "unknown", None, "no lane"),
     ("MIXED-MEASURES", cyclictest, "unknown", None, "no lane"),
     ("CLOCK-RES", lambda: watching({"clock/realtime.step": [2e9]}), "note", None, "stepped by 2s"),

@@ -198,7 +198,7 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
     Condition("os", "operating system", "os", _board(lambda b: b.os)),
     Condition("memory", "memory", "board", _memory),
     Condition("cpus.online", "CPUs online", "cpus", _board(lambda b: b.cpus.online)),
-    Condition("cpus.isolated", "isolated CPUs", "cmdline", _board(lambda b: b.cpus.isolated)),
+    Condition("cpus.isolated", "isolated CPUs", "cmdline", _board(lambda b: b.cpus.kept_free)),
     Condition("cpus.nohz_full", "nohz_full CPUs", "cmdline", _board(lambda b: b.cpus.nohz_full)),
     Condition("cpus.smt", "SMT active", "firmware", _board(lambda b: b.cpus.smt_active)),
     Condition("governor", "frequency governor", "governor", _governors),
