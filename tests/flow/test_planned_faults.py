@@ -19,14 +19,20 @@ from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))  # pytest's importlib mode has no sibling imports
+
+from small_kernel import small_kernel
+
 from rtassay import store
 from rtassay.model.errors import EXIT_BOARD
 from rtassay.model.manifest import Manifest, Plan, Source
+from rtassay.store import managing
 
 SUPPORT = Path(__file__).parents[1] / "support"
 DATA = (Path(__file__).parents[2] / "wire" / "golden" / "v1" / "cyclic.rtw").read_bytes()
 ERRNO = {"write": errno.ENOSPC, "fsync": errno.EIO, "rename": errno.EIO, "close": errno.EIO}
 WORDS = ("disk is full", "No space left", "Input/output error", "error closing file")
+TRASHED = "20261101T000000-dddddd"
 IDS = ("20261101T000001-aaaaaa", "20261101T000002-bbbbbb", "20261101T000003-cccccc")
 EXPERIMENT = """name = "x"
 [[loads]]
@@ -49,8 +55,12 @@ def labelled(home: Path) -> bool:
     return store.load_manifest(recording(home, 0)).labels == {"a": "b"}
 
 
+def recording_of(home: Path, identity: str) -> Path:
+    return home / "recordings" / f"{identity}.rta"
+
+
 def recording(home: Path, at: int) -> Path:
-    return home / "recordings" / f"{IDS[at]}.rta"
+    return recording_of(home, IDS[at])
 
 
 def whole(name: str, least: int = 100) -> Callable[[Path], bool]:
@@ -58,7 +68,9 @@ def whole(name: str, least: int = 100) -> Callable[[Path], bool]:
 
 
 def new_ones(home: Path) -> list[Path]:
-    return [path for path in (home / "recordings").glob("*.rta") if path.name.removesuffix(".rta") not in IDS]
+    return [
+        path for path in (home / "recordings").glob("*.rta") if path.name.removesuffix(".rta") not in (TRASHED, *IDS)
+    ]
 
 
 def sealed_anew(home: Path) -> bool:
@@ -83,8 +95,22 @@ VERBS = {
     "figure": Verb(f"figure ccdf {A} -o {{home}}/out.svg", whole("out.svg", 1000)),
     "compare": Verb(f"compare {A} --with {B} -o {{home}}/out.html", whole("out.html", 10_000), (0, 2, 4, 5)),
     "show": Verb(f"show {A} --junit {{home}}/out.xml", whole("out.xml", 50), (0, 5)),
-    "config": Verb("config set run.deadline 100us", whole("config.toml", 5)),
-    "board": Verb("board add pi5 root@nowhere", whole("boards.toml", 5)),
+    "config": Verb("config set run.deadline 100us", lambda home: "100us" in (home / "config.toml").read_text()),
+    "config unset": Verb("config unset run.p", lambda home: "p =" not in (home / "config.toml").read_text()),
+    "board": Verb("board add pi5 root@nowhere", lambda home: '["pi5"]' in (home / "boards.toml").read_text()),
+    "board remove": Verb("board remove old", lambda home: "old" not in (home / "boards.toml").read_text()),
+    "restore": Verb(f"rm --restore {TRASHED}", lambda home: recording_of(home, TRASHED).exists()),
+    "list": Verb("list", lambda home: True),
+    "extrapolate": Verb(f"extrapolate {A} --level 1e-3 -o {{home}}/out.html", whole("out.html", 5000), (0, 4)),
+    "show ktap": Verb(f"show {A} --ktap {{home}}/out.ktap", whole("out.ktap", 20), (0, 5)),
+    "show summary": Verb(f"show {A} --summary {{home}}/out.md", whole("out.md", 20), (0, 5)),
+    "run with a report": Verb(
+        "run --duration 100ms --load none --report {home}/out.html", whole("out.html", 10_000), (0, 5)
+    ),
+    "kernel build": Verb(
+        "kernel build {home}/tree --arch amd64 --config tinyconfig --with make --no-ccache",
+        lambda home: len(list(home.glob("kernels/*/kernel.json"))) == 1,
+    ),
     "run": Verb("run --duration 100ms --load none", sealed_anew, (0, 5)),
     "experiment": Verb(
         "experiment run {home}/x.toml -o {home}/x --quiet",
@@ -125,13 +151,17 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[dict[
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("template")
-    for identity in IDS:
+    for nth, identity in enumerate((TRASHED, *IDS)):
         source = Source("rtprobe", None, "rtw", "counted")
-        blank = Manifest(identity, f"2026-11-01T00:00:0{IDS.index(identity)}Z", source, Plan())
+        blank = Manifest(identity, f"2026-11-01T00:00:0{nth}Z", source, Plan())
         with store.RecordingWriter.create(home / "recordings", blank, "stream.rtw") as writer:
             writer.append(DATA)
         if identity != UNSEALED:
             store.seal(writer.path)
+    managing.put_away(recording_of(home, TRASHED))
+    small_kernel(home / "tree")
+    (home / "config.toml").write_text('[run]\np = 1e-3\ndeadline = "1ms"\n')
+    (home / "boards.toml").write_text('[old]\naddress = "root@old"\n')
     (home / "f.rtw").write_bytes(DATA)
     (home / "f.csv").write_text("latency_us\n" + "".join(f"{5 + n % 7}\n" for n in range(2000)))
     (home / "x.toml").write_text(EXPERIMENT)

@@ -25,6 +25,8 @@ def child(request: dict[str, Any], out: int, err: int, told: int) -> None:
     shim = ctypes.CDLL(None)
     shim.failing_disarm.restype = ctypes.c_char_p
     os.environ["RTASSAY_HOME"] = os.environ["XDG_CONFIG_HOME"] = request["home"]
+    if request["argv"][0] == "kernel":
+        os.environ["XDG_CACHE_HOME"] = request["home"] + "/cache"
     for number, to in ((1, out), (2, err)):
         os.dup2(to, number)
     sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -77,8 +79,18 @@ def write(options: dict[str, Any], subject: Any) -> None:
 
 
 def _append(file: Path, data: bytes) -> None:
+    """All of it, or the file as it was. Raises BoardError."""
     try:
-        with file.open("ab") as opened:
-            opened.write(data + b"\n")
+        before = file.stat().st_size if file.is_file() else None
+        try:
+            with file.open("ab") as opened:
+                opened.write(data + b"\n")
+        except OSError:
+            with contextlib.suppress(OSError):
+                if before is not None:
+                    os.truncate(file, before)
+                elif file.is_file():
+                    file.unlink()
+            raise
     except OSError as error:
         raise BoardError(f"cannot write {file}", error.strerror, "name another file with --summary") from error

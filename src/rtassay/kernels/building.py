@@ -116,7 +116,17 @@ def _alone(say: Say) -> Iterator[Path]:
         except BlockingIOError:
             say("another kernel is being built; waiting for it")
             fcntl.flock(lock, fcntl.LOCK_EX)
-        yield work
+        try:
+            yield work
+        except OSError as error:
+            if error.filename is not None:
+                raise
+            # A write that failed does not know its file.
+            raise BoardError(
+                f"cannot write in {work} or {builds.home()}",
+                error.strerror or str(error),
+                "look at the space that is left there",
+            ) from error
 
 
 def _reproducible(epoch_s: int) -> dict[str, str]:
