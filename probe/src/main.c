@@ -1,4 +1,5 @@
 /* rtprobe: the part of rtassay that runs on the board. main finds the command, parses its options and runs it. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -57,16 +58,15 @@ static void print_option(const struct option_spec *o)
 	printf("\n");
 }
 
-static int print_help(const struct command *command)
+static void print_help(const struct command *command)
 {
 	printf("rtprobe %s: %s\n\nusage: rtprobe %s [OPTIONS]%s%s%s\n\n", command->name, command->summary, command->name,
 	       command->arguments ? " " : "", command->arguments ? command->arguments : "", command->takes_rest ? " -- CMD..." : "");
 	for (const struct option_spec *o = command->options; o && o->name; o++)
 		print_option(o);
-	return EXIT_DONE;
 }
 
-static int print_usage(void)
+static void print_usage(void)
 {
 	printf("rtprobe " RTPROBE_VERSION ": measures latency on this board\n\nusage: rtprobe COMMAND [OPTIONS]\n\n");
 	for (int i = 0; methods[i]; i++)
@@ -74,7 +74,12 @@ static int print_usage(void)
 	for (int i = 0; commands[i]; i++)
 		printf("  %-9s %s\n", commands[i]->name, commands[i]->summary);
 	printf("\nrtprobe COMMAND --help lists the options of a command.\n");
-	return EXIT_DONE;
+}
+
+/* EXIT_DONE, unless what was printed did not arrive. */
+static int printed(void)
+{
+	return fflush(stdout) || ferror(stdout) ? say_fail(EXIT_BOARD, "cannot write to stdout: %s", strerror(errno)) : EXIT_DONE;
 }
 
 static const struct command *find_command(const char *name)
@@ -107,17 +112,21 @@ int main(int argc, char **argv)
 		print_usage();
 		return EXIT_USAGE;
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
-		return print_usage();
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		print_usage();
+		return printed();
+	}
 	if (!strcmp(argv[1], "--version")) {
 		printf("rtprobe " RTPROBE_VERSION "\n%s\n", sources);
-		return EXIT_DONE;
+		return printed();
 	}
 	command = find_command(argv[1]);
 	if (!command)
 		return say_fail(EXIT_USAGE, "there is no command '%s'; `rtprobe --help` lists them", argv[1]);
-	if (asks_help(argc, argv))
-		return print_help(command);
+	if (asks_help(argc, argv)) {
+		print_help(command);
+		return printed();
+	}
 	if (plan_parse(&plan, command, argc, argv))
 		code = say_fail(EXIT_USAGE, "%s", plan.error);
 	else

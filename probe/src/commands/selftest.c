@@ -417,7 +417,7 @@ static int selftest_run(const struct plan *plan)
 		return say_fail(EXIT_BOARD, "cannot write to stdout");
 	if (!as_json)
 		json_close(&j);
-	if (fflush(stdout))
+	if (fflush(stdout) || ferror(stdout))
 		return say_fail(EXIT_BOARD, "cannot write to stdout: %s", strerror(errno));
 	return *missing ? say_fail(EXIT_BOARD, "this board cannot measure as it is: %s", missing) : EXIT_DONE;
 }

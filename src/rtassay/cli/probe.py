@@ -126,4 +126,6 @@ def selftest(args: tuple[str, ...]) -> int:
     """Test what this machine can measure (`rtprobe selftest`)."""
     from rtassay.boards.binaries import probe_path
 
-    return subprocess.call([str(probe_path(None)), "selftest", *args])
+    done = subprocess.run([str(probe_path(None)), "selftest", *args], stdout=subprocess.PIPE, check=False)
+    echo(done.stdout.decode(errors="replace").rstrip("\n"))
+    return done.returncode

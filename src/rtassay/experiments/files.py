@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from rtassay.experiments.schema import Correction, ExperimentFile, Scenario, Settings, known_fields
+from rtassay.experiments.schema import Correction, ExperimentFile, Scenario, Settings, places
 from rtassay.model.errors import InputFileError, RtassayError, UsageError, both_stated
 from rtassay.model.files import read_regular
 from rtassay.model.manifest import Plan
@@ -24,6 +24,7 @@ from rtassay.store.disk import explain
 
 _AT = re.compile(r"(?P<what>.*?)(?: - at `(?P<path>\$[^`]*)`)?$", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<key>.*)`")
+_PATTERN = re.compile(r"Expected `str` matching regex ")
 _ENUM = re.compile(r"Invalid enum value '?(?P<value>[^']*)'?")
 _CHOICES = (
     "abba", "random-blocks", "as-written", "on-change", "each-block", "cell", "combination",
@@ -113,12 +114,21 @@ def _shape_fault(message: str) -> str:
     assert found is not None
     what, path = found["what"], found["path"] or "$"
     if unknown := _UNKNOWN.match(what):
-        return f"{path}.{unknown['key']}: no such key{_meant(unknown['key'], sorted(known_fields()))}"
+        return f"{path}.{unknown['key']}: no such key{_instead(unknown['key'])}"
+    if _PATTERN.match(what):
+        return f"{path}: write it with letters, digits and . _ : + - only, a letter or a digit first"
     if enum := _ENUM.match(what):
         return (
             f"{path}: '{enum['value']}' is none of the words that may stand here{_meant(enum['value'], list(_CHOICES))}"
         )
     return f"{path}: {what[0].lower()}{what[1:]}"
+
+
+def _instead(key: str) -> str:
+    known = places()
+    if key in known:
+        return f" here; it stands in {' or '.join(known[key])}"
+    return _meant(key, sorted(known))
 
 
 def _meant(word: str, known: list[str]) -> str:

@@ -5,7 +5,7 @@ Times are texts such as `60s` or `997us`; `files` turns them into nanoseconds an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -210,7 +210,22 @@ def json_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "rtassay experiment file", **schema}
 
 
-def known_fields() -> set[str]:
-    """Every key that occurs anywhere in an experiment file."""
-    kinds = (ExperimentFile, Correction, Load, Scenario, Settings, CoolDown, Acceptance, Preset)
-    return {field.encode_name for kind in kinds for field in msgspec.structs.fields(kind)}
+_TABLES: Final = (
+    ("at the top of the file", ExperimentFile),
+    ("[settings]", Settings),
+    ("[acceptance]", Acceptance),
+    ("[[loads]]", Load),
+    ("[[scenarios]]", Scenario),
+    ("[cool_down]", CoolDown),
+    ("[preset]", Preset),
+    ("[corrected]", Correction),
+)
+
+
+def places() -> dict[str, tuple[str, ...]]:
+    """Every key that occurs anywhere in an experiment file, and the tables that it may stand in, for people."""
+    found: dict[str, tuple[str, ...]] = {}
+    for table, kind in _TABLES:
+        for field in msgspec.structs.fields(kind):
+            found[field.encode_name] = (*found.get(field.encode_name, ()), table)
+    return found

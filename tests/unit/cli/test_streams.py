@@ -30,7 +30,13 @@ def code_of(line: str, home: Path) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(
-    "line", ["rtassay checks --json | true", "rtassay --help | true", "rtassay show no-such 2>&1 | true"]
+    "line",
+    [
+        "rtassay checks --json | true",
+        "rtassay --help | true",
+        "rtassay probe selftest | true",
+        "rtassay show no-such 2>&1 | true",
+    ],
 )
 def test_a_reader_that_went_away_changes_nothing(line: str, tmp_path: Path) -> None:
     code, said = code_of(line, tmp_path)

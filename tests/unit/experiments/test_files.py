@@ -26,6 +26,14 @@ def faults(text: str) -> str:
     ("text", "words"),
     [
         ('[[scenarios]]\nname = "a"\ncpuz = "1"', "$.scenarios[0].cpuz: no such key (did you mean 'cpus'?)"),
+        (
+            'deadline = "1ms"',
+            "$.deadline: no such key here; it stands in [acceptance]",
+        ),
+        (
+            '[[loads]]\nname = "l l"',
+            "$.loads[0].name: write it with letters, digits and . _ : + - only",
+        ),
         ('order = "abab"', "$.order: 'abab' is none of the words that may stand here (did you mean 'abba'?)"),
         ("repeats = 0", "$.repeats: expected `int` >= 1"),
         ("repeats = true", "$.repeats"),

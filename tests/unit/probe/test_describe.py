@@ -167,3 +167,10 @@ def test_selftest_without_permission_says_what_is_missing() -> None:
     if b"__asan_init" not in Path(RTPROBE).read_bytes():  # its mlock does nothing, and says it did
         assert b"mlock: memory lock # SKIP" in done.stdout
     assert b"fifo" in done.stderr and b"affinity" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["selftest"], ["describe"], ["--help"], ["--version"], ["cyclic", "--help"]])
+def test_what_cannot_be_printed_is_no_success(words: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([RTPROBE, *words], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 3 and b"cannot write" in done.stderr

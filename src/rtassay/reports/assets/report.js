@@ -61,7 +61,7 @@
 
   function chart(host, options, values, readout) {
     const plot = new uPlot(Object.assign({
-      width: Math.max(host.clientWidth, 240), legend: { show: false }, padding: [10, 14, 0, 0],
+      width: Math.max(host.clientWidth, 240), legend: { show: false }, padding: [10, 24, 0, 0],
       cursor: { drag: { x: true, y: false }, points: { show: false }, sync: options.sync }, }, options,
       { hooks: Object.assign({ setCursor: [(u) => { readout.textContent = u.cursor.idx == null ? "" : options.say(u, u.cursor.idx); }] }, options.hooks) }), values, host);
     const entry = { plot, host, x: [values[0][0], values[0][values[0].length - 1]], visible: options.visible };
@@ -231,7 +231,7 @@
       hooks: { draw: [(u) => {
         rule(u, "x", data.deadline_ns == null ? null : us(data.deadline_ns), data.deadline_ns == null ? "" : deadlineText(), css("--bad"), 0);
         rules(u);
-        rule(u, "y", 1 / n, `1/n of ${data.labels[data.judged]}, n = ${number(n)}`, css("--soft"), 0);
+        rule(u, "y", 1 / n, `1/n of ${data.labels[data.judged]}, n = ${n.toLocaleString("en-US")}`, css("--soft"), 0);
         rule(u, "y", data.p_target, data.p_target == null ? "" : "required p " + chance(data.p_target), css("--bad"), 1);
       }] },
       say: (u, i) => micro(fromNs[i]) + ": " + data.labels.map((name, lane) => [name, share[lane][i], lane]).filter(([, v, lane]) => shown[lane] && v != null)

@@ -81,7 +81,7 @@ def headline(proof: Proof) -> str:
     """The one sentence that is quoted: of the confirming runs, or why there is none."""
     campaign = proof.campaign
     if campaign.next is not None:
-        return f"{proof.name} on {proof.board}: not finished, the next stage is '{campaign.next.title}' ({campaign.next.runs} runs)"
+        return f"{proof.name} on {proof.board}: not finished, the next stage is {STAGE_WORDS[campaign.next.name]} ({campaign.next.runs} runs)"
     answer = campaign.confirmed
     if len(campaign.worths) == 1 or answer is None or answer.effect is None:
         about = campaign.worths[0]
