@@ -11,7 +11,7 @@ from rtassay.model.errors import UsageError
 from rtassay.model.inventory import KernelState
 from rtassay.store import selecting
 from rtassay.store.index import IndexEntry
-from rtassay.store.selecting import conditions, holds, select
+from rtassay.store.selecting import conditions, holds, matching, select, why_none
 
 STOCK = IndexEntry(
     "1", "/r/1.rta", "2026-11-01T10:00:00.000Z", True, "pi5", "6.1.0-56-amd64", False, "rtprobe", "cyclic",
@@ -151,3 +151,78 @@ NOT_KNOWN = KernelState(*[None] * 10)
 )
 def test_a_kernel_is_real_time_by_any_proof_of_it(told: dict[str, object], realtime: bool | None) -> None:
     assert replace(NOT_KNOWN, **told).realtime is realtime
+
+
+def test_all_conditions_of_all_texts_and_no_damaged_recording(tmp_path: Path) -> None:
+    def ids(*texts: str) -> str:
+        return "".join(entry.id for entry in matching(texts, tmp_path))
+
+    assert ids() == "1234" and ids("board=pi5") == "12" == ids("since=2020-01-01,board=pi5")
+    assert ids("board=pi5", "kernel=rt") == "2" and ids("board=pi5,kernel=rt", "tool=cyclictest") == ""
+    assert ids("ambient=21C") == "12" and ids("ambient=5C") == "" and ids("experiment=x") == ""
+    assert "".join(entry.id for entry in matching(["board=pi5"])) == "12", "our own recordings without a place"
+
+
+def test_a_text_or_a_name_that_cannot_select_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as refused:
+        matching(["board=pi5", "what"], tmp_path)
+    assert refused.value.what == "'what' is not a condition"
+    assert refused.value.hint == "write kernel=rt, board=pi5 or since=2026-11-01"
+    with pytest.raises(UsageError) as refused:
+        matching(["colour=red"], tmp_path)
+    assert refused.value.what == "no recording has a label 'colour'"
+    assert (
+        refused.value.hint
+        == "known: board, kernel, os, load, tool, probe, verdict, name, experiment, since, until, ambient"
+    )
+
+
+def test_why_nothing_was_found(tmp_path: Path) -> None:
+    assert why_none(["board=x", "since=2027-01-01,until=2020-01-01"], tmp_path) == (
+        "board is one of pi5; the newest is of 2026-11-04; the oldest is of 2026-11-01"
+    )
+    assert why_none(["verdict=HOLDS,ambient=21C"], tmp_path) == (
+        "verdict is one of invalid, invalid-measurement, none, violated; ambient=21C alone is known"
+    )
+    empty = tmp_path / "empty"
+    assert why_none(["since=2027-01-01,until=2020-01-01", "board=x", "what"], empty) == (
+        "there is no recording; there is no recording; no recording has a label board"
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "created", "met"),
+    [
+        ("since=2026-11-01T10:00:00+00:00", "2026-11-01T10:00:00+00:00", True),
+        ("since=2026-11-01T10:00:01+00:00", "2026-11-01T10:00:00+00:00", False),
+        ("until=2026-11-01T10:00:00+00:00", "2026-11-01T10:00:00+00:00", True),
+        ("until=2026-11-01T10:00:00+00:00", "2026-11-01T10:00:00.000001+00:00", False),
+        ("until=2026-11-01", "2026-11-01T23:59:59.999999", True),
+        ("until=2026-11-01", "2026-11-02T00:00:00", False),
+    ],
+)
+def test_until_includes_its_moment_or_its_day(condition: str, created: str, met: bool) -> None:
+    key, _, value = condition.partition("=")
+    assert holds(replace(STOCK, created=created), key, value) is met
+
+
+def test_a_date_that_is_none_has_a_hint() -> None:
+    with pytest.raises(UsageError) as refused:
+        holds(STOCK, "until", "soon")
+    assert (refused.value.what, refused.value.hint) == (
+        *("until=soon is not a date", "write until=2026-11-01 or until=2026-11-01T14:00"),
+    )
+
+
+def test_recordings_of_experiments_are_only_read_if_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "experiments" / "one" / "recordings").mkdir(parents=True)
+    (tmp_path / "experiments" / "two" / "recordings").mkdir(parents=True)
+    monkeypatch.setattr(selecting, "home", lambda: tmp_path / "recordings")
+    made = replace(STOCK, id="0", labels={"experiment": "one"})
+    monkeypatch.setattr(
+        selecting.index, "entries", lambda place: [STOCK, RT] if place.name == "recordings" and place.parent == tmp_path
+        else [replace(made, id=f"0{place.parent.name}")]
+    )  # fmt: skip
+    assert [entry.id for entry in matching(["experiment=one"])] == ["0one", "0two"], "sorted among all of them"
+    assert [entry.id for entry in matching(["board=pi5"])] == ["1", "2"]
+    assert [entry.id for entry in matching(["experiment=one,board=pi5"])] == ["0one", "0two"]

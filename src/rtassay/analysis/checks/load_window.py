@@ -149,9 +149,11 @@ def _gaps(load: LoadEntry, window: tuple[int, int]) -> list[str]:
 def _lull(context: Context) -> list[tuple[str, int]]:
     """A time in which the CPUs were idle although the load usually kept them busy, and its begin."""
     found, window = _busy(context), context.window_ns
-    if found is None or window is None or found[0].size < 5:
+    if found is None or window is None:
         return []
     times, busy = found
+    if times.size < 5:
+        return []
     usual = float(np.median(busy))
     if usual < 0.5:
         return []

@@ -338,9 +338,10 @@ def smi_firmware(context: Context) -> Outcome:
 def _all_cpu_stalls(context: Context) -> int:
     """Number of moments at which every lane has a kept outlier within one millisecond; 0 with one lane."""
     times = [outlier_times(lane) for lane in context.accounts]
-    if len(times) < 2 or any(found is None or not found.size for found in times):
+    known = [found for found in times if found is not None]
+    if len(times) < 2 or len(known) < len(times):
         return 0
-    first, *others = [found for found in times if found is not None]
+    first, *others = known
     together = np.ones(first.size, dtype=bool)
     for other in others:
         near = np.searchsorted(other, first + NS_PER_MS, side="right") > np.searchsorted(other, first - NS_PER_MS)

@@ -267,10 +267,10 @@ def simultaneous(context: Context) -> Outcome:
     found = [(lane, times) for lane in context.accounts if (times := outlier_times(lane)) is not None]
     if len(found) < 2:
         return unknown("the times of the outliers are not known")
-    span_ns = max(int(times[-1]) for _, times in found if times.size) if any(times.size for _, times in found) else 0
-    begin_ns = min((int(times[0]) for _, times in found if times.size), default=0)
+    every = np.concatenate([times for _, times in found])
+    span_ns = int(np.ptp(every)) if every.size else 0
     window = context.window_ns
-    length = max(window[1] - window[0] if window else 0, span_ns - begin_ns, NS_PER_S)
+    length = max(window[1] - window[0] if window else 0, span_ns, NS_PER_S)
     pairs, together, by_chance = [], 0, 0.0
     for i, (lane, times) in enumerate(found):
         for other, other_times in found[i + 1 :]:

@@ -62,6 +62,12 @@ def spilled(at_ms: Sequence[float], index: int = 0, **changes: Any) -> Any:
     return replace(minute(index, spilled=len(rows), **changes), spills=spills_of(rows))
 
 
+def in_step(apart_ns: int) -> Recording:
+    """Two lanes at 10 ms, due so long after each other, with one outlier each."""
+    lanes = (spilled([100.4 + 200 * i], i, interval_ns=10 * MS, first_due_ns=BEGIN + i * apart_ns) for i in range(2))
+    return recording(*lanes)
+
+
 def of_tops(*rows: Sequence[int]) -> Recording:
     """Lanes with these maxima of their seconds."""
     return recording(*(replace(minute(i), seconds=seconds(row)) for i, row in enumerate(rows)))
@@ -265,6 +271,7 @@ MORE_OF_LOADS: list[Case] = [
     ("RECORD-LATE", lambda: of_tops([*range(60)], [1] * 59 + [99]), "note", None, "CPU1: the maximum came in the last fifth of the run, so it was still growing; CPU0: 41 new maxima"),
     ("RECORD-LATE", lambda: of_tops([9] * 20 + [10, 9, 20, 9, 30, 9, 40, 9, 90] + [9] * 31, [99] * 60, [99] * 60), "note", None, "5 new maxima"),
     ("RECORD-LATE", lambda: of_tops([9] * 20 + [10, 9, 20, 9, 30, 9, 40, 9, 90] + [9] * 31, *([99] * 60 for _ in range(9))), "pass", None, "did not come"),
+    ("RECORD-LATE", lambda: of_tops([1] * 48 + [9] + [1] * 12), "pass", None, "did not come"),
     ("STARTUP-MAX", lambda: of_tops([9] + [1] * 59, [1] * 60, [1] * 59 + [9], [1] * 30 + [9] + [1] * 29), "warning", None, "CPU0, CPU2: the maximum came"),
     ("STARTUP-MAX", lambda: of_tops([9] + [1] * 38), "unknown", None, "too short"),
     ("STARTUP-MAX", lambda: of_tops([9] + [1] * 39), "unknown", None, "too short"),
@@ -280,6 +287,11 @@ MORE_OF_LOADS: list[Case] = [
     ("SIMULTANEOUS", lambda: recording(spilled([1001.41]), spilled([1000.4], 1)), "pass", None, "do not come"),
     ("SIMULTANEOUS", lambda: recording(spilled([1000.4]), replace(minute(1), spills=None, entry=replace(minute(1).entry, spilled=3))), "unknown", None, "not known"),
     ("SIMULTANEOUS", lambda: recording(spilled([1000.4]), spilled([1000.4], 1), started_ns=None, ended_ns=None), "note", None, "(3.3e-05 by chance)"),
+    # in step at 10 ms, but due apart: an outlier of one meets 2 ms of the other, not a whole period
+    ("SIMULTANEOUS", lambda: in_step(MS), "pass", None, "more than by chance"),
+    ("SIMULTANEOUS", lambda: in_step(MS + 1), "pass", None, "more than by chance"),
+    ("SIMULTANEOUS", lambda: in_step(9 * MS), "pass", None, "more than by chance"),
+    ("SIMULTANEOUS", lambda: in_step(5 * MS), "pass", None, "more than by chance"),
     ("SIMULTANEOUS", lambda: recording(spilled([]), spilled([5.4], 1)), "pass", None, "do not come"),
     (  # two long lanes in step, at 10 s: any other outlier falls in one period in six
         "SIMULTANEOUS",
@@ -293,5 +305,6 @@ MORE_OF_LOADS: list[Case] = [
     ("DEPENDENCE-UNKNOWN", lambda: recording(late_at(*scattered(60)).lanes[0], block_lane({9: 9}, index=1), plan=Plan(interval_ns=MS, deadline_ns=300 * US)), "warning", None, "CPU1: nothing tells"),
     ("SINGLE-RUN", recording, "note", None, "one run"),
     ("OBSERVER-LOAD", lambda: recording(counted_lane([9])), "unknown", None, "not known"),
+    ("MAIN-ON-MEASURED", lambda: watching(facts=facts(main={"affinity": [8, 1]}), lanes=[minute(0, cpu=1), minute(1, cpu=8)]), "note", None, "CPU 1,8"),
     ("MAIN-ON-MEASURED", lambda: watching(facts=facts(main=None, writer={"affinity": [0]})), "note", None, "writer thread"),
 ]  # fmt: skip

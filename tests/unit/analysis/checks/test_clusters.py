@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 
 from rtassay.analysis.checks.clusters import (
     LAGS,
+    Dependence,
+    _surely,
     autocorrelations,
     dependence,
+    inflation,
     ljung_box,
 )
 from rtassay.analysis.judge import judge
@@ -149,3 +152,36 @@ def test_holm_divides_by_the_lanes() -> None:
     calm = [lane for lane in others if (t := dependence(lane.spills.k, 600_000)) and t.p > 0.05]
     assert len(calm) >= 5
     assert clustered(recording(one.lanes[0], *calm)).severity == "pass"
+
+
+def test_a_dependence_counts_if_it_is_sure_and_makes_an_interval_a_tenth_too_narrow() -> None:
+    def told(*rows: tuple[float, float]) -> list[float]:
+        tests = [(Dependence(1, 0.0, p, more), None, None) for p, more in rows]
+        return [row[0].p for row in _surely(tests)]  # type: ignore[arg-type, misc]
+
+    assert told((0.0099, 1.2101)) == [0.0099] and told((0.01, 1.2101)) == [] and told((0.0099, 1.21)) == []
+    assert told((0.006, 9.0), (0.0049, 1.0), (0.0001, 1.3)) == [0.0001, 0.006], (
+        "by rising p; the one between is too weak"
+    )
+    assert told((0.02, 9.0), (0.004, 9.0)) == [0.004]
+
+
+def test_the_inflation_written_out() -> None:
+    """Late at 0, 1, 2 and 50 of 100: three pairs within 2. By chance 16/10000 of the 2 * 100 - 3 pairs at distances 1 and 2."""
+    found = inflation(np.array([0, 1, 2, 50]), 100, 2)
+    assert found == pytest.approx(1 + 2 * (3 - 0.0016 * 197) / (4 * 0.96), rel=1e-12)
+
+
+def test_neighbours_are_taken_together_until_ten_pairs_are_expected() -> None:
+    """60 late of 60 000: 10 * 60 000 / 3600 = 166.7, so 167 activations to an indicator, and 359 of them."""
+    k = np.arange(60) * 1000
+    found = dependence(k, 60_000)
+    assert found is not None and found.width == 167
+    late = np.unique(k // 167)
+    rho = autocorrelations(late[late < 359], 359, LAGS)
+    assert (found.statistic, found.p) == ljung_box(rho, 359)
+    assert found.inflation == inflation(k, 60_000, 1670)
+    assert dependence(np.arange(100), 100) is None, "all are late"
+    few = 10  # 10 * n / 100 < n / 50 has no solution: a tenth of the run is one indicator
+    assert dependence(np.arange(few) * 50, 1000) is None
+    assert dependence(np.arange(50) * 2, 1000) is not None and dependence(np.arange(22) * 2, 1000) is None

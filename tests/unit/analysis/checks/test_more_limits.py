@@ -161,3 +161,13 @@ def test_a_window_is_looked_at_in_every_phase_of_the_tick() -> None:
     busy = replace(lane, entry=replace(lane.entry, measure=NOISE_TOTAL))
     assert looked("ALIASING", watching(inventory=kernel(config_hz=250), lanes=(lane,))).severity == "warning"
     assert looked("ALIASING", watching(inventory=kernel(config_hz=250), lanes=(busy,))).severity == "pass"
+
+
+def test_what_is_at_the_begin_of_the_tail_is_an_outlier() -> None:
+    """1000 samples: their p99.9 is the second largest, 700; both it and the largest lie in the tail, one below it does not."""
+    from rtassay.analysis.checks.statistics import outlier_times
+
+    (lane,) = accounts(recording(counted_lane([100] * 997 + [600, 700, 800], spill_from=600, first_due=SECOND)))
+    assert lane.tail_from_ns == 700
+    times = outlier_times(lane)
+    assert times is not None and times.tolist() == [SECOND + 998 * MS + 700, SECOND + 999 * MS + 800]

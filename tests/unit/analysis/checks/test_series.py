@@ -120,3 +120,41 @@ def test_the_lanes_own_share_needs_the_time_of_all_of_them() -> None:
     assert series.own_share(replace(made, accounts=(used, used, elsewhere)), 0) == 0.4
     assert series.own_share(replace(made, accounts=(used, unknown)), 0) is None
     assert series.own_share(replace(made, accounts=(elsewhere,)), 0) is None
+
+
+def test_a_measurement_that_ends_before_it_begins_has_no_length() -> None:
+    made = context()
+    for ended, length in ((BEGIN - 1, None), (BEGIN, 0.0), (BEGIN + S, 1.0)):
+        manifest = replace(made.manifest, ended_ns=ended)
+        assert replace(made, recording=replace(made.recording, manifest=manifest)).duration_s == length
+    manifest = replace(made.manifest, ended_ns=None)
+    lane = made.accounts[0].entry
+    assert lane.first_due_ns is not None and lane.closed_ns is not None
+    without = replace(made, recording=replace(made.recording, manifest=manifest))
+    assert without.window_ns == (lane.first_due_ns, lane.closed_ns)
+    assert replace(without, accounts=()).window_ns is None is replace(without, accounts=()).duration_s
+
+
+def test_a_monitor_watched_if_its_entry_says_so_or_it_has_values() -> None:
+    from rtassay.model.manifest import MonitorEntry
+
+    made = context(watched((BEGIN, 1.0)))
+    assert series.watched(made, "any") and not series.watched(made, "other")
+    for state, expected in (("watched", True), ("no readings", False)):
+        manifest = replace(made.manifest, monitors={"any": MonitorEntry(state)})
+        assert series.watched(replace(made, recording=replace(made.recording, manifest=manifest)), "any") is expected
+
+
+def test_an_own_run_is_known_by_its_command_its_board_or_its_monitors() -> None:
+    from rtassay.analysis.checks.context import own_run
+    from rtassay.model.manifest import Plan
+
+    bare = replace(context().manifest, plan=Plan(), inventory={}, facts={})
+    made = context(manifest=bare)
+    assert not own_run(made.recording)
+    for change in ({"plan": Plan(argv=("rtassay",))}, {"inventory": {"kernel": {}}}):
+        assert own_run(replace(made.recording, manifest=replace(bare, **change)))  # type: ignore[arg-type]
+    assert own_run(replace(made.recording, telemetry=(watched((BEGIN, 1.0)),)))
+    live = replace(bare, plan=Plan(argv=("rtassay",)), facts={"import": {"live": True}})
+    assert own_run(replace(made.recording, manifest=live))
+    assert not own_run(replace(made.recording, manifest=replace(live, facts={"import": {}})))
