@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rtassay.model.comparison import BootVariance, Comparison
-from rtassay.model.findings import Quantile
+from rtassay.model.findings import Jitter, Quantile
 from rtassay.model.recording import Histogram
 
 # Units of a KpiRow; reports word them.
@@ -109,6 +109,7 @@ class Combination:
     hours: float
     boots: int | None
     jitter_ns: int | None = None
+    period_jitter: Jitter | None = None
     cv_q: float | None = None
     cv: float | None = None
     boot_variance: tuple[BootVariance, ...] = ()

@@ -72,10 +72,30 @@ class Noise:
 
 
 @dataclass(frozen=True, slots=True)
+class JitterStep:
+    """A nearest-rank quantile of period jitter, `at_least` where there are too few runs. It has no interval: consecutive values depend on each other."""
+
+    q: float
+    value_ns: int
+    bound: str
+
+
+@dataclass(frozen=True, slots=True)
+class Jitter:
+    """How far the time between two consecutive runs of a lane was from its interval. `n`: such pairs."""
+
+    n: int
+    mean_ns: float
+    max_ns: int
+    quantiles: tuple[JitterStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LaneFindings:
     """One lane (or, with name and cpu None, all of one measure pooled for display). `measure`: what its numbers are (`model.measures`).
 
-    `noise`: of a lane whose numbers are the time taken in a window, and of that alone.
+    `noise`: of a lane whose numbers are the time taken in a window, and of that alone. `jitter`: None where the order of the samples
+    was not kept, or means nothing.
     """
 
     name: str | None
@@ -95,6 +115,7 @@ class LaneFindings:
     demonstrated: Demonstrated
     measure: str = UNKNOWN
     noise: Noise | None = None
+    jitter: Jitter | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,8 @@ class Message:
 class Lane:
     """One lane with its tables.
 
-    `spills`: the latest samples with their positions, as far as the source kept them; None where it kept none. `gaps`: of a busy lane.
+    `spills`: the latest samples with their positions, as far as the source kept them; None where it kept none. `gaps`: of a busy lane. `jitter`: how often
+    two consecutive runs lay so far from an interval apart; None where their order is not known.
     """
 
     entry: LaneEntry
@@ -125,6 +126,7 @@ class Lane:
     seconds: Seconds | None = None
     spills: Spills | None = None
     gaps: GapTable | None = None
+    jitter: Histogram | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,7 @@ def _open_sealed(path: Path, manifest: Manifest) -> Recording:
         seconds = _numpy(_read_table(path, tables.SECONDS))
     with damage_of(path / tables.EVENTS):
         events, spills, gaps = _events(path)
+    jitter = _bins(path, tables.JITTER) if tables.JITTER in manifest.seals else {}
     lanes = []
     for entry in manifest.lanes:
         at = histogram["lane"] == entry.index
@@ -128,12 +129,13 @@ def _open_sealed(path: Path, manifest: Manifest) -> Recording:
         bins = Histogram(lower, width, counts, entry.over or 0, entry.under or 0, limits.get(entry.index))
         at = seconds["lane"] == entry.index
         rollups = Seconds(*(seconds[column][at] for column in _SECOND_COLUMNS)) if at.any() else None
-        lanes.append(Lane(entry, bins, rollups, spills.get(entry.index), gaps.get(entry.index)))
+        kept = (spills.get(entry.index), gaps.get(entry.index), jitter.get(entry.index))
+        lanes.append(Lane(entry, bins, rollups, *kept))
     series = _telemetry(path) if tables.TELEMETRY in manifest.seals else ()
     messages = _messages(path) if MESSAGES in manifest.seals else ()
     attributions = _causes(path) if CAUSES in manifest.seals else ()
     whole = Recording(manifest, tuple(lanes), tuple(events), series, messages, str(path), causes=attributions)
-    return split(whole, _traced_bins(path) if tables.TRACED in manifest.seals else {})
+    return split(whole, _bins(path, tables.TRACED) if tables.TRACED in manifest.seals else {})
 
 
 def _causes(path: Path) -> tuple[Attribution, ...]:
@@ -141,12 +143,10 @@ def _causes(path: Path) -> tuple[Attribution, ...]:
         return read_causes(path)
 
 
-def _traced_bins(path: Path) -> dict[int, Histogram]:
-    """The histogram of the traced part, lane by lane."""
-    from rtassay.store import tables
-
-    with damage_of(path / tables.TRACED):
-        table = _numpy(_read_table(path, tables.TRACED))
+def _bins(path: Path, name: str) -> dict[int, Histogram]:
+    """The histograms of a table, lane by lane."""
+    with damage_of(path / name):
+        table = _numpy(_read_table(path, name))
     found = {}
     for index in np.unique(table["lane"]).tolist():
         at = table["lane"] == index

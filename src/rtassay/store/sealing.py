@@ -17,9 +17,10 @@ from rtassay.model.facts import facts_of
 from rtassay.model.manifest import Damage, Manifest, RunWarning, Seal, TraceEntry
 from rtassay.model.recording import Message, Spills
 from rtassay.store import tables
-from rtassay.store.account import bin_width, summarise
+from rtassay.store.account import bin_width, lane_entries, summarise
 from rtassay.store.collect import Collector
 from rtassay.store.disk import disk_error, sha256_of, sync_directory, sync_file
+from rtassay.store.jitter import JitterCounts, jitter_counts
 from rtassay.store.manifests import FINDINGS, load_manifest, save_manifest
 from rtassay.store.order import SpillFrames, late_from, write_spills
 from rtassay.store.parts import separable
@@ -169,7 +170,7 @@ def write_tables(
             trace.add(event)
         collected.finish()
         has_samples = samples.close()
-        late = _late_samples(manifest, collected, samples) if has_samples else {}
+        late, jitter = _read_back(manifest, collected, samples) if has_samples else ({}, {})
         write_spills(rows, collected.lanes, late, frames.read())
         open_writers.clear()
         has_trace = trace.close()
@@ -187,6 +188,10 @@ def write_tables(
         warning = RunWarning(warnings.GAPS_CUT, facts=facts)
         manifest = replace(manifest, warnings=(*manifest.warnings, warning))
     made = [*_write_histograms(directory, manifest, collected), tables.SECONDS, tables.EVENTS]
+    if jitter:
+        spread = [(lane, *one.counts.table()) for lane, one in sorted(jitter.items())]
+        tables.write_histogram(directory / tables.JITTER, spread, {})
+        made.append(tables.JITTER)
     if has_samples:
         made.append(SAMPLES)
     if has_trace:
@@ -226,8 +231,10 @@ def with_causes(
     return replace(manifest, trace=trace, warnings=(*manifest.warnings, warning)), made
 
 
-def _late_samples(manifest: Manifest, collected: Collector, samples: tables.SamplesWriter) -> dict[int, Spills]:
-    """The latest samples of every lane. They are found in the reading that checks what was written.
+def _read_back(
+    manifest: Manifest, collected: Collector, samples: tables.SamplesWriter
+) -> tuple[dict[int, Spills], dict[int, JitterCounts]]:
+    """The latest samples of every lane, and its period jitter. They are found in the reading that checks what was written.
 
     The stream is the only copy until these bytes are known to hold the same samples: raises CorruptRecording if they do not.
     """
@@ -241,13 +248,20 @@ def _late_samples(manifest: Manifest, collected: Collector, samples: tables.Samp
         if from_ns is not None:
             found[lane] = LateSamples(from_ns, tally.stitcher.first_k or 0)
 
+    policy = manifest.source.late_policy
+    counting = {entry.index: jitter_counts(entry, policy) for entry in lane_entries(manifest, collected)}
+    jitter = {lane: one for lane, one in counting.items() if one is not None}
+
     def take(lane: int, latency_ns: Any, missed: Any, dropped: Any) -> None:
         if lane in found:
             found[lane].take(latency_ns, missed, dropped)
+        if lane in jitter:
+            jitter[lane].take(latency_ns, missed, dropped)
 
     if tables.digest_file(samples.path, take) != samples.digests:
         raise CorruptRecording(f"{samples.path} does not read back as it was written", hint="check the disk")
-    return {lane: one.spills() for lane, one in found.items()}
+    known = {lane: one for lane, one in jitter.items() if one.counts.total}
+    return {lane: one.spills() for lane, one in found.items()}, known
 
 
 def seals_of(path: Path, *, keep_telemetry: bool = False, known: dict[str, Seal] | None = None) -> dict[str, Seal]:

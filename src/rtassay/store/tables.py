@@ -17,6 +17,7 @@ from rtassay.model.events import Gaps, Spill
 HISTOGRAM = "histogram.parquet"
 # The histogram of the traced part of a run; HISTOGRAM is then that of the untraced part.
 TRACED = "traced.parquet"
+JITTER = "jitter.parquet"
 SECONDS = "seconds.parquet"
 EVENTS = "events.parquet"
 TELEMETRY = "telemetry.parquet"
@@ -29,6 +30,7 @@ GAP = "gap"
 _COLUMNS = {
     HISTOGRAM: "lane int16, lower_ns int64, width_ns int32, count int64",
     TRACED: "lane int16, lower_ns int64, width_ns int32, count int64",
+    JITTER: "lane int16, lower_ns int64, width_ns int32, count int64",
     SECONDS: "lane int16, second int64, n int64, missed int64, dropped int64, exceedances int64, "
     "min_ns int64, max_ns int64, sum_ns int64, wall_offset_ns int64",
     EVENTS: "kind string, lane int16, mono_ns int64, k int64, latency_ns int64, missed int64, text string",

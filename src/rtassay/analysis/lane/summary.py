@@ -10,6 +10,7 @@ import numpy as np
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.demonstrated import demonstrated
 from rtassay.analysis.lane.distribution import Ints
+from rtassay.analysis.lane.jitter import jitter
 from rtassay.analysis.lane.missed import due_view, raw_view
 from rtassay.analysis.lane.quantiles import View, ladder, pooled
 from rtassay.model.findings import Gap, LaneFindings, Noise, Quantile
@@ -45,6 +46,7 @@ def lane_findings(
         demonstrated=demonstrated([account], p, confidence, per_hour=per_hour, lanes=lanes),
         measure=entry.measure,
         noise=_noise(account),
+        jitter=jitter([account.lane]),
     )
 
 
@@ -77,6 +79,7 @@ def pooled_findings(
         if len(lanes) == 1
         else demonstrated(accounts, p, confidence, per_hour=per_hour),
         measure=lanes[0].measure if lanes else UNKNOWN,
+        jitter=jitter([account.lane for account in accounts]),
     )
 
 

@@ -18,6 +18,7 @@ from rtassay.reports.page import Rows, Tile
 from rtassay.reports.recording import (
     conditions,
     drawings,
+    jitter,
     load_work,
     noise,
     outliers,
@@ -80,6 +81,9 @@ def _words(findings: Findings, recording: Recording) -> dict[str, Any]:
         "checks_passed": [check for check in findings.checks if check.severity == "pass" and check.waived is None],
         "outliers": outliers.rows(findings, watched=bool(recording.telemetry)),
         "outlier_columns": outliers.COLUMNS,
+        "jitter": jitter.rows(findings),
+        "jitter_columns": jitter.COLUMNS,
+        "jitter_note": jitter.CAVEAT if jitter.rows(findings) else jitter.NOT_KNOWN,
         "noise": noise.in_words(findings, recording),
         "gaps": noise.rows(findings, recording),
         "gap_columns": noise.COLUMNS,

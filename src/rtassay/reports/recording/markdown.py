@@ -13,7 +13,7 @@ from rtassay.reports import wording
 from rtassay.reports.base import JudgedRecording
 from rtassay.reports.causes import markdown as causes_markdown
 from rtassay.reports.markdown_text import code_block, document, folded, pipe_table
-from rtassay.reports.recording import conditions, load_work, noise, outliers, published, reasons, recording_text
+from rtassay.reports.recording import conditions, jitter, load_work, noise, outliers, published, reasons, recording_text
 from rtassay.reports.recording.answer import answer
 
 
@@ -32,6 +32,7 @@ class MarkdownRecording:
                 *_causes(subject),
                 *_lanes(findings, recording),
                 *(_against(subject.published) if subject.published is not None else ()),
+                *_jitter(findings),
                 *_noise(findings, recording),
                 *_outliers(findings, recording),
                 *_checks(findings),
@@ -128,6 +129,14 @@ def _lane_table(findings: Findings, *, due: bool) -> str:
 def _against(against: Against) -> list[str]:
     rows = [tuple(markdown(cell) for cell in row) for row in published.rows(against)]
     return [f"### {markdown(published.title(against))}", pipe_table(published.COLUMNS, rows), published.CAVEAT]
+
+
+def _jitter(findings: Findings) -> list[str]:
+    rows = jitter.rows(findings)
+    if not rows:
+        return [] if findings.lanes and findings.lanes[0].noise is not None else [jitter.NOT_KNOWN]
+    table = pipe_table(jitter.COLUMNS, [tuple(markdown(cell) for cell in row) for row in rows])
+    return ["### Period jitter", table, jitter.CAVEAT]
 
 
 def _noise(findings: Findings, recording: Recording) -> list[str]:

@@ -12,7 +12,7 @@ from rtassay.model.units import format_time
 from rtassay.reports import wording
 from rtassay.reports.base import JudgedRecording
 from rtassay.reports.causes import causes_text
-from rtassay.reports.recording import load_work, noise, outliers, recording_text
+from rtassay.reports.recording import jitter, load_work, noise, outliers, recording_text
 from rtassay.reports.recording.answer import Answer, answer
 
 _STEPS = (0.5, 0.99, 0.999, 0.9999, 0.99999)
@@ -46,6 +46,8 @@ class TerminalRecording:
     def _lines(self, subject: JudgedRecording, said: Answer, of_loads: list[str]) -> list[str]:
         findings = subject.findings
         top = [*self._head(findings, subject.recording, said), *of_loads, "", *self._table(findings), ""]
+        if (apart := jitter.in_words(findings)) is not None:
+            top[-1:] = [*self._wrap(f"Jitter: {apart}", 1, indent="        "), ""]
         if (taken := noise.in_words(findings, subject.recording)) is not None:
             top[-1:] = [*self._wrap(f"Noise: {taken}", 2, indent="       "), ""]
         if subject.causes is not None and subject.causes.answered:

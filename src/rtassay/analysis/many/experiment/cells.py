@@ -13,6 +13,7 @@ from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.bounds import nearest_rank, samples_needed
 from rtassay.analysis.lane.demonstrated import demonstrated
 from rtassay.analysis.lane.distribution import Distribution
+from rtassay.analysis.lane.jitter import jitter
 from rtassay.analysis.lane.missed import raw_view
 from rtassay.analysis.lane.quantiles import ladder, pooled
 from rtassay.analysis.lane.summary import moments
@@ -145,6 +146,7 @@ def _combination(mine: Sequence[Measured], planned: int, design: Design, p_each:
         hours=sum(run.duration_s or 0.0 for run in runs) / 3600,
         boots=None if None in boots else len(boots),
         jitter_ns=None if values is None else _range(values, view.total),
+        period_jitter=jitter([account.lane for account in every]),
         cv_q=cv_q,
         cv=cv,
         measure=measure,

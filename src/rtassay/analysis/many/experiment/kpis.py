@@ -244,6 +244,19 @@ def _jitter(facts: Facts) -> tuple[list[KpiRow], str]:
     return rows, "fewer than 10,000 samples, or samples outside the histogram"
 
 
+def _period_jitter(facts: Facts) -> tuple[list[KpiRow], str]:
+    """The highest step that the pairs of runs reach, of each combination."""
+    rows = []
+    for one in facts.combinations:
+        steps = (
+            [] if one.period_jitter is None else [step for step in one.period_jitter.quantiles if step.bound == "exact"]
+        )
+        if steps and one.period_jitter is not None:
+            note = f"worst {format_time(one.period_jitter.max_ns)} of {one.period_jitter.n:,}"
+            rows.append(KpiRow(f"{one.title}: p{100 * steps[-1].q:g}", steps[-1].value_ns, note=note))
+    return rows, "needs runs of rtprobe that kept their samples"
+
+
 def _missed(facts: Facts) -> tuple[list[KpiRow], str]:
     rows = [
         KpiRow(one.title, 1e9 * one.missed / one.due, note=f"{one.missed:,} of {one.due:,}")
@@ -450,10 +463,10 @@ TABLE: tuple[tuple[str, str, str, str, str, Maker], ...] = (
     (
         "C4",
         "Period and output jitter",
-        "period error at the actuator",
+        "how far the time between two consecutive runs of a thread is from its interval",
         NS,
         "down",
-        _not("needs the application's output"),
+        _period_jitter,
     ),
     (
         "C5",
