@@ -68,7 +68,8 @@ def test_unsealed_and_sealed_say_the_same(tmp_path: Path) -> None:
     after = store.open_recording(path, verify=True)
     assert after.manifest == manifest_after and manifest_after.sealed
     assert sorted(p.name for p in path.iterdir()) == [
-        *("events.parquet", "histogram.parquet", "logs", "manifest.json", "samples.parquet", "seconds.parquet"),
+        *("events.parquet", "histogram.parquet", "jitter.parquet", "logs", "manifest.json", "samples.parquet"),
+        "seconds.parquet",
     ]
     assert replace(before.manifest, sealed=True, seals=manifest_after.seals) == manifest_after
     assert [everything(path, lane) for lane in (0, 1)] == kept

@@ -44,7 +44,7 @@ def test_every_step_is_reached_in_its_order(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(sealing, "reached", step)
     store.seal(path, telemetry_rows=[("m", "n", 1, 2.0, "s")], messages=[Message("kernel", 1, "x")])
-    moved = ("histogram", "seconds", "events", "samples", "telemetry")
+    moved = ("histogram", "seconds", "events", "jitter", "samples", "telemetry")
     assert [name for name, _, _ in steps] == [
         *("begun", "decoded", "written", *(f"moved {name}.parquet" for name in moved), "moved messages.jsonl"),
         *("finished", "sealed"),
@@ -73,6 +73,7 @@ def test_what_sealing_leaves_and_what_the_seals_name(tmp_path: Path) -> None:
         "histogram.parquet",
         "seconds.parquet",
         "events.parquet",
+        "jitter.parquet",
         "samples.parquet",
         "logs/probe.txt",
         "logs/load-0.txt",
