@@ -544,7 +544,7 @@ def test_every_check_says_something_of_any_recording(place: int) -> None:
 
 
 def test_every_case_is_said_once() -> None:
-    assert list(SAID) == list(numbered(CASES))
+    assert list(SAID) == list(numbered(CASES)), "after a new case: update_said.py, then read the diff of said.txt"
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
