@@ -198,14 +198,14 @@ for _ in range(int(sys.argv[2])):
     found.append(row)
 print(json.dumps(found))
 """
-_DEADLINES_NS = (2_000, 6_000, 8_000, 14_000, 20_000, 50_000, 150_000)
+DEADLINES_NS = (2_000, 6_000, 8_000, 14_000, 20_000, 50_000, 150_000)
 
 
 def verdict_of_1e8(quick: bool) -> list[Row]:
     """A verdict reads the late samples in order where they are few enough. CPU time; the first round opens and compiles what is lazy."""
     n, rounds = (2_000_000, 2) if quick else (100_000_000, 4)
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
-        argv = [sys.executable, "-c", _VERDICT, _synthetic(Path(name), n), rounds, *_DEADLINES_NS]
+        argv = [sys.executable, "-c", _VERDICT, _synthetic(Path(name), n), rounds, *DEADLINES_NS]
         done = subprocess.run([str(word) for word in argv], capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)[1:]
     more = [max(seconds for seconds, _ in row[1:]) - row[0][0] for row in found]
@@ -213,7 +213,7 @@ def verdict_of_1e8(quick: bool) -> list[Row]:
     detail = f"slowest {slowest:.2f} s, at a deadline with {late:,} late; figures and checks alone {found[0][0][0]:.2f} s; deadlines with {', '.join(f'{k:,}' for _, k in found[0][1:])} late; CPU time"
     return [
         Row(
-            f"Verdict over {n:.0e} samples, at the slowest of {len(_DEADLINES_NS)} deadlines",
+            f"Verdict over {n:.0e} samples, at the slowest of {len(DEADLINES_NS)} deadlines",
             "its figures and checks without a deadline",
             "< 1 s more",
             spread(more) + " s more",

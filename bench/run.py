@@ -23,6 +23,7 @@ import import_cost  # noqa: E402
 import monitor_cost  # noqa: E402
 import probe_cost  # noqa: E402
 import recording_cost  # noqa: E402
+import verdict_before  # noqa: E402
 from common import Row  # noqa: E402
 
 STORE = HERE / "results.json"
@@ -43,6 +44,8 @@ PARTS = (
     Part("size", recording_cost.bytes_per_sample),
     Part("histogram", recording_cost.histogram_of_1e8),
     Part("verdict", recording_cost.verdict_of_1e8),
+    Part("verdict-1e6", verdict_before.of_1e6),
+    Part("verdict-1e8", verdict_before.of_1e8),
     Part("start", recording_cost.start_up),
     Part("import", import_cost.cost),
     Part("monitors", monitor_cost.cost),

@@ -34,6 +34,7 @@ def record(
         "seconds": round(seconds),
         "python": platform.python_version(),
         "promises": len(promises),
+        "by_promise": by_promise(promises),
         "broken": [
             asdict(promise) | {"share": promise.share, "chance": promise.chance} for promise in broken(promises)
         ],
@@ -49,6 +50,21 @@ def record(
             if isinstance(case, Match) and isinstance(shown, Shown)
         ],
     }
+
+
+def by_promise(promises: Sequence[Promise]) -> list[dict[str, Any]]:
+    """Each kind of promise: in how many rows it is tested, and the row that is nearest to breaking it."""
+    kinds: dict[tuple[str, float | None], list[Promise]] = {}
+    for promise in promises:
+        kinds.setdefault((promise.what, None if promise.least else promise.limit), []).append(promise)
+    found = []
+    for mine in kinds.values():
+        worst = min(mine, key=lambda promise: (promise.chance, -promise.share))
+        row = asdict(worst) | {"share": worst.share, "chance": worst.chance}
+        found.append(
+            {**row, "rows": len(mine), "shares": [min(one.share for one in mine), max(one.share for one in mine)]}
+        )
+    return found
 
 
 def _cell(cell: Cell, form: str, count: Count) -> dict[str, Any]:
@@ -154,6 +170,26 @@ def _summed(key: tuple[Any, ...], rows: Sequence[Mapping[str, Any]]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+PROMISES_HEAD = (
+    "| promise | limit | rows | shares | worst row | there | chance of that, if just kept |",
+    "| --- | --- | --- | --- | --- | --- | --- |",
+)
+
+
+def _promise(row: Mapping[str, Any]) -> str:
+    sign = "at least" if row["least"] else "at most"
+    cells = [
+        row["what"],
+        f"{sign} {row['limit']:.2f}" if row["limit"] else "none",
+        str(row["rows"]),
+        " to ".join(f"{share:.3f}" for share in row["shares"]),
+        f"{row['cell']}; {row['form']}" if row["limit"] else "all alike",
+        f"{row['seen']} of {row['sets']}",
+        f"{row['chance']:.2g}",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
 def _share(seen: int, sets: int) -> str:
     return f"{seen / sets:.3f}"
 
@@ -178,5 +214,14 @@ def page(data: Mapping[str, Any]) -> str:
     ]
     if data["broken"]:
         lines += ["## Broken", "", *(f"- {words(promise)}" for promise in data["broken"]), ""]
+    lines += [
+        "## Promise by promise",
+        "",
+        "*rows*: cases and forms that the promise is tested in. *shares*: the smallest and the largest of them. *worst row*: the least likely one under a promise that is just kept.",
+        "",
+        *PROMISES_HEAD,
+        *map(_promise, data["by_promise"]),
+        "",
+    ]
     lines += [f"## At p = {MAIN_P:g}, by length (3/p, 10/p, 50/p and so on)", "", *summary(data["cells"]), ""]
     return "\n".join([*lines, "## All cells", "", *tables(data), ""])

@@ -12,7 +12,7 @@ from rtassay.model.foreign import one_line
 from rtassay.model.measures import UNKNOWN
 from rtassay.model.units import format_time
 
-ANALYSIS_VERSION = 6
+ANALYSIS_VERSION = 7
 STATES = ("VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT")
 SEVERITIES = ("invalid", "warning", "note", "unknown", "pass")
 VIRTUAL_BOARD = "virtual board: function only"
@@ -43,10 +43,14 @@ class Quantile:
 
 @dataclass(frozen=True, slots=True)
 class Demonstrated:
-    """D*: the smallest deadline with upper p at the confidence <= p. None: the data demonstrate none."""
+    """D*: the smallest deadline with upper p at the confidence <= p. None: the data demonstrate none.
+
+    With `per_hour` it is the smallest with at most so many events an hour; `p` then decides nothing.
+    """
 
     p: float
     deadline_ns: int | None
+    per_hour: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

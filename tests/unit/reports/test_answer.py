@@ -8,10 +8,12 @@ from dataclasses import replace
 import examples
 import pytest
 
+from rtassay import reports
 from rtassay.analysis.judge import judge
 from rtassay.model.findings import AS_ABOVE, AS_FEW, AS_SEEN, SINGLE_LATE, SINGLY, Assumption, CheckResult, Findings
 from rtassay.model.manifest import TraceEntry
 from rtassay.model.recording import Recording
+from rtassay.reports.base import JudgedRecording
 from rtassay.reports.recording.answer import Answer, answer
 
 
@@ -94,6 +96,34 @@ def test_p_of_zero_and_no_requirement_have_words() -> None:
     assert "p = 0 is required" in said.said and said.command is None
     free = answer(replace(findings, verdict=None), recording)
     assert free.state == "NO REQUIREMENT STATED" and "--deadline" in (free.command or "")
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [({"deadline_ns": 130_000, "p_target": 1e-9}, "--deadline 130us --p 1e-9"),
+     ({"deadline_ns": 130_000, "per_hour": 0.1}, "--deadline 130us --at-most 0.1/h"),
+     ({"deadline_ns": 130_000, "p_target": 1e-9, "confidence": 0.99}, "--deadline 130us --p 1e-9 --confidence 0.99")],
+)  # fmt: skip
+def test_the_run_to_repeat_is_for_the_requirement_that_was_judged(asked: dict[str, float], told: str) -> None:
+    """The recording was measured for another one."""
+    recording = examples.holds()[1]
+    argv = ("rtassay", "run", "--deadline=100us", "--p", "1e-6", "--load", "x", "--duration", "9s")
+    plan = replace(recording.manifest.plan, argv=argv, deadline_ns=100_000, p_target=1e-6)
+    _, said = judged(replace(recording, manifest=replace(recording.manifest, plan=plan)), **asked)
+    assert (said.command or "").startswith(f"rtassay run --load x {told} --duration ")
+    _, same = judged(replace(recording, manifest=replace(recording.manifest, plan=plan)))
+    assert "--deadline=100us --p 1e-6" in (same.command or "")
+
+
+def test_d_star_names_the_events_an_hour_that_it_is_for() -> None:
+    recording = examples.holds()[1]
+    for format_, words in (
+        ("terminal", "(at most 5 events per hour, 95 %"),
+        ("markdown", "(at most 5 events per hour, "),
+    ):
+        judgement = JudgedRecording(judge(recording, deadline_ns=130_000, per_hour=5.0), recording)
+        page = reports.load(JudgedRecording, format_).render(judgement).decode()
+        assert words in page and "p <= 1e-6" not in page
 
 
 def test_a_pasted_cyclictest_line_is_not_edited() -> None:

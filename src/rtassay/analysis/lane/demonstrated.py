@@ -18,8 +18,8 @@ def demonstrated(
     Bisected by the verdict's own rule, so that the lane HOLDS at D* and does not 1 ns below.
     """
     if not accounts:
-        return Demonstrated(p, None)
-    return Demonstrated(p, star(evidence(accounts, confidence, lanes), p, per_hour))
+        return Demonstrated(p, None, per_hour)
+    return Demonstrated(p, star(evidence(accounts, confidence, lanes), p, per_hour), per_hour)
 
 
 def star(found: Evidence, p: float, per_hour: float | None = None) -> int | None:

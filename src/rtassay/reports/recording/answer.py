@@ -13,12 +13,16 @@ from dataclasses import dataclass
 from rtassay.model import rooms
 from rtassay.model.findings import AS_ABOVE, AS_FEW, SINGLE_LATE, SINGLY, CheckResult, Findings, LaneFindings, Verdict
 from rtassay.model.foreign import one_line
+from rtassay.model.manifest import Plan
 from rtassay.model.recording import Recording
+from rtassay.model.settings import default
+from rtassay.model.units import format_rate
 from rtassay.reports import severities, wording
 from rtassay.reports.recording import recording_text
 
 CONSOLE_TOOL = "rtprobe-lite"
 _MOST_BECAUSE = 4
+_REQUIREMENT = ("--deadline", "--p", "--at-most", "--confidence")
 _ENDS = ("--duration", "-D", "--count", "-l")
 _MARGIN = 1.02
 """A run as long as `needed` is a few activations short of it: the duration proposed is 2 % longer."""
@@ -94,27 +98,28 @@ def _violated(findings: Findings, verdict: Verdict, recording: Recording) -> Ans
         f"{_late(findings, verdict)} later than {wording.spaced(verdict.deadline_ns)} ({shown}).{end}",
         "",
         (_at_least(verdict),),
-        *_find_cause(findings, recording, limit),
+        *_find_cause(findings, verdict, recording, limit),
     )
 
 
-def _find_cause(findings: Findings, recording: Recording, limit: str) -> tuple[str, str]:
+def _find_cause(findings: Findings, verdict: Verdict, recording: Recording, limit: str) -> tuple[str, str]:
     """Advice and command after VIOLATED: the causes of a traced run, else a run that is traced."""
     if recording.manifest.trace is not None:
         return "look at the causes of the late wake-ups", f"rtassay causes {one_line(findings.id, 80)}"
     if recording.manifest.plan.probe == "cyclictest":
         return (
             "find the cause: stop at the first late wake-up, with the kernel's trace of that moment",
-            _repeat(recording, ["--break-above", limit]) or f"rtassay run --deadline {limit} --break-above {limit}",
+            _repeat(verdict, recording, ["--break-above", limit])
+            or f"rtassay run --deadline {limit} --break-above {limit}",
         )
     if recording.manifest.source.tool == CONSOLE_TOOL:
         return (
             "find the cause: this system keeps no trace; measure again with a part of what runs beside the lane",
-            _repeat(recording, []) or f"rtassay show {one_line(findings.id, 80)}",
+            _repeat(verdict, recording, []) or f"rtassay show {one_line(findings.id, 80)}",
         )
     return (
         "find the cause: repeat it with the kernel's trace of the late wake-ups, then: rtassay causes",
-        (_repeat(recording, ["--trace-above", limit]) if _is_ours(recording) else None)
+        (_repeat(verdict, recording, ["--trace-above", limit]) if _is_ours(recording) else None)
         or f"rtassay run --deadline {limit} --trace-above {limit}",
     )
 
@@ -133,7 +138,7 @@ def _holds(findings: Findings, verdict: Verdict, recording: Recording) -> Answer
         _scope(findings, recording),
         (),
         "this answer is for these conditions only: measure again after a change of kernel, load, firmware or temperature",
-        _repeat(recording, []),
+        _repeat(verdict, recording, []),
     )
 
 
@@ -146,7 +151,7 @@ def _not_demonstrated(findings: Findings, verdict: Verdict, recording: Recording
             "",
             _told(caps),
             caps[0].remedy or f"mend {caps[0].id}, then measure again",
-            _repeat(recording, ["--load", "stress-ng"] if caps[0].id == "NO-LOAD" else []),
+            _repeat(verdict, recording, ["--load", "stress-ng"] if caps[0].id == "NO-LOAD" else []),
         )
     return _too_few(findings, verdict, recording)
 
@@ -160,7 +165,7 @@ def _too_few(findings: Findings, verdict: Verdict, recording: Recording) -> Answ
         time = f", {wording.span(needed.duration_s)} at this interval" if needed.duration_s is not None else ""
         further = "further " if verdict.exceedances else ""
         advice = f"measure longer: {wording.count(needed.n)} activations per lane without a {further}late one would show it{time}"
-        command = _repeat(recording, [], needed.duration_s)
+        command = _repeat(verdict, recording, [], needed.duration_s)
     return Answer(
         "NOT DEMONSTRATED",
         f"{seen}: {_at_most(verdict)}{_if_assumed(verdict)}; {_required(verdict)} is required.",
@@ -181,7 +186,7 @@ def _invalid(findings: Findings, verdict: Verdict, recording: Recording) -> Answ
         "",
         _told(grave[1:]),
         (first.remedy if first is not None else "") or "mend what makes it invalid, then measure again",
-        _repeat(recording, []),
+        _repeat(verdict, recording, []),
     )
 
 
@@ -349,16 +354,33 @@ def _invalidating(findings: Findings) -> list[CheckResult]:
     ]
 
 
-def _repeat(recording: Recording, more: Sequence[str], at_least_s: float | None = None) -> str | None:
-    """The run's own command with `more` options and, if given, a duration. None for an import, which has no command, and for a
-    change to a line that is not `rtassay run`."""
+def _repeat(verdict: Verdict, recording: Recording, more: Sequence[str], at_least_s: float | None = None) -> str | None:
+    """The run's own command, for the requirement that was judged, with `more` options and, if given, a duration. None for an import, which
+    has no command, and for a change to a line that is not `rtassay run`."""
     argv = list(recording.manifest.plan.argv)
-    changes = at_least_s is not None or bool(more)
-    if not argv or "import" in recording.manifest.facts or (changes and argv[1:2] != ["run"]):
+    ours, changes = argv[1:2] == ["run"], at_least_s is not None or bool(more)
+    if not argv or "import" in recording.manifest.facts or (changes and not ours):
         return None
+    if ours and (asked := _asked(verdict, recording.manifest.plan)):
+        argv = [*_without(argv, _REQUIREMENT), *asked]
     if at_least_s is not None:
         argv = [*_without(argv, _ENDS), "--duration", _duration(at_least_s * _MARGIN)]
-    return wording.shell_line([*argv, *more])
+    return wording.shell_line([*_without(argv, more[:1]), *more])
+
+
+def _asked(verdict: Verdict, plan: Plan) -> list[str]:
+    """The options of a requirement that the run itself was not told; none where it was."""
+    sure = plan.confidence if verdict.look is not None else verdict.confidence
+    by_p = verdict.per_hour is not None or plan.p_target == verdict.p_target
+    if (plan.deadline_ns, plan.per_hour, plan.confidence) == (verdict.deadline_ns, verdict.per_hour, sure) and by_p:
+        return []
+    words = ["--deadline", wording.exact_time(verdict.deadline_ns)]
+    words += (
+        ["--p", f"{verdict.p_target:.12g}".replace("e-0", "e-")]
+        if verdict.per_hour is None
+        else ["--at-most", format_rate(verdict.per_hour)]
+    )
+    return words if sure == default("confidence") else [*words, "--confidence", f"{sure:.12g}"]
 
 
 def _duration(seconds: float) -> str:

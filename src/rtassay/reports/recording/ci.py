@@ -49,7 +49,7 @@ class SummaryRecording:
 def suite(subject: JudgedRecording) -> Suite:
     """Without activations the one case is an error; without a requirement what was measured passes if no check makes it invalid."""
     findings, recording = subject.findings, subject.recording
-    lane, p = recording_text.demonstrated(findings)
+    lane = recording_text.demonstrated(findings)
     star = None if lane is None else lane.demonstrated.deadline_ns
     properties = [
         ("id", findings.id),
@@ -58,7 +58,9 @@ def suite(subject: JudgedRecording) -> Suite:
         ("load", findings.load),
     ]
     if lane is not None:
-        properties.append((f"D* (p <= {wording.probability(p)})", "none" if star is None else format_time(star)))
+        properties.append(
+            (f"D* ({recording_text.star_is_for(lane, '<=')})", "none" if star is None else format_time(star))
+        )
     if findings.pooled.max_ns is not None:
         properties.append(("max", format_time(findings.pooled.max_ns)))
     measured = bool(findings.pooled.n)

@@ -106,15 +106,15 @@ def _words(findings: Findings, recording: Recording) -> dict[str, Any]:
 
 def _tiles(findings: Findings, recording: Recording) -> list[Tile]:
     verdict = findings.verdict
-    lane, p = recording_text.demonstrated(findings)
+    lane = recording_text.demonstrated(findings)
     tiles = []
     if lane is not None:
         deadline = lane.demonstrated.deadline_ns
         sure = wording.percent(recording_text.confidence(findings, recording))
         where = recording_text.label_of(findings, lane.name)
-        why = f"smallest deadline these data demonstrate for p ≤ {wording.probability(p)} at {sure} confidence, decided by {where}"
+        why = f"smallest deadline these data demonstrate for {recording_text.star_is_for(lane)} at {sure} confidence, decided by {where}"
         if deadline is None:
-            why = f"no deadline is demonstrated for p ≤ {wording.probability(p)} at {sure} confidence: {recording_text.no_demonstration(lane)} ({where})"
+            why = f"no deadline is demonstrated for {recording_text.star_is_for(lane)} at {sure} confidence: {recording_text.no_demonstration(lane)} ({where})"
         tiles.append(
             Tile(
                 "D*, demonstrated deadline",

@@ -43,7 +43,7 @@ class MarkdownRecording:
 
 def _head(findings: Findings, recording: Recording) -> list[str]:
     verdict = findings.verdict
-    lane, p = recording_text.demonstrated(findings)
+    lane = recording_text.demonstrated(findings)
     rows: list[tuple[str, str]] = []
     if lane is not None:
         deadline = lane.demonstrated.deadline_ns
@@ -53,7 +53,7 @@ def _head(findings: Findings, recording: Recording) -> list[str]:
         rows.append(
             (
                 "D\\*, smallest demonstrated deadline",
-                f"{text} (p ≤ {wording.probability(p)}, {sure} confidence, {markdown(where)}){recording_text.trust(findings)}",
+                f"{text} ({recording_text.star_is_for(lane)}, {sure} confidence, {markdown(where)}){recording_text.trust(findings)}",
             )
         )
     if verdict is not None:

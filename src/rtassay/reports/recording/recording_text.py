@@ -112,15 +112,23 @@ def has_due_view(findings: Findings) -> bool:
     )
 
 
-def demonstrated(findings: Findings) -> tuple[LaneFindings | None, float | None]:
-    """The lane that decides D* (the worst; the first without one) and the p it is for."""
+def demonstrated(findings: Findings) -> LaneFindings | None:
+    """The lane that decides D*: the worst; the first without one."""
     worst: LaneFindings | None = None
     for lane in findings.lanes:
         if lane.demonstrated.deadline_ns is None:
-            return lane, lane.demonstrated.p
+            return lane
         if worst is None or lane.demonstrated.deadline_ns > (worst.demonstrated.deadline_ns or 0):
             worst = lane
-    return worst, None if worst is None else worst.demonstrated.p
+    return worst
+
+
+def star_is_for(lane: LaneFindings, sign: str = "≤") -> str:
+    """What the lane's D* is for: `p ≤ 1e-6`, or `at most 0.1 events per hour`."""
+    star = lane.demonstrated
+    if star.per_hour is not None:
+        return f"at most {wording.rate(star.per_hour)} events per hour"
+    return f"p {sign} {wording.probability(star.p)}"
 
 
 def confidence(findings: Findings, recording: Recording) -> float:
@@ -151,7 +159,7 @@ def trust(findings: Findings) -> str:
 
 def no_demonstration(lane: LaneFindings) -> str:
     """Why the data of this lane demonstrate no deadline at all."""
-    return "samples beyond the last bin could be of any length" if lane.over else "too few samples for this p"
+    return "samples beyond the last bin could be of any length" if lane.over else "too few samples"
 
 
 def requirement(verdict: Verdict) -> str:

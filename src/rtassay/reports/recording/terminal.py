@@ -84,14 +84,14 @@ class TerminalRecording:
         return [] if done is None else self._wrap(f"Load: {done}", 2, indent="      ")
 
     def _headline(self, findings: Findings, recording: Recording) -> str:
-        lane, p = recording_text.demonstrated(findings)
+        lane = recording_text.demonstrated(findings)
         parts = []
         if lane is not None:
             deadline = lane.demonstrated.deadline_ns
             star = "none yet" if deadline is None else format_time(deadline)
             sure = wording.percent(recording_text.confidence(findings, recording))
             parts.append(
-                f"D* {star} (p <= {wording.probability(p)}, {sure}, {recording_text.label_of(findings, lane.name)}){recording_text.trust(findings)}"
+                f"D* {star} ({recording_text.star_is_for(lane, '<=')}, {sure}, {recording_text.label_of(findings, lane.name)}){recording_text.trust(findings)}"
             )
         if findings.verdict and findings.verdict.safety_factor is not None:
             parts.append(f"safety factor {wording.factor(findings.verdict.safety_factor)} (falls with time)")

@@ -120,7 +120,7 @@ def test_keys_of_the_contract() -> None:
     )
     assert lane["quantiles"][0] == {"q": 0.5, "value_ns": 100, "lo_ns": 100, "hi_ns": 100, "bound": "exact"}
     assert lane["quantiles_due"] == lane["quantiles"]
-    assert lane["demonstrated"] == {"p": 1e-6, "deadline_ns": None}
+    assert lane["demonstrated"] == {"p": 1e-6, "deadline_ns": None, "per_hour": None}
     assert lane["over"] == 0
     verdict = data["verdict"]
     assert {"state", "lane", "deadline_ns", "p_target", "confidence", "due", "exceedances", "events"} <= set(verdict)
