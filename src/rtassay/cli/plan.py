@@ -210,7 +210,7 @@ def _assumptions(goal: Goal, assumed: Assumed, deadline_ns: int | None, confiden
     boots = f", boots differ by sd {assumed.spread:g} of ln p" if assumed.spread else ""
     return (
         f"To show at {100 * confidence:g} %: at most {_goal(goal)}{what}, in {every}, an activation every "
-        f"{format_time(assumed.interval_ns)}.\nAssumed: in truth {assumed.true_p:.2g} are late, they come {come}{boots}."
+        f"{format_time(assumed.interval_ns)}.\nAssumed: in truth {_p(float(f'{assumed.true_p:.2g}'))} are late, they come {come}{boots}."
     )
 
 
@@ -219,10 +219,15 @@ def _singly(goal: Goal, assumed: Assumed) -> bool:
     return goal.per_hour is None and assumed.theta == 1
 
 
+def _p(value: float) -> str:
+    """`1e-6`."""
+    return f"{value:g}".replace("e-0", "e-")
+
+
 def _goal(goal: Goal) -> str:
     if goal.per_hour is not None:
-        return f"{goal.per_hour:g} events an hour"
-    return f"{goal.p:g} of the activations"
+        return f"{goal.per_hour:g} event{'s' * (goal.per_hour != 1)} an hour"
+    return f"{_p(goal.p)} of the activations"
 
 
 def _tell_length(
@@ -252,7 +257,7 @@ def _tell_length(
     )
     if assumed.runs == 1:
         deadline = exact_time(deadline_ns) if deadline_ns else "TIME"
-        asked = f"--p {goal.p:g}" if goal.per_hour is None else f"--at-most {format_rate(goal.per_hour)}"
+        asked = f"--p {_p(goal.p)}" if goal.per_hour is None else f"--at-most {format_rate(goal.per_hour)}"
         looked = f" --looks {looks}" if looks > 1 else ""
         echo(f"  rtassay run --deadline {deadline} {asked} --confidence {confidence:g} --duration {run}{looked}")
     else:
@@ -272,7 +277,7 @@ def _tell_night(goal: Goal, assumed: Assumed, night: dict[str, Any], duration_ns
         echo(f"\nToo short to show at most {_goal(goal)}, even if nothing is late.")
         return
     echo(
-        f"\nAt most {_goal(goal)} is shown with up to {most} {'late' if _singly(goal, assumed) else 'events'} in a lane: a chance of {_share(night['chance'])}."
+        f"\nAt most {_goal(goal)} is shown with up to {most} {'late' if _singly(goal, assumed) else 'event' + 's' * (most != 1)} in a lane: a chance of {_share(night['chance'])}."
     )
 
 

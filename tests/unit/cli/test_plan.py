@@ -30,7 +30,7 @@ def test_the_plan_for_people_ends_with_the_command_to_run(capsys: pytest.Capture
     told = capsys.readouterr().out
     assert "2,995,731  49.8min             30 %" in told
     assert "Measure 2.15h: with up to 3 late activations in a lane it HOLDS, which has a chance of 97 %." in told
-    assert "rtassay run --deadline 100us --p 1e-06 --confidence 0.95 --duration 2h9min" in told
+    assert "rtassay run --deadline 100us --p 1e-6 --confidence 0.95 --duration 2h9min" in told
 
 
 def test_the_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,7 +47,7 @@ def test_what_a_night_shows(capsys: pytest.CaptureFixture[str]) -> None:
     assert night["rows"][0]["p"] == pytest.approx(3 / 28_800_000, rel=0.01)
     assert night["rows"][0]["per_hour"] == pytest.approx(3 / 8, rel=0.01)
     assert run(["plan", "--duration", "1min"]) == 0
-    assert "Too short to show at most 1e-06 of the activations, even if nothing is late." in capsys.readouterr().out
+    assert "Too short to show at most 1e-6 of the activations, even if nothing is late." in capsys.readouterr().out
 
 
 def test_a_pilot_gives_lanes_interval_and_the_share_of_late_ones(

@@ -192,7 +192,8 @@ def _invalid(findings: Findings, verdict: Verdict, recording: Recording) -> Answ
 
 def _late(findings: Findings, verdict: Verdict) -> str:
     where = recording_text.label_of(findings, verdict.lane)
-    return f"{wording.count(verdict.exceedances)} of {wording.count(verdict.due)} activations on {where}"
+    on = "" if where == "all" else f" on {where}"
+    return f"{wording.count(verdict.exceedances)} of {wording.count(verdict.due)} activations{on}"
 
 
 def _none_late(verdict: Verdict) -> str:
