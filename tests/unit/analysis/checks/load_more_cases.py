@@ -261,7 +261,7 @@ MORE_OF_LOADS: list[Case] = [
     ("N-TOO-SMALL", lambda: recording(minute(), plan=Plan(interval_ns=MS, deadline_ns=500, p_target=1e-3, confidence=0.9)), "pass", None, "2302 needed for p <= 0.001 at 90%"),
     ("N-TOO-SMALL", lambda: recording(minute(interval_ns=None), plan=Plan(deadline_ns=500)), "warning", None, "without an exceedance"),
     ("N-TOO-SMALL", lambda: recording(minute(), plan=Plan(interval_ns=MS, deadline_ns=500, per_hour=10.0)), "warning", None, "at most 10/h at 95% needs 1078464 without an exceedance (18min"),
-    ("N-TOO-SMALL", lambda: recording(minute(), plan=Plan(interval_ns=MS, deadline_ns=500, per_hour=200.0)), "pass", None, "53924 needed for 200 events per hour"),
+    ("N-TOO-SMALL", lambda: recording(minute(), plan=Plan(interval_ns=MS, deadline_ns=500, per_hour=200.0)), "pass", None, "53924 needed for at most 200/h"),
     ("N-TOO-SMALL", lambda: recording(minute(), plan=Plan(interval_ns=MS, deadline_ns=500, per_hour=0.0)), "warning", None, "no number of activations"),
     ("N-TOO-SMALL", lambda: recording(minute(interval_ns=None), plan=Plan(deadline_ns=500, per_hour=9.0)), "warning", None, "no number of activations"),
     ("PERCENTILE-UNSUPPORTED", lambda: recording(minute(0), block_lane({9: 10}, index=1), block_lane({9: 10**9}, index=2)), "note", None, "from 90 % on, percentiles of 2 lanes"),
