@@ -56,7 +56,7 @@ def _cmdline(recording: Recording) -> str | None:
 def _memory(recording: Recording) -> str | None:
     """The installed memory, rounded up to an eighth of the next power of two: each kernel reserves another part."""
     total = recording.manifest.board_start.memory.total_bytes
-    if total is None or total <= 0:
+    if not total:
         return None
     step = max(1, 2 ** (total - 1).bit_length() // 8)
     return f"{-(-total // step) * step / 2**20:.0f} MiB"
@@ -88,8 +88,8 @@ def _mlocked(recording: Recording) -> bool | None:
     return told.mlocked if "mlocked" in told.told else recording.manifest.plan.mlock
 
 
-def _settings(settings: dict[str, str]) -> str | None:
-    return ", ".join(f"{name}={value}" for name, value in sorted(settings.items())) or None
+def _settings(settings: dict[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in sorted(settings.items()))
 
 
 def _of_sleep(name: str) -> Callable[[Recording], str | None]:
@@ -116,9 +116,9 @@ def _load(recording: Recording) -> str | None:
     return None if name == "unknown" else name
 
 
-def _load_commands(recording: Recording) -> str | None:
+def _load_commands(recording: Recording) -> str:
     lines = [" ".join(load.argv) for load in recording.manifest.loads if load.argv]
-    return "; ".join(_without_paths(line) for line in lines) or None
+    return "; ".join(_without_paths(line) for line in lines)
 
 
 def _without_paths(line: str) -> str:
@@ -131,8 +131,8 @@ def _load_cpus(recording: Recording) -> str | None:
     return None if cpus is None else format_cpu_list(cpus)
 
 
-def _load_tools(recording: Recording) -> str | None:
-    return ", ".join(sorted({load.tool_version for load in recording.manifest.loads if load.tool_version})) or None
+def _load_tools(recording: Recording) -> str:
+    return ", ".join(sorted({load.tool_version for load in recording.manifest.loads if load.tool_version}))
 
 
 def _tool(recording: Recording) -> str | None:
@@ -141,8 +141,8 @@ def _tool(recording: Recording) -> str | None:
 
 
 def _cpus(recording: Recording) -> str | None:
-    cpus = [lane.entry.cpu for lane in recording.lanes]
-    return format_cpu_list([c for c in cpus if c is not None]) if cpus and None not in cpus else None
+    known = [lane.entry.cpu for lane in recording.lanes if lane.entry.cpu is not None]
+    return format_cpu_list(known) if known and len(known) == len(recording.lanes) else None
 
 
 def _interval(entry: Any) -> str | None:
@@ -282,7 +282,8 @@ def _kernel_base_judged(rows: list[Difference]) -> list[Difference]:
 
 
 def _one_is_rt(row: Difference) -> bool:
-    return any(claims_rt(text) for text in row.a) != any(claims_rt(text) for text in row.b)
+    """Of a factor, which has one value in each group."""
+    return claims_rt(row.a[0]) != claims_rt(row.b[0])
 
 
 def _values(group: Sequence[Recording], get: Callable[[Recording], Any]) -> tuple[str, ...]:
@@ -372,10 +373,9 @@ def boot_of(manifest: Manifest) -> str | None:
 
 def title(name: str, factor: tuple[str, ...], conditions: Sequence[Difference], told: str | None) -> str:
     """The title of a group: the factor's value (first that of a label), else `told`, else its letter."""
-    side = 0 if name == "A" else 1
     rows = [row for row in conditions if row.kind == FACTOR]
     for row in sorted(rows, key=lambda row: not row.key.startswith("label.")):
-        values = row.a if side == 0 else row.b
+        values = row.a if name == "A" else row.b
         if len(values) == 1 and len(values[0]) <= 40:
             return values[0]
     return told or name

@@ -150,7 +150,7 @@ def _combination(mine: Sequence[Measured], planned: int, design: Design, p_each:
         cv_q=cv_q,
         cv=cv,
         measure=measure,
-        boot_variance=variance.components(Side(samples, tuple(run.boot for run in runs))) if len(runs) > 2 else (),
+        boot_variance=variance.components(Side(samples, tuple(run.boot for run in runs))),
         histogram=Sample(every).histogram(),
     )
 

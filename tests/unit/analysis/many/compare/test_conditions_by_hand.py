@@ -214,3 +214,131 @@ def test_the_mean_temperature_leaves_out_what_is_no_number() -> None:
     assert conditions.boot_of(made(inventory=BOARD | {"boot_id": "b"}).manifest) == "b"
     assert conditions.boot_of(made(facts=facts(boot_id="f")).manifest) == "f"
     assert conditions.boot_of(made().manifest) is None
+
+
+def test_values_that_a_recording_does_not_tell() -> None:
+    assert describe(conditions._settings({})) is None
+    lane = block_lane({5: 9})
+    unplaced = replace(lane, entry=replace(lane.entry, index=1, cpu=None))
+    assert value("cpus", made(lane, unplaced)) is None and value("cpus", made(unplaced)) is None
+    assert value("cpus", replace(made(), lanes=())) is None
+    slow = replace(lane, entry=replace(lane.entry, interval_ns=None))
+    assert value("interval", made(slow)) == "1ms", "the planned one"
+    assert value("interval", made(slow, plan=replace(PLAN, interval_ns=None))) is None
+    loads = tuple(LoadEntry(name, ("x",), tool_version=name) for name in ("4", "2", "3", "1", "5"))
+    assert value("load.tool", made(loads=loads)) == "1, 2, 3, 4, 5"
+
+
+def test_only_what_sleeps_has_a_way_of_sleeping() -> None:
+    noise = replace(block_lane({5: 9}), entry=replace(block_lane({5: 9}).entry, measure="noise"))
+    assert value("sleep", made(noise)) is None
+    other = made(source=Source("timerlat", "1", "stream", "counted"))
+    assert value("sleep", other) is None and value("clock", other) is None
+
+
+@pytest.mark.parametrize(
+    ("clock", "words"),
+    [
+        ({"sleep": "tick", "tick_hz": 1000}, "tick of 1000 Hz"),
+        ({"sleep": "tick"}, "tick"),
+        ({"sleep": "timer", "tick_hz": 1000}, "timer"),
+        ({}, None),
+    ],
+)
+def test_what_ends_a_sleep(clock: dict[str, Any], words: str | None) -> None:
+    assert value("sleep_end", made(facts=facts(clock=clock))) == words
+
+
+def test_what_tune_had_changed() -> None:
+    def tuned(*changes: tuple[str | None, str, str]) -> Recording:
+        rows = [{"target": target, "value": to, "state": state} for target, to, state in changes]
+        return made(inventory=BOARD | {"tuned": {"owner": "x", "changes": rows}})
+
+    assert value("tuned", made()) is None and value("tuned", tuned()) == "none"
+    swap, stat = "/proc/sys/vm/swappiness", "/proc/sys/vm/stat_interval"
+    assert value("tuned", tuned((swap, "1", "took"), (stat, "10", "differs"))) == "vm/stat_interval=10, vm/swappiness=1"
+    assert value("tuned", tuned((stat, "10", "refused"), (None, "7", "took"))) == "=7"
+
+
+def test_conditions_without_which_a_comparison_is_blind() -> None:
+    core = {"kernel.release", "kernel.config_sha256", "cmdline", "load", "tool", "interval"}
+    assert {condition.key for condition in CONDITIONS if condition.core} == core
+
+
+def of_board(*, labels: dict[str, str] | None = None, kernel: dict[str, Any] | None = None, **board: Any) -> Recording:
+    return made(inventory=BOARD | board | {"kernel": KERNEL | (kernel or {})}, labels=labels or {})
+
+
+def kinds(a: list[Recording], b: list[Recording], *asked: str) -> dict[str, str]:
+    return {row.key: row.kind for row in look(a, b, asked)[1]}
+
+
+def factor(a: list[Recording], b: list[Recording]) -> tuple[str, ...]:
+    return look(a, b, ())[0]
+
+
+def test_the_factor_is_the_only_thing_that_differs() -> None:
+    one, os = of_board(), of_board(os="Debian 13")
+    both = of_board(os="Debian 13", hostname="other", microcode="0x2")
+    assert factor([one], [one]) == () and factor([one], [os]) == ("os",) and factor([one], [both]) == ()
+    assert factor([one, os], [of_board(os="Debian 14")]) == (), "one group has two values"
+    assert factor([of_board(os="Debian 14")], [one, os]) == ()
+    assert factor([one], [of_board(os="Debian 13", kernel={"release": "6.1.0-57"})]) == ("kernel",)
+
+
+def test_a_label_is_the_factor_before_anything_that_was_seen() -> None:
+    plain = of_board(labels={"supply": "usb"})
+    assert factor([plain], [of_board(labels={"supply": "bench"}, os="Debian 13")]) == ("supply",)
+    assert factor([plain], [of_board(labels={"supply": "bench"}, kernel={"release": "6.1.0-57"})]) == ("supply",)
+    two = of_board(labels={"supply": "usb", "desk": "1"}), of_board(labels={"supply": "bench", "desk": "2"})
+    assert factor([two[0]], [two[1]]) == ("supply",)
+    named = of_board(labels={"supply": "usb", "load": "a"}), of_board(labels={"supply": "bench", "load": "b"})
+    assert factor([named[0]], [named[1]]) == ("load",)
+
+
+def test_labels_that_number_the_runs_are_no_condition() -> None:
+    rows = kinds([of_board(labels={"cell": "1", "supply": "usb"})], [of_board(labels={"cell": "2", "supply": "usb"})])
+    assert "label.cell" not in rows and rows["label.supply"] == "same"
+    days = [of_board(labels={"day": day}) for day in "12"]
+    assert "label.day" not in kinds(days, [of_board(labels={"day": "3"})])
+    assert "label.day" not in kinds([of_board(labels={"day": "3"})], days) and "label.day" not in kinds(days, days)
+
+
+def test_kinds_of_differences() -> None:
+    one, two, three, silent = (of_board(os=os) for os in ("a", "b", "c", None))
+    assert kinds([one], [silent])["os"] == kinds([silent], [one])["os"] == "unknown"
+    assert kinds([one], [one])["os"] == "same"
+    assert kinds([one, two], [one, two])["os"] == kinds([one, two], [two])["os"] == "varies"
+    assert kinds([one, two], [three], "load")["os"] == kinds([one], [two], "load")["os"] == "confound"
+    assert kinds([one], [two], "os")["os"] == "factor"
+    details = {row.key: (row.kind, row.detail) for row in look([one, two], [three], ("os",))[1]}
+    assert details["os"] == ("varies", "the factor itself varies inside a group")
+    assert [row.detail for row in look([one], [two], ("os",))[1] if row.key == "os"] == [""]
+
+
+def test_a_word_that_only_one_command_line_has() -> None:
+    a, b = (made(inventory=BOARD | {"cmdline": line}) for line in ("quiet", "quiet splash"))
+    details = {row.key: row.detail for row in look([a], [b], ("cmdline",))[1]}
+    assert details["cmdline"] == "only B: splash"
+
+
+def bases(a: Recording, b: Recording, *asked: str) -> str | None:
+    return kinds([a], [b], *asked).get("kernel.base")
+
+
+def test_another_base_version_is_a_confound_of_preemption_only() -> None:
+    def kernel(release: str, model: str, label: str | None = None) -> Recording:
+        labels = {} if label is None else {"kernel": label}
+        return of_board(kernel={"release": release, "preempt_model": model}, labels=labels)
+
+    old, rt = kernel("6.1.1", "PREEMPT_DYNAMIC"), kernel("6.2.1", "PREEMPT_RT")
+    assert bases(old, rt, "kernel") == "confound"
+    assert bases(old, kernel("6.2.1", "PREEMPT_VOLUNTARY"), "kernel") == "factor"
+    assert bases(old, kernel("6.1.1", "PREEMPT_RT"), "kernel") == "same"
+    assert bases(old, rt, "load") is None, "the release shows it in more detail"
+    assert "kernel.release" in kinds([old], [rt], "load")
+    by_label = kernel("6.1.1", "PREEMPT_DYNAMIC", "stock"), kernel("6.2.1", "PREEMPT_DYNAMIC", "rt")
+    assert bases(*by_label, "kernel") == "confound"
+    unlike = kernel("6.1.1", "PREEMPT_DYNAMIC", "a"), kernel("6.2.1", "PREEMPT_VOLUNTARY", "b")
+    assert bases(*unlike, "kernel") == "factor"
+    assert bases(old, rt, "kernel.release") == "factor", "that it is about preemption, nobody said"
