@@ -141,16 +141,18 @@ def _step(a: Side, b: Side, q: float, bootstrap: bool, alone: bool) -> Step:
     ratio = math.exp(float(np.mean(lb.low) - np.mean(la.low)))
     if la.low.size == lb.low.size == 1:
         ratio = limits_b[0].value_ns / limits_a[0].value_ns
-    row = replace(row, ratio=ratio)
     if min(la.low.size, lb.low.size) < 2:
         lo, hi = _within(a, b, q, ALPHA)
-        row = replace(row, lo=lo, hi=hi, method=WITHIN_RUN, detectable=_detectable(ratio, lo, hi))
+        row = replace(row, ratio=ratio, lo=lo, hi=hi, method=WITHIN_RUN, detectable=_detectable(ratio, lo, hi))
         return Step(row, None, alone)
     effect = inference.a12(la.low, lb.low)
-    return _between(a, b, replace(row, a12=effect, cliffs_delta=2 * effect - 1), la, lb, bootstrap, alone)
+    row = replace(row, a12=effect, cliffs_delta=2 * effect - 1)
+    return _between(a, b, row, ratio, la, lb, bootstrap, alone)
 
 
-def _between(a: Side, b: Side, row: QuantileRatio, la: Logs, lb: Logs, bootstrap: bool, alone: bool) -> Step:
+def _between(
+    a: Side, b: Side, row: QuantileRatio, ratio: float, la: Logs, lb: Logs, bootstrap: bool, alone: bool
+) -> Step:
     """The interval from the scatter of runs. Bins widen it: the true values lie anywhere in theirs."""
     enough = inference.smallest_p(la.low.size, lb.low.size) <= inference.ENOUGH_P
     tests = [test(la.low, lb.low, la.hidden, lb.hidden) for test in (inference.welch, inference.student)]
@@ -171,8 +173,8 @@ def _between(a: Side, b: Side, row: QuantileRatio, la: Logs, lb: Logs, bootstrap
     lo, hi = math.exp(low - la.wide), math.exp(high + lb.wide)
     gap = max(difference - la.wide, -difference - lb.wide, 0.0)
     p_value = inference.permutation_p(la.low, lb.low)[0] if enough else None
-    ratio = row.ratio or 1.0
-    row = replace(row, lo=lo, hi=hi, method=method, p_value=p_value, detectable=_detectable(ratio, lo, hi))
+    detectable = _detectable(ratio, lo, hi)
+    row = replace(row, ratio=ratio, lo=lo, hi=hi, method=method, p_value=p_value, detectable=detectable)
     return Step(row, max(test.p_value(gap) for test in tests), alone)
 
 
