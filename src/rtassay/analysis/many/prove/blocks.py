@@ -34,14 +34,14 @@ class Fit:
 
 
 def fit(runs: Sequence[Run], values: Sequence[float], resolution: float) -> Fit | None:
-    """The model of these runs; None where none is left over to tell the scatter.
+    """The model of these runs, one at least; None where none is left over to tell the scatter.
 
     `resolution`: the width of a step of the values; scatter below it cannot be seen, so the sd is never taken below that of a value
     anywhere within a step. Blocks that are not connected by common arms do not occur: every block holds the references.
     """
     arms = tuple(dict.fromkeys(run.arm for run in runs))
     blocks = sorted({run.block for run in runs})
-    table = np.zeros((len(runs), len(arms) + max(0, len(blocks) - 1)))
+    table = np.zeros((len(runs), len(arms) + len(blocks) - 1))
     for row, run in enumerate(runs):
         table[row, arms.index(run.arm)] = 1
         if run.block != blocks[0]:

@@ -132,3 +132,108 @@ def test_so_many_more_runs_are_enough() -> None:
 def test_limits_of_a_scatter_are_those_of_chi_squared() -> None:
     low, high = power.sd_limits(0.1, 3)
     assert (low, high) == pytest.approx([0.1 * math.sqrt(3 / stats.chi2.ppf(q, 3)) for q in (0.9, 0.1)])
+
+
+def test_three_runs_leave_one_to_tell_the_scatter_and_two_leave_none() -> None:
+    stage = Stage(ONE, PAIR.arms, 1, 0.03)
+    made = [Run("stock", 0, 1.0), Run("on", 0, 0.5)]
+    none = judge(stage, made, Rules())
+    assert (none.sd, none.sd_limits, none.smallest, none.runs) == (None, None, None, 2)
+    assert none.answers[0].word == CANNOT_TELL and none.answers[0].more_runs == 2
+    three = judge(stage, [*made, Run("stock", 0, 1.2)], Rules())
+    # 1.0 and 1.2 lie 0.1 from their mean: sqrt(0.02 / 1)
+    assert three.sd == pytest.approx(math.sqrt(0.02)) and three.runs == 3
+    assert three.sd_limits == pytest.approx(power.sd_limits(math.sqrt(0.02), 1))
+
+
+@pytest.mark.parametrize(("stock", "other", "more"), [(1, 0, 3), (2, 5, 2), (3, 0, 1), (4, 0, 1), (9, 0, 1)])
+def test_an_answer_takes_four_runs_of_both_arms(stock: int, other: int, more: int) -> None:
+    made = [Run("stock", 0, 1.0 + 0.1 * i, recording=f"r{i}") for i in range(stock)]
+    made += [Run("another", 0, 2.0, recording="no")] * other
+    (answer,) = judge(PAIR, made, Rules()).answers
+    assert (answer.word, answer.more_runs) == (CANNOT_TELL, more)
+    assert answer.recordings == tuple(f"r{i}" for i in range(stock))
+
+
+def test_a_stage_without_a_question_shows_the_scatter_alone() -> None:
+    stage = Stage("unchanged", (Arm("stock", (), 4),), 1, 0.03)
+    found = judge(stage, [Run("stock", 0, value) for value in (1.0, 1.1, 1.2, 1.3)], Rules())
+    assert (
+        found.answers == () and found.smallest is None and found.sd == pytest.approx(np.std([1, 1.1, 1.2, 1.3], ddof=1))
+    )
+
+
+FOUR = (Arm("without a", (), 1, "a", "all"), Arm("all", (), 2), Arm("without b", (), 1, "b", "all"))
+
+
+@pytest.mark.parametrize(
+    ("stage", "freedom", "error", "questions"),
+    [
+        (PAIR, 5, math.sqrt((1 / 2 + 1 / 2) / 2), 1),  # 8 runs, 2 arms, 2 blocks
+        (Stage(GROUPS, FOUR, 3, 0.03), 12 - 3 - 3 + 1, math.sqrt((1 + 1 / 2) / 3), 2),
+        (Stage(ONE, (Arm("on", (), 2, "a", "stock"), Arm("stock", (), 1)), 1, 0.03), 1, math.sqrt(1.5), 1),
+    ],
+)
+def test_the_effect_that_a_stage_shows(stage: Stage, freedom: int, error: float, questions: int) -> None:
+    """A two-sided test at the level over the questions finds it with the chance 0.9 (non-central t)."""
+    effect = power.of_stage(stage, 0.1, 0.9)
+    limit = stats.t.ppf(1 - stage.level / questions / 2, freedom)
+    assert stats.nct.sf(limit, freedom, effect / (0.1 * error)) == pytest.approx(0.9, abs=1e-3)
+
+
+def test_a_stage_without_a_free_run_shows_nothing() -> None:
+    arms = (Arm("stock", ()), Arm("on", (), 1, "a", "stock"))
+    assert power.of_stage(Stage(ONE, arms, 1, 0.03), 0.1, 0.9) == math.inf
+    assert power.of_stage(Stage(ONE, arms[:1], 9, 0.03), 0.1, 0.9) == math.inf
+
+
+@pytest.mark.parametrize(("sd", "effect", "had"), [(0.2, 0.4, 0), (0.2, 0.4, 8), (0.1, 0.5, 0), (0.1, 0.3, 100)])
+def test_how_many_more_runs_an_effect_needs(sd: float, effect: float, had: int) -> None:
+    def chance(half: int) -> float:
+        limit = stats.t.ppf(1 - 0.03 / 2, 2 * half - 2)
+        return float(stats.nct.sf(limit, 2 * half - 2, effect / (sd * math.sqrt(2 / half))))
+
+    enough = next(half for half in range(2, 20) if chance(half) >= 0.9)
+    assert power.more_runs(sd, effect, 0.03, 0.9, had) == max(1, 2 * enough - had)
+
+
+def test_runs_are_counted_for_the_effect_that_was_seen_or_for_the_least_that_is_of_use() -> None:
+    wild = runs([0.0, 3.0, 1.0, 2.0], [0.5, 2.5, 3.0, 0.2])
+    for threshold in (math.log(1.05), 1.0):
+        found = judge(PAIR, wild, Rules(threshold=threshold))
+        (answer,) = found.answers
+        assert answer.word == CANNOT_TELL and found.sd is not None and answer.effect is not None
+        wanted = max(abs(math.log(answer.effect.ratio)), threshold)
+        assert answer.more_runs == power.more_runs(found.sd, wanted, 0.03, 0.9, 8)
+
+
+def test_d_star_of_coarse_values_scatters_as_the_coarsest() -> None:
+    made = [Run(run.arm, run.block, run.response, resolution=r, star=run.response) for run, r in zip(runs([1.0] * 4, [0.9] * 4), (0.2, *[0.0] * 7), strict=True)]  # fmt: skip
+    (answer,) = judge(PAIR, made, Rules()).answers
+    assert answer.star == answer.effect and answer.star is not None and answer.star.lo < 1 < answer.star.hi
+    lone = [Run(run.arm, run.block, run.response, star=1.0 if run.arm == "on" else None) for run in made]
+    assert judge(PAIR, lone, Rules()).answers[0].star is None
+
+
+def test_an_arm_that_has_no_run_leaves_the_others_their_answers() -> None:
+    stage = Stage(GROUPS, FOUR, 2, 0.03)
+    values = {"all": (0.0, 0.02, 0.01, 0.03), "without a": (0.5, 0.52)}
+    made = [Run(arm, i % 2, value, star=value) for arm, each in values.items() for i, value in enumerate(each)]
+    first, second = judge(stage, made, Rules()).answers
+    assert first.word == HELPS and first.effect is not None and first.star is not None
+    assert first.effect.p_holm == pytest.approx(2 * first.effect.p), "two questions were asked"
+    assert (second.word, second.effect, second.star, second.more_runs) == (CANNOT_TELL, None, None, 1)
+
+
+def test_a_sure_effect_has_a_p_near_nothing() -> None:
+    made = [Run(f"{arm}", i // 2, value, star=value) for arm, centre in (("stock", 300.0), ("on", 0.0)) for i, value in enumerate((centre, centre, centre, centre + 1e-9))]  # fmt: skip
+    (answer,) = judge(PAIR, made, Rules()).answers
+    assert answer.word == HELPS and answer.star is not None and answer.star.p_holm == answer.star.p < 1e-30
+
+
+def test_effects_beyond_what_a_float_holds_are_cut() -> None:
+    made = runs([2000.0, 2000.5, 2000.2, 2000.1], [0.0, 0.5, 0.2, 0.1])
+    (answer,) = judge(PAIR, made, Rules()).answers
+    assert answer.effect is not None and answer.effect.ratio == math.exp(700) and answer.word == HELPS
+    (harm,) = judge(PAIR, runs([0.0, 0.5, 0.2, 0.1], [2000.0, 2000.5, 2000.2, 2000.1]), Rules()).answers
+    assert harm.effect is not None and harm.effect.ratio == math.exp(-700) and harm.word == HARMS
