@@ -12,7 +12,7 @@ import pytest
 from rtassay.analysis.lane.account import accounts
 from rtassay.analysis.lane.distribution import ints
 from rtassay.analysis.many.compare import compare
-from rtassay.analysis.many.compare.curves import equal_n, flips, maximum_quantile, rarefied
+from rtassay.analysis.many.compare.curves import crossover, equal_n, flips, maximum_quantile, rarefied
 from rtassay.analysis.many.compare.inference import (
     a12,
     all_exchanges,
@@ -24,7 +24,7 @@ from rtassay.analysis.many.compare.inference import (
 )
 from rtassay.analysis.many.compare.sample import Sample
 from rtassay.analysis.many.repeats import judge_repeats
-from rtassay.model.comparison import Comparison
+from rtassay.model.comparison import A_BETTER, B_BETTER, Comparison, QuantileRatio
 from rtassay.model.findings import CheckResult
 from rtassay.model.recording import Recording
 
@@ -118,7 +118,37 @@ def test_where_two_curves_cross() -> None:
     # both reach 10; at 20 a has 10 % and b all, at 100 b has 1 %, at 200 only b has any
     found = [(flip.value_ns, flip.worse_below, flip.worse_above, flip.q) for flip in flips(a, b)]
     assert found == [(20, "b", "a", pytest.approx(0.9)), (100, "a", "b", pytest.approx(0.99))]
-    assert flips(a, a) == [] and flips(Sample([]), a) == []
+    assert flips(a, a) == [] and flips(Sample([]), a) == flips(a, Sample([])) == []
+
+
+def test_beyond_the_nearer_limit_no_order_is_known() -> None:
+    """Of A a tenth lies at 100 us or above, of B a fifth at 200 us and a twentieth at 400 us or above."""
+    near, far = (
+        Sample(accounts(cyclictest(skip_lane(counts, over=over, limit_us=limit))))
+        for counts, over, limit in (({5: 90}, 10, 100), ({5: 80, 200: 15}, 5, 400))
+    )
+    assert flips(near, far) == flips(far, near) == []
+
+
+def test_a_crossover_lies_between_steps_that_show_it() -> None:
+    a, b = sample({10: 90, 100: 10}), sample({20: 99, 200: 1})  # b is later up to p90, a up to p99
+
+    def between(low: tuple[float, str], high: tuple[float, str], *more: tuple[float, str | None]) -> tuple[float, bool]:
+        rows = tuple(QuantileRatio(q, 1, 1, 1.0, None, None, "exact", shown=kind) for q, kind in (low, *more, high))
+        found = crossover(a, b, rows)
+        assert found is not None
+        return round(found.q, 6), found.shown
+
+    assert (
+        between((0.5, A_BETTER), (0.95, B_BETTER))
+        == between((0.5, A_BETTER), (0.95, B_BETTER), (0.7, None))
+        == (0.9, True)
+    )
+    assert between((0.95, B_BETTER), (0.999, A_BETTER)) == (0.99, True)
+    assert between((0.5, A_BETTER), (0.999, A_BETTER), (0.95, B_BETTER)) == (0.99, True), "the last of two"
+    assert between((0.5, B_BETTER), (0.95, A_BETTER)) == (0.99, False), "no flip that way lies between"
+    assert between((0.5, A_BETTER), (0.8, B_BETTER)) == between((0.91, A_BETTER), (0.95, B_BETTER)) == (0.99, False)
+    assert crossover(a, a, ()) is None
 
 
 @pytest.mark.parametrize(("n", "m"), [(9, None), (10, 1), (99, 1), (100, 10), (999, 10), (1000, 100)])
@@ -132,6 +162,8 @@ def test_the_maximum_of_some_of_a_pool_by_hand() -> None:
     pool = sample({1: 5, 2: 3, 3: 2})  # of 2 drawn of 10: both among 5 with 10/45, among 8 with 28/45
     assert [maximum_quantile(pool, 2, p) for p in (0.22, 0.23, 0.62, 0.63, 0.999)] == [1, 2, 2, 3, 3]
     assert maximum_quantile(cut({5: 5}, 5), 2, 0.9) is None
+    two = sample({1: 2, 2: 8})  # both drawn are the two smallest with 1/45
+    assert [maximum_quantile(two, 2, p) for p in (0.022, 0.023)] == [1, 2]
 
 
 def checked(result: Comparison, name: str) -> CheckResult:
