@@ -27,11 +27,11 @@ SHOWN_DIFFERENCES = 6
 def order_confound(pair: Pair) -> Outcome:
     """One group measured wholly before the other: a drift in the meantime looks like the factor."""
     times = [[_when(run.started) for run in runs] for _, runs in pair.sides]
-    if any(time is None for side in times for time in side):
-        return unknown("when the recordings were taken is not known")
     a, b = ([time for time in side if time is not None] for side in times)
+    if len(a) < len(times[0]) or len(b) < len(times[1]):
+        return unknown("when the recordings were taken is not known")
     if max(a) < min(b) or max(b) < min(a):
-        first = "A" if max(a) < min(b) else "B"
+        first = "A" if a[0] < b[0] else "B"
         text = f"all of {first} was measured before the other group: a drift in the meantime (heat, load, updates) looks like the factor; interleave the runs"
         return Outcome(NOTE if len(a) == len(b) == 1 else WARNING, text, {"first": first})
     return passed("the runs of both groups are interleaved")
