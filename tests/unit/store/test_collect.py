@@ -155,3 +155,38 @@ def test_events_of_other_streams_are_passed_over() -> None:
     seen.collector.add(FileContent(1, "/a", 0, b"x"))
     seen.collector.finish()
     assert seen.rows == [] and seen.collector.lanes == {} and seen.collector.end is None
+
+
+def test_a_lane_that_began_later_is_a_row_of_facts_where_facts_have_rows() -> None:
+    from rtassay.model.events import Facts
+
+    seen = Seen()
+    for facts, told in (({"lanes": [{"lane": 0}]}, [{"lane": 0}, {"lane": 1}]), ({}, None), ({"lanes": 3}, 3)):
+        seen.collector.add(Facts(dict(facts)))
+        seen.collector.add(Note("lane", 1, {"lane": 1}))
+        seen.collector.add(Note("other", 1, {"lane": 2}))
+        assert seen.collector.facts.get("lanes") == told
+
+
+def test_what_a_board_left_out_is_added_up_by_its_kind() -> None:
+    seen = Seen()
+    for data in (
+        {"what": "samples", "frames": 2, "samples": 30, "missed": 4, "dropped": 5},
+        {"what": "samples", "frames": 1},
+        {"what": "seconds"},
+    ):
+        seen.collector.add(Note("spool_dropped", 3, data))
+    seen.collector.add(Note("spool_dropped", None, {"lane": 3, "what": "spills", "frames": "x", "samples": 1}))
+    seen.collector.add(Note("spool_dropped", None, {"what": "samples", "samples": 9}))
+    left = seen[3].left_out
+    assert left.frames == {"samples": 3, "seconds": 0, "spills": 0}
+    assert (left.samples, left.missed, left.dropped, left.activations) == (31, 4, 5, 40) and list(
+        seen.collector.lanes
+    ) == [3]
+
+
+@pytest.mark.parametrize(("lane", "row"), [(0, 0), (2**15 - 1, 2**15 - 1), (2**15, None), (-1, None)])
+def test_an_event_of_a_lane_that_cannot_be_is_of_none(lane: int, row: int | None) -> None:
+    seen = Seen()
+    seen.collector.add(Note("x", None, {"lane": lane, "mono_ns": 5, "k": 6, "latency_ns": 7, "missed": 8}))
+    assert seen.rows[0][:6] == ("x", row, 5, 6, 7, 8)

@@ -56,13 +56,13 @@ def test_the_first_part_is_the_recording_and_the_rest_stands_beside_it() -> None
         "reason": "x",
         "lanes": [{"lane": 0, "n": 20, "closed_ns": 7, "cpu": 3}, {"lane": 9, "n": 1}, "odd", {"n": 2}],
     }
-    made = of(manifest(WHOLE, facts={"origin_ns": 0}, end=end, ended_ns=99 * S), seconds=seconds(0, 1, 2, 3))
-    made = replace(made, manifest=replace(made.manifest, trace=TraceEntry(untraced_until_ns=1_500 * MS)))
+    made = of(manifest(WHOLE, facts={"origin_ns": 7 * S}, end=end, ended_ns=99 * S), seconds=seconds(0, 1, 2, 3))
+    made = replace(made, manifest=replace(made.manifest, trace=TraceEntry(untraced_until_ns=8_500 * MS)))
     found = split(made, {0: bins(60, 90)})
     (first,), (rest,) = found.lanes, found.traced
     account = {name: getattr(first.entry, name) for name in Untraced.__dataclass_fields__}
     assert account == {name: getattr(FIRST, name) for name in Untraced.__dataclass_fields__}
-    assert (first.entry.last_due_ns, first.entry.closed_ns, first.entry.clip) == (1000 + 9 * MS, 1_500 * MS, None)
+    assert (first.entry.last_due_ns, first.entry.closed_ns, first.entry.clip) == (1000 + 9 * MS, 8_500 * MS, None)
     assert first.spills is not None and list(first.spills.rows()) == [(3, 50, 0), (9, 40, 1)]
     assert first.seconds is not None and first.seconds.second.tolist() == [0], "the second 1 holds the boundary"
     assert first.seconds.n.tolist() == [0] and first.histogram.lower_ns.tolist() == [5, 50]
@@ -73,8 +73,8 @@ def test_the_first_part_is_the_recording_and_the_rest_stands_beside_it() -> None
     assert (entry.min_ns, entry.max_ns, rest.histogram.lower_ns.tolist()) == (60, 90, [60, 90])
     assert rest.spills is not None and list(rest.spills.rows()) == [(10, 90, 0), (15, 80, 2)]
     assert rest.seconds is not None and rest.seconds.second.tolist() == [2, 3]
-    assert found.manifest.ended_ns == 1_500 * MS and found.manifest.lanes == (first.entry,)
-    row = {name: getattr(FIRST, name) for name in Untraced.__dataclass_fields__} | {"closed_ns": 1_500 * MS}
+    assert found.manifest.ended_ns == 8_500 * MS and found.manifest.lanes == (first.entry,)
+    row = {name: getattr(FIRST, name) for name in Untraced.__dataclass_fields__} | {"closed_ns": 8_500 * MS}
     assert found.manifest.end == {
         "reason": "x",
         "lanes": [{"lane": 0, "cpu": 3} | row, {"lane": 9, "n": 1}, "odd", {"n": 2}],
