@@ -65,7 +65,7 @@ def _against_before(n: int, rounds: int, goal: str) -> list[Row]:
             f"commit {BEFORE}, before bounds by events",
             goal,
             spread([b - a for a, b in by_deadline], ".1f") + " ms more",
-            f"{told} ms of CPU time (medians of {rounds}), with {late} late; then without the order of any sample",
+            f"{told} ms of CPU time (medians of {rounds}), with {late} late; the code before knew the order of no sample that the probe did not send by itself",
         )
     ]
 
