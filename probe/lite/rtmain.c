@@ -161,7 +161,7 @@ static char *next(char **rest)
 }
 
 /* 0: go on with the next command. */
-static int obey(char *command)
+static int carry_out(char *command)
 {
 	char *verb = next(&command), *word;
 
@@ -202,7 +202,7 @@ void rtl_main(void)
 #ifdef RTL_AUTORUN
 	char command[] = RTL_AUTORUN;
 
-	obey(command);
+	carry_out(command);
 #else
 	char command[160];
 	int length = 0, c;
@@ -219,7 +219,7 @@ void rtl_main(void)
 			tell_error("command-too-long", "-");
 		} else {
 			command[length] = 0;
-			if (obey(command))
+			if (carry_out(command))
 				return;
 		}
 		rtl_line_begin("READY");

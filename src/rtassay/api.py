@@ -189,8 +189,8 @@ class OpenRecording:
         from rtassay.figures.data import envelope_of_samples, envelope_of_seconds
 
         first = [lane.entry.first_due_ns for lane in self.recording.lanes if lane.entry.first_due_ns is not None]
-        told = self.manifest.facts.get("origin_ns")
-        origin = told if isinstance(told, int) else min(first, default=None)
+        told = self.manifest.probe_facts.origin_ns
+        origin = min(first, default=None) if told is None else told
         found = [envelope_of_seconds(i, lane, origin) for i, lane in enumerate(self.recording.lanes)]
         if not any(found) and self.manifest.has_samples:
             entries = [lane.entry for lane in self.recording.lanes]

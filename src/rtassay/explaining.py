@@ -5,9 +5,9 @@ from __future__ import annotations
 from rtassay import rankings
 from rtassay.model.errors import UsageError
 from rtassay.model.explanation import Explanation, FollowedThread
+from rtassay.model.facts import LaneEnd, Requested
 from rtassay.model.measures import APPLICATION
 from rtassay.model.recording import Lane, Recording
-from rtassay.model.views import integer
 
 
 def is_followed(recording: Recording) -> bool:
@@ -25,31 +25,28 @@ def explain(recording: Recording) -> Explanation:
     from rtassay.analysis.judge.judging import kernel_of
 
     late = sorted(recording.causes, key=lambda one: -one.hit.latency_ns)
-    rows = {integer(row.get("lane")): row for row in manifest.end.get("lanes", []) if isinstance(row, dict)}
     began = manifest.started_ns if manifest.trace is None else manifest.trace.from_ns
     return Explanation(
         id=manifest.id,
         board=manifest.board,
         kernel=kernel_of(manifest),
-        target=_target(manifest.facts.get("requested")),
+        target=_target(manifest.probe_facts.requested),
         duration_ns=None if began is None or manifest.ended_ns is None else manifest.ended_ns - began,
         above_ns=None if manifest.trace is None else manifest.trace.above_ns,
         end=manifest.end_reason,
-        losses=integer(manifest.end.get("losses")) or 0,
-        left_out=integer(manifest.end.get("left_out")) or 0,
-        threads=tuple(_thread(lane, rows.get(lane.entry.index, {}), recording) for lane in recording.lanes),
+        losses=manifest.probe_end.losses or 0,
+        left_out=manifest.probe_end.left_out or 0,
+        threads=tuple(_thread(lane, manifest.probe_end.lane(lane.entry.index), recording) for lane in recording.lanes),
         late=tuple(late),
         ranking=rankings.rank([recording]),
     )
 
 
-def _target(requested: object) -> str:
-    asked = requested if isinstance(requested, dict) else {}
-    pid, comm = integer(asked.get("pid")), asked.get("comm")
-    return f"pid {pid}" if pid is not None else str(comm) if isinstance(comm, str) else "unknown"
+def _target(asked: Requested) -> str:
+    return f"pid {asked.pid}" if asked.pid is not None else "unknown" if asked.comm is None else asked.comm
 
 
-def _thread(lane: Lane, row: dict[str, object], recording: Recording) -> FollowedThread:
+def _thread(lane: Lane, end: LaneEnd | None, recording: Recording) -> FollowedThread:
     entry, obtained = lane.entry, lane.entry.obtained_start
     return FollowedThread(
         lane=entry.index,
@@ -64,8 +61,8 @@ def _thread(lane: Lane, row: dict[str, object], recording: Recording) -> Followe
         max_ns=entry.max_ns,
         late=sum(one.hit.lane == entry.index for one in recording.causes),
         gone=entry.state == "gone",
-        waited_ns=integer(row.get("waited_ns")),
-        turns=integer(row.get("turns")),
+        waited_ns=None if end is None else end.waited_ns,
+        turns=None if end is None else end.turns,
     )
 
 

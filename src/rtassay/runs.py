@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from rtassay.boards.base import LinuxBoard
     from rtassay.model.findings import Findings
+    from rtassay.model.inventory import Inventory
     from rtassay.model.recording import Recording
     from rtassay.session.control import Progress, RunResult, StopRequest
     from rtassay.session.tuning_plans import Asked
@@ -46,7 +47,7 @@ class RunRequest:
     name: str | None
     isolated: bool
     lanes: int | None
-    accept: Callable[[Mapping[str, Any]], None] = lambda inventory: None
+    accept: Callable[[Inventory], None] = lambda inventory: None
     tune: Asked | None = None
 
 

@@ -5,14 +5,14 @@ The command `rtassay zoom` uses this module.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from rtassay import rankings
 from rtassay.model.errors import BoardError, UsageError
-from rtassay.model.inventory import Inventory, inventory_of
+from rtassay.model.inventory import Inventory
 from rtassay.model.manifest import Manifest
 from rtassay.model.recording import Lane, Recording
 from rtassay.model.units import NS_PER_S, format_time
@@ -121,11 +121,11 @@ def _duration(manifest: Manifest, asked_ns: int | None) -> int:
     return min(plan.duration_ns or took_ns or LONGEST_NS, LONGEST_NS)
 
 
-def accept(recorded: Manifest) -> Callable[[Mapping[str, Any]], None]:
+def accept(recorded: Manifest) -> Callable[[Inventory], None]:
     """Refuses a board on which no function, or that of another kernel, would be found. Raises BoardError."""
 
-    def check(found: Mapping[str, Any]) -> None:
-        now, then = inventory_of(dict(found)), recorded.board_start
+    def check(now: Inventory) -> None:
+        then = recorded.board_start
         if (then.kernel.release, then.kernel.version) != (now.kernel.release, now.kernel.version):
             raise BoardError(
                 f"the board runs another kernel than in {recorded.id}: {_kernel(now)}",

@@ -54,6 +54,6 @@ def test_parser_takes_anything(name: str, data: bytes, step: int) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_source_names_tool_and_late_policy(name: str) -> None:
     probe = rooms.load("probes", name)()
-    source = probe.source({"version": "1.2.3"})
+    source = probe.source("1.2.3")
     assert (source.version, source.late_policy) == ("1.2.3", probe.late_policy)
-    assert probe.source({}).version is None
+    assert probe.source(None).version is None

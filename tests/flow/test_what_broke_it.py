@@ -110,7 +110,7 @@ class Seen:
         first, last = np.searchsorted(series.mono_ns, [begin, end])
         return series.values[first : last + 1]
 
-    def away(self, series: Series) -> Any:
+    def outside(self, series: Series) -> Any:
         """The readings that speak of no such time."""
         keep = np.ones(len(series.values), dtype=bool)
         for begin, end in self.when_ns.values():
@@ -197,10 +197,10 @@ def test_a_thread_and_a_storm_of_timers_are_named_at_their_outliers(
     assert_seen_as_long(run, "hog", "storm")
     assert run.suspects("hog")[0] == f"threads rta-hog[{pids[0]}].busy"
     busy = run.series("threads", f"rta-hog[{pids[0]}].busy")
-    assert run.during("hog", busy).sum() > 10 * np.median(run.away(busy))
+    assert run.during("hog", busy).sum() > 10 * np.median(run.outside(busy))
 
     timers = run.series("interrupts", f"cpu{MEASURED}.LOC")
-    assert run.during("storm", timers).max() > 2 * np.median(run.away(timers))
+    assert run.during("storm", timers).max() > 2 * np.median(run.outside(timers))
     assert any("stress-ng" in name or name.endswith(".LOC") for name in run.suspects("storm"))
 
     text = "\n".join(line for row in outliers.rows(run.findings, watched=True) for line in row[4])
@@ -275,7 +275,7 @@ def test_a_load_that_stands_still_is_seen_at_the_outlier_and_named(
     run.when_ns["still"] = begin, end
     before = np.concatenate([[0], use.mono_ns[:-1]])  # a reading speaks of the time since the one before it
     still = use.values[(before > begin) & (use.mono_ns < end)]
-    assert still.size and still.max() < 0.01 < np.median(run.away(use))
+    assert still.size and still.max() < 0.01 < np.median(run.outside(use))
     assert run.during("hog", use).min() < 0.01  # at the outlier's own moment
     assert_named(run, "stress-ng", begin)
 

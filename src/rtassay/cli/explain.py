@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from rtassay.model.manifest import Plan
 from rtassay.model.units import parse_duration_ns
 
 if TYPE_CHECKING:
+    from rtassay.model.inventory import Inventory
     from rtassay.runs import RunRequest
 
 _LEAST_NS, _MOST_NS = 1_000, 4_000_000_000
@@ -163,11 +163,9 @@ async def _follow(request: RunRequest, quiet: bool) -> tuple[int | None, Path]:
     return (signals[0] if signals else None), result.path
 
 
-def _say_what_is_left(inventory: Mapping[str, Any]) -> None:
+def _say_what_is_left(inventory: Inventory) -> None:
     """Before a person waits for a result without causes."""
-    from rtassay.model.inventory import inventory_of
-
-    rights = inventory_of(dict(inventory)).rights
+    rights = inventory.rights
     if rights.uid not in (None, 0):
         echo("not root: there will be no trace and no cause, only how long each thread waited (/proc)", err=True)
     elif rights.lockdown not in (None, "none"):

@@ -8,6 +8,7 @@ from typing import IO, Any
 from rtassay.cli.judging import parser_for
 from rtassay.model.errors import CorruptRecording
 from rtassay.model.events import End, Facts, Second
+from rtassay.model.facts import facts_of
 from rtassay.model.files import open_regular
 from rtassay.model.manifest import Manifest
 from rtassay.session.control import LiveLanes
@@ -21,15 +22,13 @@ _ROLLUPS = frozenset({"Facts", "Second", "Note", "End"})
 class Follower:
     """What the stream of an unsealed recording has told so far; `read` takes what came since the last call.
 
-    `facts`: the probe's FACTS, empty before they came; `ended`: whether END came. The file stays open: it is read to its end even when
-    sealing has removed its name.
+    `ended`: whether END came. The file stays open: it is read to its end even when sealing has removed its name.
     """
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self._path, self._manifest = path, manifest
         self._file: IO[bytes] | None = None
         self._parser: Any = None
-        self.facts: dict[str, Any] = {}
         self.ended = False
         self.lanes = LiveLanes()
 
@@ -62,8 +61,7 @@ class Follower:
 
     def _take(self, event: Any) -> None:
         if isinstance(event, Facts):
-            self.facts = event.data
-            self.lanes.start(event.data.get("lanes"))
+            self.lanes.start(facts_of(event.data).lanes)
         elif isinstance(event, Second):
             self.lanes.add(event)
         elif isinstance(event, End):

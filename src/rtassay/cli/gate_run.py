@@ -190,7 +190,7 @@ def _told_verified(found: Verified, as_json: bool) -> int:
     else:
         echo(gate_text.verified_headline(found))
         for cell in found.cells:
-            echo(f"  {gate_text.parting(cell)}")
+            echo(f"  {gate_text.pair(cell)}")
         echo(found.honest)
     return EXIT_OK if found.same else EXIT_BOARD
 

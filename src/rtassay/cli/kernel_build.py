@@ -94,7 +94,7 @@ def _tell(one: Any) -> None:
     manifest = one.manifest
     echo(f"{manifest.release}  {manifest.arch}  {'PREEMPT_RT' if manifest.rt else 'stock'}  {one.path}")
     if manifest.difference:
-        echo(f"  differs from its stock twin in {len(manifest.difference)} options:")
+        echo(f"  differs from the stock kernel of this source in {len(manifest.difference)} options:")
         for row in manifest.difference[:_SHOWN]:
             echo(f"    {row.option}: {row.stock} -> {row.rt}")
         if len(manifest.difference) > _SHOWN:

@@ -285,8 +285,8 @@ def _tell(findings: Findings, recording: Recording, path: Path, options: dict[st
 
 def _not_obtained(recording: Recording) -> list[str]:
     """What the system refused, in the probe's words. The checks state the effect on the verdict."""
-    facts = recording.manifest.facts
-    return [str(facts[key]) for key in ("fallback", "mlock_error", "dma_latency_error") if facts.get(key)]
+    facts = recording.manifest.probe_facts
+    return [told for told in (facts.fallback, facts.mlock_error, facts.dma_latency_error) if told]
 
 
 def _exit_code(findings: Findings, recording: Recording, stopped_by: int | None) -> int:

@@ -15,6 +15,7 @@ from rtassay.cli.status import lane_dict
 from rtassay.cli.terminal import echo
 from rtassay.model.errors import EXIT_NOT_DEMONSTRATED, EXIT_OK, UsageError
 from rtassay.model.events import End, Facts, Second
+from rtassay.model.facts import facts_of
 from rtassay.model.units import NS_PER_S, parse_cpu_list, parse_duration_ns
 from rtassay.session.control import LiveLanes, Progress
 from rtassay.wire.stream import StreamParser
@@ -155,7 +156,7 @@ class _FarRun:
         self._fruitless += 1
         for event in self._parser.feed(data):
             if isinstance(event, Facts):
-                self._lanes.start(event.data.get("lanes"))
+                self._lanes.start(facts_of(event.data).lanes)
             elif isinstance(event, Second):
                 self._first_second = event.second if self._first_second is None else self._first_second
                 self._lanes.add(event)
@@ -170,7 +171,7 @@ class _FarRun:
         if "cyclic" in words and "--cpus" in asked:  # one lane on each CPU
             with contextlib.suppress(UsageError):
                 cpus = parse_cpu_list(asked["--cpus"])
-                self._lanes.start([{"lane": lane, "cpu": cpu} for lane, cpu in enumerate(cpus)])
+                self._lanes.start_on(cpus)
 
 
 def _line(told: dict[str, Any]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from rtassay.experiments.matrix import Cell
 from rtassay.model.errors import BoardError, UsageError
+from rtassay.model.inventory import Inventory
 from rtassay.session.board_files import read_files
 
 _RELEASE = "/proc/sys/kernel/osrelease"
@@ -84,15 +85,14 @@ class Kernels:
         running = await self._switch(self._board(cell.board), cell.kernel)
         self._booted[cell.board] = _Booted(cell.kernel, running.release, running.version)
 
-    def accept(self, cell: Cell) -> Callable[[Mapping[str, Any]], None]:
+    def accept(self, cell: Cell) -> Callable[[Inventory], None]:
         """A check for the session: raises BoardError, before anything is started, if the inventory shows another kernel than the cell's."""
 
-        def accepted(inventory: Mapping[str, Any]) -> None:
+        def accepted(inventory: Inventory) -> None:
             known = self._booted.get(cell.board)
-            kernel = inventory.get("kernel") or {}
             if cell.kernel is None or known is None:
                 return
-            release, version = kernel.get("release"), kernel.get("version") or ""
+            release, version = inventory.kernel.release, inventory.kernel.version or ""
             if release != known.release or (known.version is not None and known.version not in version):
                 del self._booted[cell.board]
                 raise BoardError(

@@ -123,11 +123,10 @@ def unfinished(manifest: Manifest) -> str | None:
 
 def ends_of(manifest: Manifest) -> dict[str, int | str | None]:
     """For the journal: the measured interval on the board's clock, and the boot."""
-    boot = manifest.inventory.get("boot_id")
     return {
         "started_ns": manifest.started_ns,
         "ended_ns": manifest.ended_ns,
-        "boot": boot if isinstance(boot, str) else None,
+        "boot": manifest.board_start.boot_id,
         "wall_start": manifest.wall_start,
         "wall_end": manifest.wall_end,
     }

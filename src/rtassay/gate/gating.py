@@ -20,9 +20,9 @@ from rtassay.model.gate import (
     REGRESSED,
     TOO_LATE,
     Boot,
+    BootPair,
     Gate,
     Load,
-    Parting,
     Verified,
 )
 
@@ -152,17 +152,17 @@ def verify(kernel: Opened, plan: Plan, tools: Tools, make: Make) -> Verified:
     """Every cell twice: where do two boots with the same inputs part?"""
     cells = [cell for load in plan.loads for cell in plan.cells(kernel, load)]
     first, second = make(cells), make(cells)
-    found = tuple(_parting(cell, a, b) for cell, a, b in zip(cells, first, second, strict=True))
+    found = tuple(_pair(cell, a, b) for cell, a, b in zip(cells, first, second, strict=True))
     return Verified(kernel.kernel, tools.qemu, found)
 
 
-def _parting(cell: Cell, first: Measured, second: Measured) -> Parting:
+def _pair(cell: Cell, first: Measured, second: Measured) -> BootPair:
     one, other = first.stream, second.stream
     if one == other:
-        return Parting(cell.load, cell.seed, True, len(one))
+        return BootPair(cell.load, cell.seed, True, len(one))
     shorter = min(len(one), len(other))
     at = next((place for place in range(shorter) if one[place] != other[place]), shorter)
-    return Parting(cell.load, cell.seed, False, len(one), at, first_difference(first.series, second.series))
+    return BootPair(cell.load, cell.seed, False, len(one), at, first_difference(first.series, second.series))
 
 
 def boots_of(plan: Plan, kernels: int) -> int:

@@ -149,7 +149,7 @@ def _jobs(
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir()
         base = _base(request, shop, tree, scratch)
-        # The stock twin is made too where only PREEMPT_RT is asked for: the difference is part of the answer.
+        # The stock kernel is made too where only PREEMPT_RT is asked for: the difference is part of the answer.
         made = {
             rt: _configured(shop, tree, scratch, config.joined(base, fragments, rt)) for rt in {False, *request.kinds}
         }

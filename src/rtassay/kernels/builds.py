@@ -32,7 +32,7 @@ class Named(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """All that a build came from and consists of. `made_by`: tuxmake or make, with its version. `difference`: against the stock twin
+    """All that a build came from and consists of. `made_by`: tuxmake or make, with its version. `difference`: against the stock kernel
     (of a stock kernel: empty), `not_taken`: lines of fragments that kconfig did not keep."""
 
     release: str

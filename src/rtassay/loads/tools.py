@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from rtassay.loads.base import LoadResult, LoadSpec, Rate
 from rtassay.model.errors import UsageError
 from rtassay.model.events import End, Note, Output
+from rtassay.model.facts import end_of
+from rtassay.model.notes import WorkNote
 from rtassay.model.units import NS_PER_S, format_cpu_list
-from rtassay.model.views import integer
+from rtassay.model.views import view_of
 
 _LONGEST_LINE = 64 * 1024
 
@@ -86,16 +88,18 @@ class WorkStream:
             if isinstance(event, Note) and event.name == "work":
                 rates += self._work(event)
             elif isinstance(event, End):
-                self.exit_code, self.reason = event.data.get("exit"), event.data.get("reason")
+                end = end_of(event.data)
+                self.exit_code, self.reason = end.exit, end.reason
         return rates
 
     def _work(self, event: Note) -> list[Rate]:
-        now, done = integer(event.data.get("mono_ns")), integer(event.data.get("operations"))
-        if now is None or done is None:
+        told = view_of(WorkNote, event.data)
+        now = told.mono_ns
+        if now is None or told.operations is None:
             return []
-        operations = float(done)
+        operations = float(told.operations)
         last, self._last = self._last, (now, operations)
-        self.operations, self.unit = operations, str(event.data.get("unit", "operations"))
+        self.operations, self.unit = operations, told.unit or "operations"
         # The last event comes with the end, some milliseconds after the one before: too short a time for a rate.
         if last is None or now - last[0] < NS_PER_S // 2:
             return []

@@ -57,7 +57,7 @@ class KernelFacts:
 
 @dataclass(frozen=True, slots=True)
 class Requested:
-    """What the probe was asked for."""
+    """What the probe was asked for. `pid`, `comm`: the program whose threads `rtprobe follow` followed."""
 
     policy: str | None
     priority: int | None
@@ -71,6 +71,16 @@ class Requested:
     mlock: bool | None
     samples: bool | None
     cpus: tuple[int, ...] | None
+    pid: int | None
+    comm: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsFacts:
+    """How the lanes of `rtprobe cyclic` slept."""
+
+    sleep: str | None
+    clock: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +187,7 @@ class ProbeFacts:
     boot_id: str | None
     kernel: KernelFacts
     requested: Requested
+    settings: SettingsFacts | None
     origin_ns: int | None
     planned_end_ns: int | None
     interval_ns: int | None
@@ -248,7 +259,7 @@ class TraceEnd:
 
 @dataclass(frozen=True, slots=True)
 class LaneEnd:
-    """A lane's account as END closes it (STREAM.md, END)."""
+    """A lane's account as END closes it (STREAM.md, END). `waited_ns`, `turns`: of a followed thread, as the kernel counts them."""
 
     lane: int | None
     cpu: int | None
@@ -281,6 +292,8 @@ class LaneEnd:
     involuntary_switches: int | None
     cpu_ns: int | None
     untraced: UntracedEnd | None
+    waited_ns: int | None
+    turns: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +311,7 @@ class WriterEnd:
 
 @dataclass(frozen=True, slots=True)
 class ProbeEnd:
-    """END."""
+    """END. Of `rtprobe follow`: events of the kernel that were lost (`losses`), and threads that were `left_out`."""
 
     told: frozenset[str]
     mono_ns: int | None
@@ -308,6 +321,8 @@ class ProbeEnd:
     lanes: tuple[LaneEnd, ...]
     writer: WriterEnd | None
     trace: TraceEnd | None
+    losses: int | None
+    left_out: int | None
 
     def lane(self, index: int) -> LaneEnd | None:
         """The account of the lane with this index."""

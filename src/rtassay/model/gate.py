@@ -163,10 +163,10 @@ def gate_dict(gate: Gate) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Parting:
+class BootPair:
     """Two boots with the same inputs.
 
-    `same`: byte for byte. Else where they part: the first byte of the streams, and the first activation that differs, if one does.
+    `same`: byte for byte. Else where they differ first: the byte of the streams, and the activation, if one does.
     """
 
     load: str
@@ -183,7 +183,7 @@ class Verified:
 
     kernel: GatedKernel
     qemu: str
-    cells: tuple[Parting, ...]
+    cells: tuple[BootPair, ...]
     honest: str = HONEST
     schema: str = field(default="rtassay/gate-verify/1")
 

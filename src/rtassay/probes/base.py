@@ -40,8 +40,8 @@ class Probe(Protocol):
         """A new parser of what the command writes to stdout."""
         ...
 
-    def source(self, facts: dict[str, object]) -> Source:
-        """Tool, version and late policy, from the facts it sent."""
+    def source(self, version: str | None) -> Source:
+        """Tool, `version` as it told it in FACTS or on its own, and late policy."""
         ...
 
     def of_line(self, plan: Plan, line: str, scale: Fraction = Fraction(1)) -> tuple[Plan, tuple[str, ...]]:

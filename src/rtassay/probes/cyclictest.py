@@ -115,9 +115,8 @@ class CyclictestProbe(Probe):
         facts = {"requested": requested, "interval_ns": requested["interval_ns"], "lanes": lanes}
         return CyclictestText(facts)
 
-    def source(self, facts: dict[str, object]) -> Source:
-        version = facts.get("version")
-        return Source("cyclictest", None if version is None else str(version), "cyclictest-text", self.late_policy)
+    def source(self, version: str | None) -> Source:
+        return Source("cyclictest", version, "cyclictest-text", self.late_policy)
 
 
 def _interval_us(plan: Plan) -> int:

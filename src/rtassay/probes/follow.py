@@ -49,6 +49,5 @@ class FollowProbe(Probe):
 
         return StreamParser()
 
-    def source(self, facts: dict[str, object]) -> Source:
-        version = facts.get("version")
-        return Source("rtprobe", None if version is None else str(version), "rtw/1", self.late_policy)
+    def source(self, version: str | None) -> Source:
+        return Source("rtprobe", version, "rtw/1", self.late_policy)

@@ -92,9 +92,8 @@ class JitterdebuggerProbe(Probe):
         facts = {"probe": self.name, "requested": requested, "interval_ns": _interval_ns(plan), "lanes": lanes}
         return WholeText("jitterdebugger", facts)
 
-    def source(self, facts: dict[str, object]) -> Source:
-        version = facts.get("version")
-        return Source(self.name, None if version is None else str(version), "jitterdebugger", self.late_policy)
+    def source(self, version: str | None) -> Source:
+        return Source(self.name, version, "jitterdebugger", self.late_policy)
 
 
 def _priority(plan: Plan) -> int:

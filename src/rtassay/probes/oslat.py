@@ -64,6 +64,5 @@ class OslatProbe(Probe):
         ]
         return WholeText("oslat", {"probe": self.name, "requested": requested, "lanes": lanes})
 
-    def source(self, facts: dict[str, object]) -> Source:
-        version = facts.get("version")
-        return Source(self.name, None if version is None else str(version), "oslat", self.late_policy)
+    def source(self, version: str | None) -> Source:
+        return Source(self.name, version, "oslat", self.late_policy)

@@ -66,6 +66,5 @@ class RtprobeProbe(Probe):
 
         return StreamParser()
 
-    def source(self, facts: dict[str, object]) -> Source:
-        version = facts.get("version")
-        return Source("rtprobe", None if version is None else str(version), "rtw/1", self.late_policy)
+    def source(self, version: str | None) -> Source:
+        return Source("rtprobe", version, "rtw/1", self.late_policy)

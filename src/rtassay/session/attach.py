@@ -17,6 +17,7 @@ from rtassay.boards.base import PROBE, Allowance, AtClose, LinuxBoard
 from rtassay.model import warnings
 from rtassay.model.errors import BoardError, CorruptRecording, RunLost, UsageError
 from rtassay.model.events import End, Facts, Second
+from rtassay.model.facts import facts_of
 from rtassay.model.files import open_regular, read_regular, replace_file
 from rtassay.model.manifest import RunWarning
 from rtassay.session import host_clock, inventory
@@ -173,7 +174,7 @@ class _Attached:
     def _take(self, chunk: bytes) -> None:
         for event in self._parser.feed(chunk):
             if isinstance(event, Facts):
-                self._lanes.start(event.data.get("lanes", []))
+                self._lanes.start(facts_of(event.data).lanes)
             elif isinstance(event, Second):
                 self._lanes.add(event)
             elif isinstance(event, End):

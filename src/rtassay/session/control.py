@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rtassay.model.errors import EXIT_INTERRUPTED, RtassayError
 from rtassay.model.events import Second
+from rtassay.model.facts import LaneFacts
 from rtassay.model.units import NS_PER_S
-from rtassay.model.views import integer
 
 
 class Interrupted(RtassayError):
@@ -95,10 +95,13 @@ class LiveLanes:
         self._last: dict[int, Second] = {}
         self._sums: dict[int, tuple[int, int]] = {}
 
-    def start(self, lanes: Any) -> None:
-        """`lanes`: the list of that name in FACTS, as the board sent it."""
-        known = [entry for entry in lanes if isinstance(entry, dict)] if isinstance(lanes, list) else []
-        self._cpus = {integer(entry.get("lane")) or 0: integer(entry.get("cpu")) for entry in known}
+    def start(self, lanes: Iterable[LaneFacts]) -> None:
+        """`lanes`: those of FACTS."""
+        self._cpus = {entry.lane or 0: entry.cpu for entry in lanes}
+
+    def start_on(self, cpus: Sequence[int]) -> None:
+        """One lane on each of these CPUs."""
+        self._cpus = dict(enumerate(cpus))
 
     def add(self, second: Second) -> None:
         missed, dropped = self._sums.get(second.lane, (0, 0))

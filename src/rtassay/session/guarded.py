@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import shlex
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from rtassay.boards.base import Allowance, BoardProcess, LinuxBoard
 from rtassay.loads.base import Load, LoadCommand, LoadResult
 from rtassay.model.errors import BoardError
 from rtassay.model.events import End, Event, Note, Output
 from rtassay.model.manifest import LoadEntry
+from rtassay.model.notes import ChildNote, UsageNote
 from rtassay.model.units import NS_PER_S
-from rtassay.model.views import integer
+from rtassay.model.views import view_of
 from rtassay.session.board_files import said
 from rtassay.wire.stream import MAGIC, StreamParser
 
@@ -25,7 +25,6 @@ MONITOR = "load"
 CPU_TIME_UNIT = "CPU seconds"
 _ALIVE_S = 10.0
 _OUTPUT_KEPT = 4 * 1024 * 1024
-_USAGE = {"processes": "processes", "threads": "threads", "real_time": "threads"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ class LoadWatch:
         """How it ran so far, on the board's clock. Where the load counts no work itself, its CPU time stands for it."""
         # A meter reads its last line only once.
         result = self._result = self._result or self._meter.result()
-        exited = self._field_of("child_exited")
+        exited = self._told("child_exited")
         user_ns, system_ns = self._cpu_time(exited)
         operations, unit = result.operations, result.unit
         seen_ns = 0 if self._used is None else self._used[1]
@@ -100,11 +99,11 @@ class LoadWatch:
             operations, unit = used_ns / NS_PER_S, CPU_TIME_UNIT
         return replace(
             self._planned,
-            started_ns=self._field_of("child_started").get("mono_ns"),
-            ended_ns=exited.get("mono_ns"),
-            stop_asked_ns=self._field_of("owner_gone").get("mono_ns"),
-            exit_code=exited.get("exit_code"),
-            signal=exited.get("signal"),
+            started_ns=self._told("child_started").mono_ns,
+            ended_ns=exited.mono_ns,
+            stop_asked_ns=self._told("owner_gone").mono_ns,
+            exit_code=exited.exit_code,
+            signal=exited.signal,
             user_ns=user_ns,
             system_ns=system_ns,
             operations=operations,
@@ -121,11 +120,11 @@ class LoadWatch:
     @property
     def stop_asked_ns(self) -> int | None:
         """When the guard heard that it shall end."""
-        return self._field_of("owner_gone").get("mono_ns")
+        return self._told("owner_gone").mono_ns
 
     def started_entry(self) -> LoadEntry:
         """That it was started, and so far nothing else."""
-        return replace(self._planned, started_ns=self._field_of("child_started").get("mono_ns"))
+        return replace(self._planned, started_ns=self._told("child_started").mono_ns)
 
     def rows(self, index: int) -> Iterator[TelemetryRow]:
         """Its telemetry as `store.seal` takes it."""
@@ -138,48 +137,48 @@ class LoadWatch:
         if note.name == "owner_gone":
             self._meter.stopping()
         elif note.name == "usage":
-            self._usage(note)
+            self._usage(view_of(UsageNote, note.data))
         elif note.name == "child_started" and self._used is None:
-            self._used = (integer(note.data.get("mono_ns")) or 0, 0)
+            self._used = (self._told("child_started").mono_ns or 0, 0)
 
-    def _usage(self, note: Note) -> None:
-        now, used = integer(note.data.get("mono_ns")), integer(note.data.get("cpu_ns"))
+    def _usage(self, told: UsageNote) -> None:
+        now, used = told.mono_ns, told.cpu_ns
         if now is None or used is None:
             return
         before, self._used = self._used, (now, used)
         if before is not None and now > before[0]:
             self._add("cpus", "CPUs", now, (used - before[1]) / (now - before[0]))
-        self._gpu(note, now, before)
-        for name, unit in _USAGE.items():
-            if (value := integer(note.data.get(name))) is not None:
+        self._gpu(told, now, before)
+        counts = (
+            ("processes", "processes", told.processes),
+            ("threads", "threads", told.threads),
+            ("real_time", "threads", told.real_time),
+        )
+        for name, unit, value in counts:
+            if value is not None:
                 self._add(name, unit, now, float(value))
-        self._most_real_time = max(self._most_real_time, integer(note.data.get("real_time")) or 0)
+        self._most_real_time = max(self._most_real_time, told.real_time or 0)
 
-    def _gpu(self, note: Note, now: int, before: tuple[int, int] | None) -> None:
-        engines, interrupts = integer(note.data.get("gpu_ns")), integer(note.data.get("gpu_interrupts"))
-        if engines is not None:
+    def _gpu(self, told: UsageNote, now: int, before: tuple[int, int] | None) -> None:
+        if told.gpu_ns is not None:
             if before is not None and now > before[0]:
-                self._add("gpu", "GPUs", now, (engines - (self._gpu_ns or 0)) / (now - before[0]))
-            self._gpu_ns = engines
-        if interrupts is not None:
-            self._gpu_interrupts = interrupts
+                self._add("gpu", "GPUs", now, (told.gpu_ns - (self._gpu_ns or 0)) / (now - before[0]))
+            self._gpu_ns = told.gpu_ns
+        if told.gpu_interrupts is not None:
+            self._gpu_interrupts = told.gpu_interrupts
 
     def _add(self, quantity: str, unit: str, mono_ns: int, value: float) -> None:
         times, values = self._columns.setdefault((quantity, unit), (array("q"), array("d")))
         times.append(mono_ns)
         values.append(value)
 
-    def _cpu_time(self, exited: dict[str, int | None]) -> tuple[int | None, int | None]:
+    def _cpu_time(self, exited: ChildNote) -> tuple[int | None, int | None]:
         """Of all its descendants where the guard came to its end, else of those the command waited for."""
-        end = _integers(self._end.data) if self._end is not None else exited
-        return end.get("user_ns"), end.get("system_ns")
+        end = view_of(ChildNote, self._end.data) if self._end is not None else exited
+        return end.user_ns, end.system_ns
 
-    def _field_of(self, name: str) -> dict[str, int | None]:
-        return _integers(self._notes[name].data) if name in self._notes else {}
-
-
-def _integers(data: Mapping[str, Any]) -> dict[str, int | None]:
-    return {key: integer(value) for key, value in data.items()}
+    def _told(self, name: str) -> ChildNote:
+        return view_of(ChildNote, self._notes[name].data if name in self._notes else None)
 
 
 class GuardedLoad:

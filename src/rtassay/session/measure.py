@@ -8,12 +8,14 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from rtassay.boards.base import PROBE, Allowance, BoardProcess, LinuxBoard
 from rtassay.model import foreign
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.events import End, Event, Facts, Note, Parser, Second
+from rtassay.model.facts import ProbeEnd, end_of, facts_of
+from rtassay.model.notes import BreakNote
+from rtassay.model.views import view_of
 from rtassay.session.board_files import said
 from rtassay.session.control import LaneProgress, LiveLanes
 from rtassay.session.prepare import GRACE_NS, Prepared, stream_limit
@@ -40,8 +42,8 @@ class Measurement:
         self._lanes = LiveLanes()
         self._begun_s = time.monotonic()
         self._told_ns = 0
-        self.facts: dict[str, Any] = {}
-        self.end: dict[str, Any] | None = None
+        self.facts = facts_of({})
+        self.end: ProbeEnd | None = None
         self.trace: str | None = None
         self.reader = asyncio.create_task(self._read())
 
@@ -63,7 +65,7 @@ class Measurement:
 
         Over a link the stream comes late and in pieces: then the seconds that arrived say more than our clock.
         """
-        if self.facts or not self._own:
+        if self.facts.told or not self._own:
             measured_ns = max(self.elapsed_ns, self._lanes.measured_ns)
             self._told_ns = max(self._told_ns, min(measured_ns, self._prepared.planned_ns))
         return self._told_ns
@@ -76,9 +78,9 @@ class Measurement:
     @property
     def wall_start(self) -> str:
         """When the probe began, by the board's own calendar where it tells, else by ours; UTC."""
-        wall_ns = self.facts.get("wall_ns")
+        wall_ns = self.facts.wall_ns
         at = datetime.now(UTC) - timedelta(microseconds=self.elapsed_ns // 1000)
-        if isinstance(wall_ns, int):
+        if wall_ns is not None:
             with contextlib.suppress(OverflowError, ValueError, OSError):  # no year of any calendar
                 at = datetime.fromtimestamp(wall_ns / 1e9, UTC)
         return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -105,7 +107,7 @@ class Measurement:
             code = await self._process.wait(_GUARD_ENDS_S)
         except TimeoutError as error:
             raise BoardError("the probe closed its stream and did not end", "its guard still runs") from error
-        if self.end is not None and self.end.get("reason") != "error":
+        if self.end is not None and self.end.reason != "error":
             return
         words = said(await self._process.errors())
         name = self._prepared.probe.name
@@ -132,11 +134,11 @@ class Measurement:
             if isinstance(event, Second):
                 self._lanes.add(event)
             elif isinstance(event, Facts):
-                self.facts = event.data
-                self._lanes.start(event.data.get("lanes", []))
+                self.facts = facts_of(event.data)
+                self._lanes.start(self.facts.lanes)
                 self._begun_s = time.monotonic()
             elif isinstance(event, Note) and event.name == "break":
-                trace = event.data.get("trace")
-                self.trace = trace if isinstance(trace, str) and foreign.is_path(trace) else None
+                trace = view_of(BreakNote, event.data).trace
+                self.trace = trace if trace is not None and foreign.is_path(trace) else None
             elif isinstance(event, End):
-                self.end = event.data
+                self.end = end_of(event.data)

@@ -17,6 +17,7 @@ from rtassay import __version__
 from rtassay.boards.base import AtClose, LinuxBoard
 from rtassay.model import warnings
 from rtassay.model.errors import BoardError, RtassayError, RunLost
+from rtassay.model.inventory import Inventory, inventory_of
 from rtassay.model.manifest import Manifest, Plan, RunWarning
 from rtassay.session import attach, host_clock, inventory
 from rtassay.session.board_files import read_files, take_file
@@ -50,7 +51,7 @@ async def run(
     stop: StopRequest | None = None,
     isolated: bool = False,
     lanes: int | None = None,
-    accept: Callable[[Mapping[str, Any]], None] = lambda inventory: None,
+    accept: Callable[[Inventory], None] = lambda inventory: None,
     machine: OpenMachine | None = None,
     tune: Asked | None = None,
 ) -> RunResult:
@@ -105,7 +106,7 @@ class _Run:
         self._clock: dict[str, int | float | None] | None = None
         self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def all(self, *, isolated: bool, lanes: int | None, accept: Callable[[Mapping[str, Any]], None]) -> RunResult:
+    async def all(self, *, isolated: bool, lanes: int | None, accept: Callable[[Inventory], None]) -> RunResult:
         """The order of a run."""
         self._tell("inventory")
         self._board.synced = self._sync
@@ -116,7 +117,7 @@ class _Run:
                 lambda: prepare(self._board, self._asked, isolated=isolated, lanes=lanes, far=self._far)
             )
         )
-        accept(prepared.inventory)
+        accept(inventory_of(prepared.inventory))
         if self._asked.tuning is None:
             self._settings.tell(prepared.inventory)
         await self._compare_clocks(prepared)
@@ -141,7 +142,7 @@ class _Run:
             _longest_ns(prepared),
             lambda data: self._tee("telemetry.rtw", data),
             beside_limit(prepared.plan),
-            housekeeping(prepared.inventory, prepared.cpus),
+            housekeeping(inventory_of(prepared.inventory), prepared.cpus),
         )
         self._watch(self._telemetry.reader)
 
@@ -249,11 +250,10 @@ class _Run:
             await self._keep_trace(measurement.trace)
         end = await self._end_of_board(prepared)
         versions = {"rtassay": __version__, **prepared.tool_versions}
-        if facts.get("probe") == "rtprobe" and facts.get("version"):
-            versions["rtprobe"] = str(facts["version"])
-        known = {"version": prepared.tool_versions.get(prepared.probe.name), **facts}
+        if facts.probe == "rtprobe" and facts.version:
+            versions["rtprobe"] = facts.version
         self._update(
-            source=prepared.probe.source(known),
+            source=prepared.probe.source(facts.version or prepared.tool_versions.get(prepared.probe.name)),
             wall_start=measurement.wall_start,
             wall_end=_now(),
             inventory_end=end,
@@ -333,7 +333,7 @@ class _Run:
         return Manifest(
             id=new_id(),
             created=_now(),
-            source=prepared.probe.source({"version": prepared.tool_versions.get(prepared.probe.name)}),
+            source=prepared.probe.source(prepared.tool_versions.get(prepared.probe.name)),
             plan=prepared.plan,
             board=self._board.name,
             wall_start=_now(),

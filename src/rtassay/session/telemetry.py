@@ -7,15 +7,15 @@ import errno
 import fnmatch
 import os
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from rtassay.boards.base import Allowance, BoardProcess, LinuxBoard
 from rtassay.model import recording, rooms
 from rtassay.model.errors import BoardError
 from rtassay.model.events import Event, FileContent
+from rtassay.model.inventory import Inventory
 from rtassay.model.manifest import Manifest, MonitorEntry
 from rtassay.model.units import format_cpu_list
 from rtassay.monitors.base import Message, Monitor, plain
@@ -130,12 +130,11 @@ def all_monitors() -> list[Monitor]:
     return [rooms.load("monitors", name)() for name in rooms.table("monitors")]
 
 
-def housekeeping(inventory: Mapping[str, Any], measured: Collection[int]) -> tuple[int, ...]:
+def housekeeping(inventory: Inventory, measured: Collection[int]) -> tuple[int, ...]:
     """CPUs for the watch: those it may use that are not measured, isolated ones only where there are no others; () if none is left."""
-    cpus = inventory.get("cpus") or {}
-    allowed = cpus.get("allowed") or ()
-    free = tuple(cpu for cpu in allowed if cpu not in measured)
-    return tuple(cpu for cpu in free if cpu not in (cpus.get("isolated") or ())) or free
+    cpus = inventory.cpus
+    free = tuple(cpu for cpu in cpus.allowed or () if cpu not in measured)
+    return tuple(cpu for cpu in free if cpu not in (cpus.isolated or ())) or free
 
 
 def recorded(path: Path) -> SeriesKeeper | None:

@@ -12,7 +12,8 @@ from rtassay.model.errors import CorruptRecording, RtassayError
 from rtassay.model.events import Event, Note, TracePage, TraceText
 from rtassay.model.manifest import LaneEntry, Manifest
 from rtassay.model.measures import APPLICATION
-from rtassay.model.views import integer
+from rtassay.model.notes import HitNote
+from rtassay.model.views import view_of
 from rtassay.store.collect import TRACE_BEGIN
 from rtassay.wire.encode import StreamEncoder
 from rtassay.wire.stream import StreamParser, read_events
@@ -109,8 +110,8 @@ def trace_in(events: Iterable[Event], cpus: dict[int, int | None], *, followed: 
                 texts[name] = content.decode("utf-8", "replace")
             case TracePage(cpu, page):
                 pages.setdefault(cpu, []).append(page)
-            case Note(name, lane, data) if name == TRACE_HIT and data.get("captured") is True:
-                hit = _hit(data, lane, cpus)
+            case Note(name, lane, data) if name == TRACE_HIT and (told := view_of(HitNote, data)).captured:
+                hit = _hit(told, lane, cpus)
                 hits += [] if hit is None else [hit]
     return Trace(
         header_page=texts.get(_HEADER_PAGE, ""),
@@ -122,15 +123,13 @@ def trace_in(events: Iterable[Event], cpus: dict[int, int | None], *, followed: 
     )
 
 
-def _hit(data: dict[str, Any], lane: int | None, cpus: dict[int, int | None]) -> Hit | None:
+def _hit(told: HitNote, lane: int | None, cpus: dict[int, int | None]) -> Hit | None:
     """None for an event that lacks a field, or has no CPU."""
-    lane = lane if lane is not None else integer(data.get("lane"))
-    cpu = integer(data.get("cpu"))
-    cpu = cpus.get(lane) if cpu is None and lane is not None else cpu
-    tid, k, due_ns, woke_ns = (integer(data.get(name)) for name in ("tid", "k", "due_ns", "woke_ns"))
-    if lane is None or cpu is None or tid is None or k is None or due_ns is None or woke_ns is None:
+    lane = told.lane if lane is None else lane
+    cpu = cpus.get(lane) if told.cpu is None and lane is not None else told.cpu
+    if lane is None or cpu is None or told.tid is None or told.k is None or told.due_ns is None or told.woke_ns is None:
         return None
-    return Hit(lane, cpu, tid, k, due_ns, woke_ns) if woke_ns >= due_ns else None
+    return Hit(lane, cpu, told.tid, told.k, told.due_ns, told.woke_ns) if told.woke_ns >= told.due_ns else None
 
 
 def write_causes(directory: Path, manifest: Manifest, moved: Sequence[Moved]) -> str | None:

@@ -15,6 +15,7 @@ from rtassay.model import causes as kinds
 from rtassay.model.causes import Attribution, Cause, Moved, Part, Place, Trace
 from rtassay.model.errors import BoardError
 from rtassay.model.events import Note
+from rtassay.model.inventory import inventory_of
 from rtassay.model.manifest import Manifest, Plan
 from rtassay.session.control import RunResult
 from rtassay.store import tracing
@@ -65,7 +66,7 @@ class FakeBoards:
         self.stacks: list[str] = ["sched/sched_switch"]
 
     async def measure(self, request: runs.RunRequest, on_event: object, stop: object) -> RunResult:
-        request.accept(self.inventory)
+        request.accept(inventory_of(self.inventory))
         self.asked.append(request)
         events = [
             Note(
@@ -170,8 +171,8 @@ def test_a_board_that_cannot_is_refused_before_anything_runs(
 
 def test_the_board_of_the_recording_is_accepted() -> None:
     with pytest.raises(BoardError):
-        zooms.accept(Manifest("a", "", store_source()))(BOARD)
-    zooms.accept(Manifest("a", "", store_source(), inventory=BOARD))(BOARD)
+        zooms.accept(Manifest("a", "", store_source()))(inventory_of(BOARD))
+    zooms.accept(Manifest("a", "", store_source(), inventory=BOARD))(inventory_of(BOARD))
 
 
 def store_source() -> Any:

@@ -20,6 +20,7 @@ from rtassay.experiments.journal import read_journal, states
 from rtassay.experiments.matrix import ExperimentPlan, make_plan
 from rtassay.experiments.status import status_of
 from rtassay.model.errors import BoardError, RunLost, UsageError
+from rtassay.model.inventory import inventory_of
 from rtassay.model.manifest import LaneEntry, Manifest, Plan, Source
 from rtassay.session.control import Interrupted, RunResult, StopRequest
 from rtassay.store.manifests import save_manifest
@@ -287,7 +288,8 @@ def test_the_kernel_is_checked_before_every_run_and_booted_again_if_it_is_anothe
     class Looks(FakeSession):
         async def __call__(self, *args: Any, accept: Any, **others: Any) -> RunResult:
             runs = inventories.pop(0)
-            accept({"kernel": {"release": runs.release, "version": f"Linux version {runs.release} {runs.version}"}})
+            version = f"Linux version {runs.release} {runs.version}"
+            accept(inventory_of({"kernel": {"release": runs.release, "version": version}}))
             return await super().__call__(*args, **others)
 
     async def switch(board: Any, kernel: str) -> Runs:

@@ -288,9 +288,11 @@ def test_without_room_samples_go_and_every_number_stays(spool: Path, tmp_path: P
     events, parser = parsed(data)
     damage = parser.damage
     assert parser.ended and (damage.lost_frames, damage.bad_frames, damage.skipped_bytes) == (0, 0, 0)
-    away = [e.data for e in events if isinstance(e, Note) and e.name == "spool_dropped" and e.data["what"] == "samples"]
-    assert away
-    told = sum(note["samples"] + note["missed"] + note["dropped"] for note in away)
+    dropped = [
+        e.data for e in events if isinstance(e, Note) and e.name == "spool_dropped" and e.data["what"] == "samples"
+    ]
+    assert dropped
+    told = sum(note["samples"] + note["missed"] + note["dropped"] for note in dropped)
     blocks = [e for e in events if isinstance(e, Samples)]
     held = sum(len(b.latency_ns) + int(b.missed.sum() + b.dropped.sum()) + b.gap_missed + b.gap_dropped for b in blocks)
     file = tmp_path / "f.rtw"
@@ -304,7 +306,7 @@ def test_without_room_samples_go_and_every_number_stays(spool: Path, tmp_path: P
     assert lane.histogram.total == lane.entry.n
     (warning,) = recording.manifest.warnings
     assert (warning.code, warning.lane) == (warnings.SPOOL_FULL, lane.entry.index)
-    assert warning.facts["samples"] == sum(note["samples"] for note in away)
+    assert warning.facts["samples"] == sum(note["samples"] for note in dropped)
 
 
 def test_a_file_that_did_not_go_is_not_referred_to(spool: Path, tmp_path: Path) -> None:
@@ -324,8 +326,8 @@ def test_a_file_that_did_not_go_is_not_referred_to(spool: Path, tmp_path: Path) 
     events, parser = parsed(fetch(spool))
     assert parser.damage.lost_frames == 0 and parser.ended
     assert [e.content for e in events if isinstance(e, FileContent)] == [b"small", b"again", None]
-    (away,) = [e.data for e in events if isinstance(e, Note)]
-    assert (away["event"], away["what"], away["frames"]) == ("spool_dropped", "file", 2)
+    (dropped,) = [e.data for e in events if isinstance(e, Note)]
+    assert (dropped["event"], dropped["what"], dropped["frames"]) == ("spool_dropped", "file", 2)
 
 
 def test_pages_of_the_trace_without_room_are_counted_and_their_texts_stay(spool: Path, tmp_path: Path) -> None:
@@ -338,9 +340,9 @@ def test_pages_of_the_trace_without_room_are_counted_and_their_texts_stay(spool:
     events, parser = parsed(fetch(spool))
     assert parser.damage.lost_frames == 0 and parser.ended
     assert [event for event in events if isinstance(event, TraceText)] == texts
-    (away,) = [event.data for event in events if isinstance(event, Note)]
-    assert away["what"] == "trace"
-    assert 0 < sum(isinstance(event, TracePage) for event in events) == 40 - away["frames"]
+    (dropped,) = [event.data for event in events if isinstance(event, Note)]
+    assert dropped["what"] == "trace"
+    assert 0 < sum(isinstance(event, TracePage) for event in events) == 40 - dropped["frames"]
 
 
 def test_a_text_without_room_is_cut_not_holed(spool: Path) -> None:

@@ -22,6 +22,7 @@ from rtassay.loads.iperf3 import Iperf3Load
 from rtassay.loads.stress import StressLoad
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.events import End, Event, Facts, FileContent, Output, Second
+from rtassay.model.facts import facts_of
 from rtassay.model.manifest import LoadEntry, Manifest, Source
 from rtassay.monitors.kernel_log import KernelLogMonitor
 from rtassay.monitors.raspberry import RaspberryMonitor
@@ -369,7 +370,7 @@ def golden_seconds() -> list[Second]:
 def test_progress_of_lanes_adds_up_and_knows_the_last() -> None:
     lanes = LiveLanes()
     assert lanes.snapshot() == ()
-    lanes.start([{"lane": 0, "cpu": 3}, {"lane": 1, "cpu": None}])
+    lanes.start(facts_of({"lanes": [{"lane": 0, "cpu": 3}, {"lane": 1, "cpu": None}, "no lane"]}).lanes)
     lanes.add(second(1, missed=1, dropped=2, total_n=5, max_so_far_ns=9))
     lanes.add(second(0, missed=10, dropped=20, total_n=0))
     lanes.add(second(1, missed=4, dropped=8, total_n=7, max_so_far_ns=11))

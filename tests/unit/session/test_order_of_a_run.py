@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -36,6 +36,7 @@ from rtassay.boards.base import AtClose, LinkLost
 from rtassay.model import warnings
 from rtassay.model.errors import BoardError, RunLost
 from rtassay.model.events import Facts, Note, Output, Second
+from rtassay.model.inventory import Inventory
 from rtassay.model.manifest import Manifest, Plan
 from rtassay.session import attach, host_clock, measure
 from rtassay.session import run as run_module
@@ -413,8 +414,8 @@ def test_clocks_are_compared_where_the_board_goes_on_without_us(tmp_path: Path) 
 def test_the_inventory_is_shown_before_anything_is_started(tmp_path: Path) -> None:
     made = board()
 
-    def refuse(inventory: Mapping[str, Any]) -> None:
-        assert inventory["cpus"]["online"] == [0, 1, 2, 3]
+    def refuse(inventory: Inventory) -> None:
+        assert inventory.cpus.online == (0, 1, 2, 3)
         raise BoardError("not this one")
 
     with pytest.raises(BoardError, match="not this one"):

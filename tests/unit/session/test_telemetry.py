@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rtassay.model.events import Facts, FileContent
+from rtassay.model.inventory import inventory_of
 from rtassay.model.manifest import Manifest, MonitorEntry, Source
 from rtassay.monitors.frequency import FrequencyMonitor
 from rtassay.monitors.kernel_log import KernelLogMonitor
@@ -146,5 +147,5 @@ def test_sealing_puts_every_monitor_into_the_manifest(tmp_path: Path) -> None:
 def test_the_watch_keeps_off_the_measured_cpus(
     allowed: list[int] | None, isolated: list[int] | None, measured: tuple[int, ...], cpus: tuple[int, ...]
 ) -> None:
-    assert housekeeping({"cpus": {"allowed": allowed, "isolated": isolated}}, measured) == cpus
-    assert housekeeping({}, measured) == ()
+    assert housekeeping(inventory_of({"cpus": {"allowed": allowed, "isolated": isolated}}), measured) == cpus
+    assert housekeeping(inventory_of({}), measured) == ()

@@ -261,16 +261,16 @@ class _Readings:
             return None
         median = float(np.median(others))
         value = float(covering[np.argmax(np.abs(covering - median))])
-        away = abs(value - median)
+        distance = abs(value - median)
         if value < median and self._series.monitor not in _LOW_TELLS:
             return None
         spread = 1.4826 * float(np.median(np.abs(others - median)))
         least = self._least_step(stall)
         side = others >= value if value >= median else others <= value
         as_far = int(side.sum())
-        if away <= max(SPREADS * spread, least, 0.1 * abs(median)) or as_far > RARE * others.size:
+        if distance <= max(SPREADS * spread, least, 0.1 * abs(median)) or as_far > RARE * others.size:
             return None
-        score = away / max(spread, least, 1e-12)
+        score = distance / max(spread, least, 1e-12)
         series = self._series
         return score, Coincidence(series.monitor, self._name, series.unit, value, median, as_far, int(others.size))
 

@@ -17,12 +17,12 @@ from rtassay.model.gate import (
     NOTHING_LATER,
     REGRESSED,
     TOO_LATE,
+    BootPair,
     Difference,
     Gate,
     GatedKernel,
     Holder,
     Load,
-    Parting,
     Seed,
     Verified,
 )
@@ -184,7 +184,7 @@ def verified_headline(found: Verified) -> str:
     return f"NOT THE SAME BYTES in {len(parted)} of {len(found.cells)} cells: {called(found.kernel)}"
 
 
-def parting(cell: Parting) -> str:
+def pair(cell: BootPair) -> str:
     """Where two boots of one cell part."""
     where = f"{cell.load}, seed {cell.seed}"
     if cell.same:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rtassay.model import warnings
+from rtassay.model.facts import SettingsFacts
 from rtassay.model.findings import Findings
 from rtassay.model.foreign import clean, one_line
 from rtassay.model.manifest import Manifest, Obtained, Plan
@@ -55,7 +56,7 @@ def plan_rows(recording: Recording) -> list[tuple[str, str, str, str]]:
     """(item, asked, obtained, remark); the remark is `differs` if the obtained value is not the one asked for, `not known` if it was not recorded."""
     manifest = recording.manifest
     plan = manifest.plan
-    facts = manifest.facts
+    facts = manifest.probe_facts
     starts = [lane.entry.obtained_start for lane in recording.lanes]
     ends = [lane.entry.obtained_end for lane in recording.lanes]
     policy = [_policy(o) for o in starts]
@@ -68,9 +69,9 @@ def plan_rows(recording: Recording) -> list[tuple[str, str, str, str]]:
         _row("Policy and priority, at end", asked_policy, _agree(policy_end)),
         _row("One CPU per lane, at start", _pins(recording), _agree_pins([_cpus(o) for o in starts])),
         _row("One CPU per lane, at end", _pins(recording), _agree_pins([_cpus(o) for o in ends])),
-        _row("Memory locked", _maybe(plan.mlock), _maybe(facts.get("mlocked"))),
-        _row("cpu_dma_latency (us)", _maybe(plan.dma_latency_us), _maybe(facts.get("dma_latency_us"))),
-        *_sleep_rows(plan, facts),
+        _row("Memory locked", _maybe(plan.mlock), _maybe(facts.mlocked)),
+        _row("cpu_dma_latency (us)", _maybe(plan.dma_latency_us), _maybe(facts.dma_latency_us)),
+        *_sleep_rows(plan, facts.settings),
         _row("Interval", _time(plan.interval_ns), _agree([_time(lane.entry.interval_ns) for lane in recording.lanes])),
         _row("Duration", _time(plan.duration_ns), _time(_lasted(manifest)), exact=False),
     ]
@@ -85,8 +86,8 @@ def plan_rows(recording: Recording) -> list[tuple[str, str, str, str]]:
     known = _agree([None if f is None else str(f) for f in faults])
     rows.append(_row("Page faults while measuring", "0" if known is not None else None, known))
     rows = [row for row in rows if row[1:3] != ("not stated", "not known")]
-    if facts.get("fallback"):
-        rows.append(("Fallback", "none", one_line(str(facts["fallback"]), 200), "differs"))
+    if facts.fallback:
+        rows.append(("Fallback", "none", one_line(facts.fallback, 200), "differs"))
     return rows
 
 
@@ -128,15 +129,11 @@ def _policy(obtained: Obtained | None) -> str | None:
     return obtained.policy if obtained.priority is None else f"{obtained.policy} {obtained.priority}"
 
 
-def _sleep_rows(plan: Plan, facts: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+def _sleep_rows(plan: Plan, told: SettingsFacts | None) -> list[tuple[str, str, str, str]]:
     """How the lanes slept, where the probe tells."""
-    told = facts.get("settings")
-    if not isinstance(told, dict) or "sleep" not in told:
+    if told is None or told.sleep is None:
         return []
-    return [
-        _row("Sleep", plan.sleep, _maybe(told["sleep"])),
-        _row("Clock of the sleep", plan.clock, _maybe(told.get("clock"))),
-    ]
+    return [_row("Sleep", plan.sleep, _maybe(told.sleep)), _row("Clock of the sleep", plan.clock, _maybe(told.clock))]
 
 
 def _maybe(value: Any) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rtassay.model.foreign import one_line
 from rtassay.model.recording import Lane, Recording
 from rtassay.model.units import NS_PER_US
 from rtassay.reports.base import JudgedRecording
@@ -39,9 +38,10 @@ class CyclictestRecording:
         totals = [int(column.sum()) for column in columns]
         overflows = [lane.histogram.total - total for lane, total in zip(recording.lanes, totals, strict=True)]
         lines = []
-        dma = recording.manifest.facts.get("dma_latency_us", recording.manifest.plan.dma_latency_us)
+        told = recording.manifest.probe_facts
+        dma = told.dma_latency_us if "dma_latency_us" in told.told else recording.manifest.plan.dma_latency_us
         if dma is not None:
-            lines.append(f"# /dev/cpu_dma_latency set to {one_line(str(dma), 20)}us")
+            lines.append(f"# /dev/cpu_dma_latency set to {dma}us")
         lines.append("# Histogram")
         table = np.stack(columns, axis=1).tolist() if columns else []
         lines += [f"{k:06d} " + "\t".join(f"{count:06d}" for count in row) for k, row in enumerate(table)]

@@ -103,8 +103,7 @@ def _joined(lane: Lane, traced: Lane | None) -> Lane:
 
 def origin_ns(recording: Recording) -> int | None:
     """Zero of the time axis on the board's clock."""
-    given = recording.manifest.facts.get("origin_ns")
-    if isinstance(given, int):
+    if (given := recording.manifest.probe_facts.origin_ns) is not None:
         return given
     first = [lane.entry.first_due_ns for lane in recording.lanes if lane.entry.first_due_ns is not None]
     return min(first) if first else recording.manifest.started_ns

@@ -1,0 +1,58 @@
+"""Events that rtprobe sends in EVENT frames (wire/STREAM.md), typed: None where one lacks a field or holds something of another type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ChildNote:
+    """`child_started`, `child_exited` and `owner_gone` of the guard. CPU time: of the processes that the command waited for."""
+
+    mono_ns: int | None
+    exit_code: int | None
+    signal: int | None
+    user_ns: int | None
+    system_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class UsageNote:
+    """`usage` of the guard: of all descendants of its command. `real_time`: their threads of a real-time class."""
+
+    mono_ns: int | None
+    cpu_ns: int | None
+    processes: int | None
+    threads: int | None
+    real_time: int | None
+    gpu_ns: int | None
+    gpu_interrupts: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkNote:
+    """`work` of `rtprobe load`: operations since its start."""
+
+    mono_ns: int | None
+    operations: int | None
+    unit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HitNote:
+    """`trace_hit`: a wake-up whose trace was wanted. `captured`: whether the stream has its pages."""
+
+    lane: int | None
+    cpu: int | None
+    tid: int | None
+    k: int | None
+    due_ns: int | None
+    woke_ns: int | None
+    captured: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class BreakNote:
+    """`break`: a latency reached `--break-above`. `trace`: the file on the board that holds the kernel's trace of it."""
+
+    trace: str | None
