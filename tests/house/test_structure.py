@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -164,6 +165,21 @@ def test_library_code_neither_prints_nor_exits() -> None:
             if isinstance(node, ast.Call):
                 called = ast.unparse(node.func)
                 assert called not in ("print", "sys.exit", "exit", "os._exit"), f"{path}:{node.lineno} calls {called}"
+
+
+UNTYPED = re.compile(r"\b(?:manifest\.(?:facts|end|inventory|inventory_end)|(?:note|event)\.data)(?:\.get\(|\[)")
+# Parsers and importers make this JSON. One rewrites END for a part of a recording, one shows each name of an inventory as it is.
+OF_JSON = ("importers", "probes", "wire", "cli/import_.py", "store/parts.py", "reports/recording/conditions.py")
+
+
+def test_what_a_probe_or_a_board_told_is_read_as_typed_values() -> None:
+    """`manifest.probe_facts`, `probe_end`, `board_start`, `board_end`; a view of `model.notes` for an event."""
+    untyped = {
+        str(path.relative_to(SRC))
+        for path in modules()
+        if not str(path.relative_to(SRC)).startswith(OF_JSON) and UNTYPED.search(path.read_text())
+    }
+    assert not untyped
 
 
 def test_no_file_is_too_long() -> None:
