@@ -144,7 +144,9 @@ def _facts(
     ]
     asked: dict[str, Any] = {}
     if command is not None:
-        asked = {"argv": list(command.argv), "requested": command.requested()}
+        # A version that writes JSON sleeps by clock_nanosleep unless -x says otherwise.
+        requested = command.requested() | {"sleep": command.sleep or "clock_nanosleep"}
+        asked = {"argv": list(command.argv), "requested": requested}
     told: dict[str, Any] = {
         "kind": "histogram" if any(thread.kind == "histogram" for thread in threads) else "summary",
         "unit": "ns" if scale_ns == 1 else "us",

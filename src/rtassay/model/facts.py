@@ -70,6 +70,8 @@ class Requested:
     aligned: bool | None
     mlock: bool | None
     samples: bool | None
+    sleep: str | None
+    clock: str | None
     cpus: tuple[int, ...] | None
     pid: int | None
     comm: str | None

@@ -19,6 +19,7 @@ _LONG = {
     "interval": "i", "histogram": "h", "histofall": "H", "loops": "l", "duration": "D", "priority": "p", "prio": "p",
     "affinity": "a", "threads": "t", "distance": "d", "nsecs": "N", "smp": "S", "verbose": "v", "oscope": "o",
     "breaktrace": "b", "quiet": "q", "mlockall": "m", "aligned": "A", "clock": "c", "relative": "r",
+    "posix_timers": "x", "nanosleep": "n",
 }  # fmt: skip
 _WITH_VALUE = (
     "policy",
@@ -32,6 +33,7 @@ _WITH_VALUE = (
     "default-system",
 )
 _DURATION = re.compile(r"(\d{1,9})([smhd]?)")
+_CLOCKS = {"0": "monotonic", "1": "realtime"}
 _FACTOR = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _LINE = re.compile(r"(?:^|[\s/#$'\"])cyclictest((?:\s+-.*)?)$")
 
@@ -39,6 +41,8 @@ _LINE = re.compile(r"(?:^|[\s/#$'\"])cyclictest((?:\s+-.*)?)$")
 @dataclass(frozen=True, slots=True)
 class CyclictestArgv:
     """What a line asked for; None if it does not say. `same_interval`: -S, -h, -H or -d0 gives all threads one interval.
+
+    `sleep`: of -x and -n; without them it depends on the version. `clock`: of -c.
 
     `pinned`: threads are spread over `affinity` (None: all CPUs), one CPU each; `every_cpu`: as many threads as there are CPUs.
     """
@@ -62,6 +66,8 @@ class CyclictestArgv:
     pinned: bool = False
     affinity: str | None = None
     every_cpu: bool = False
+    sleep: str | None = None
+    clock: str = "monotonic"
 
     def interval_ns(self, lane: int) -> int:
         """Interval of one thread. Without -S, -h or -d0 each thread adds the distance to the interval of the one before."""
@@ -77,6 +83,8 @@ class CyclictestArgv:
             "count": self.loops,
             "mlock": self.mlock,
             "break_above_ns": None if self.break_us is None else self.break_us * NS_PER_US,
+            "sleep": self.sleep,
+            "clock": self.clock,
         }
 
 
@@ -135,6 +143,12 @@ def _option(found: CyclictestArgv, letter: str, value: str | None, rest: list[st
             return replace(found, every_cpu=True)
         case "N":
             return replace(found, nanoseconds=True)
+        case "x":
+            return replace(found, sleep="signal")
+        case "n":
+            return replace(found, sleep="clock_nanosleep")
+        case "c" if value in _CLOCKS:
+            return replace(found, clock=_CLOCKS[value])
         case "v":
             return replace(found, verbose=True)
         case "m":

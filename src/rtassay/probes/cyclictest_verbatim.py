@@ -65,6 +65,8 @@ def of_line(plan: Plan, line: str, scale: Fraction = Fraction(1)) -> tuple[Plan,
             aligned=False,
             break_above_ns=wanted["break_above_ns"],
             keep_samples=asked.verbose,
+            sleep=asked.sleep if asked.sleep == "signal" else plan.sleep,
+            clock=plan.clock if asked.clock == "monotonic" else asked.clock,
         ),
         tuple(dropped),
     )

@@ -162,4 +162,13 @@ def _plan_of(manifest: Manifest) -> Plan:
         dma_latency_us=asked.dma_latency_us,
         aligned=asked.aligned,
         mlock=asked.mlock,
+        sleep=asked.sleep or _setting(manifest, "sleep"),
+        clock=asked.clock or _setting(manifest, "clock"),
     )
+
+
+def _setting(manifest: Manifest, name: str) -> str | None:
+    """Of rtprobe, which tells the way of its sleep among the settings of its method."""
+    settings = manifest.facts.get("settings")
+    value = settings.get(name) if isinstance(settings, dict) else None
+    return value if isinstance(value, str) else None

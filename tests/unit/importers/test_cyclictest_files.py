@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rtassay import store
+from rtassay.analysis.many.compare.conditions import CONDITIONS
 from rtassay.importers import verbose_rows
 from rtassay.importers.cyclictest import CyclictestImporter
 from rtassay.importers.cyclictest_json import CyclictestJsonImporter
@@ -24,6 +25,8 @@ from rtassay.importers.riva_csv import RivaCsvImporter
 from rtassay.importers.versions import late_policy
 from rtassay.model.errors import InputFileError, UsageError
 from rtassay.model.events import End, Event, Facts, HistogramPart, Samples
+from rtassay.model.manifest import Plan
+from rtassay.probes.cyclictest import CyclictestProbe
 from rtassay.probes.cyclictest_argv import find_command, parse_command
 
 DATA = Path(__file__).parents[2] / "data" / "importers"
@@ -387,3 +390,43 @@ def test_a_file_that_still_grows_is_not_imported(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match="changed while it was being read"):
         store.import_events(tmp_path / "home", file, importer.source(file), events())
     assert list((tmp_path / "home").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "sleep", "clock"),
+    [
+        ("", "clock_nanosleep", "monotonic"),
+        ("-x -c1", "signal", "realtime"),
+        ("--posix_timers --clock=1", "signal", "realtime"),
+        ("-xc 0", "signal", "monotonic"),
+    ],
+)
+def test_the_way_of_sleeping_and_its_clock_come_from_the_command_line(
+    options: str, sleep: str, clock: str, tmp_path: Path
+) -> None:
+    """So a comparison names them as a difference."""
+    file = tmp_path / "f.json"
+    file.write_text((JSON / "h40.ok.json").read_text().replace("cyclictest -q", f"cyclictest {options} -q"))
+    importer = CyclictestJsonImporter()
+    made = store.open_recording(store.import_events(tmp_path, file, importer.source(file), importer.read(file)))
+    assert (made.manifest.plan.sleep, made.manifest.plan.clock) == (sleep, clock)
+    told = {one.key: one.get(made) for one in CONDITIONS if one.key in ("sleep", "clock")}
+    assert told == {"sleep": sleep, "clock": clock}
+
+
+def test_a_text_without_an_option_does_not_tell_how_it_slept() -> None:
+    """Older versions slept by signals unless -n was given."""
+    told = [parse_command(f"cyclictest {options} -p90") for options in ("", "-n", "-x", "-c 1")]
+    assert [(one.sleep, one.clock) for one in told if one is not None] == [
+        (None, "monotonic"),
+        ("clock_nanosleep", "monotonic"),
+        ("signal", "monotonic"),
+        (None, "realtime"),
+    ]
+
+
+def test_a_line_that_runs_as_it_is_keeps_its_way_of_sleeping() -> None:
+    plan, _ = CyclictestProbe().of_line(Plan(probe="cyclictest"), "cyclictest -x -c1 -p90 -l100")
+    assert (plan.sleep, plan.clock) == ("signal", "realtime")
+    plan, _ = CyclictestProbe().of_line(Plan(probe="cyclictest"), "cyclictest -p90 -l100")
+    assert (plan.sleep, plan.clock) == (None, None)
