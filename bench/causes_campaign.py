@@ -1,23 +1,37 @@
 """How many late wake-ups get a cause under load, on an ordinary board of the lab: two CPUs, network, real time.
 
-    .venv/bin/python bench/causes_campaign.py [--kernel rt|stock] [--seconds 20] [--load NAME]... [--output DIR]
+    .venv/bin/python bench/causes_campaign.py [--kernel rt|stock]... [--seconds 60] [--load NAME]... [--output DIR]
 
-Prints a row a load. Recordings of the script board are ranked the same way: `--rank REC...` measures nothing.
+A pilot of 10 s without a trace tells the level of each load: its p95. Prints a row a load, and what stays unattributed.
+`--rank REC...` measures nothing, and ranks recordings.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+
+import numpy as np
 
 from rtassay import store
 from rtassay.lab import machine, quick
 from rtassay.lab.arches import arch_named
 from rtassay.lab.packages import Packages
-from rtassay.model.causes import UNATTRIBUTED
+from rtassay.model.causes import UNATTRIBUTED, WAKE_UP
+from rtassay.model.events import TraceText
+from rtassay.model.recording import Lane, Recording
+from rtassay.store.tracing import TRACE
+from rtassay.wire.stream import StreamParser, read_events
+
+INTERVAL = "2ms"
+PILOT_S = 10
 
 LOADS = {
     "stress-ng": "stress-ng",
@@ -29,29 +43,36 @@ LOADS = {
 
 def main() -> int:
     options = argparse.ArgumentParser()
-    options.add_argument("--kernel", choices=["rt", "stock"], default="stock")
-    options.add_argument("--seconds", type=int, default=20)
+    options.add_argument("--kernel", choices=["stock", "rt"], action="append")
+    options.add_argument("--seconds", type=int, default=60)
     options.add_argument("--load", choices=list(LOADS), action="append")
     options.add_argument("--output", type=Path, help="directory for the recordings")
     options.add_argument("--rank", type=Path, nargs="+", help="recordings to rank instead")
     given = options.parse_args()
-    print(
-        "| run | late wake-ups | captured | main cause known | share | of them stall possible | late time unattributed | events lost in |"
-    )
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print(f"| {' | '.join(COLUMNS)} |")
+    print("| --- " * len(COLUMNS) + "|")
+    for path in given.rank or ():
+        tell(path.name, path)
     if given.rank:
-        for path in given.rank:
-            print(row(path.name, path), flush=True)
         return 0
-    with tempfile.TemporaryDirectory() as scratch:
-        board = machine.start(_image(), print, name="campaign", kernel=given.kernel, with_parent=True)
-        try:
-            for name in given.load or LOADS:
-                path = _measured(name, given.seconds, given.output or Path(scratch))
-                print(row(f"{given.kernel}, {name}", path), flush=True)
-        finally:
-            machine.stop(board)
+    with contextlib.ExitStack() as stack:
+        home = given.output or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        home.mkdir(parents=True, exist_ok=True)
+        image = _image()
+        for kernel in given.kernel or ("stock", "rt"):
+            board = machine.start(image, _say, name=f"campaign-{kernel}", kernel=kernel, with_parent=True)
+            try:
+                for name in given.load or LOADS:
+                    level_ns = _level_ns(_measured(kernel, name, PILOT_S, home, "pilot"))
+                    above = ["--trace-above", f"{level_ns}ns"]
+                    tell(f"{kernel}, {name}", _measured(kernel, name, given.seconds, home, "traced", *above))
+            finally:
+                machine.stop(board)
     return 0
+
+
+def _say(words: str) -> None:
+    print(words, file=sys.stderr, flush=True)
 
 
 def _image() -> quick.QuickImage:
@@ -67,20 +88,10 @@ def _image() -> quick.QuickImage:
     return quick.build(arch, print, extra)
 
 
-def _measured(load: str, seconds: int, home: Path) -> Path:
-    argv = [sys.executable, "-m", "rtassay", "run", "lab:campaign", "--load", LOADS[load], "--duration", f"{seconds}s"]
-    argv += [
-        "--interval",
-        "2ms",
-        "--trace-above",
-        "auto",
-        "--no-samples",
-        "--quiet",
-        "--output",
-        str(home),
-        "--name",
-        load,
-    ]
+def _measured(kernel: str, load: str, seconds: int, home: Path, what: str, *more: str) -> Path:
+    argv = [sys.executable, "-m", "rtassay", "run", f"lab:campaign-{kernel}", "--load", LOADS[load]]
+    argv += ["--duration", f"{seconds}s", "--name", f"{what}-{kernel}-{load}"]
+    argv += ["--interval", INTERVAL, "--no-samples", "--quiet", "--output", str(home), *more]
     before = set(home.glob("*.rta"))
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     new = set(home.glob("*.rta")) - before
@@ -88,19 +99,64 @@ def _measured(load: str, seconds: int, home: Path) -> Path:
     return new.pop()
 
 
-def row(name: str, path: Path) -> str:
-    """A line of the table. A wake-up counts as known if its main cause is anything but `unattributed`."""
+def _level_ns(pilot: Path) -> int:
+    return _quantile_ns(store.open_recording(pilot).lanes, 0.95)
+
+
+def _quantile_ns(lanes: Sequence[Lane], q: float) -> int:
+    """Of all lanes together."""
+    lower = np.concatenate([lane.histogram.lower_ns for lane in lanes])
+    counts = np.concatenate([lane.histogram.counts for lane in lanes])
+    order = np.argsort(lower)
+    upto = np.cumsum(counts[order])
+    return int(lower[order][np.searchsorted(upto, np.ceil(q * upto[-1]))])
+
+
+COLUMNS = (
+    "run", "late from (us)", "traced wake-ups", "late", "captured", "main cause known", "share", "of them stall possible",
+    "of them the ordinary path", "late time unattributed", "events lost in", "pages lost", "events/s of a CPU",
+    "p50 untraced, traced (us)",
+)  # fmt: skip
+
+
+def tell(name: str, path: Path) -> None:
+    """A line of the table, and what stays unattributed. A wake-up counts as known if its main cause is anything but `unattributed`."""
     recording = store.open_recording(path)
     trace, found = recording.manifest.trace, recording.causes
+    assert trace is not None
+    if not recording.traced:
+        print(f"| {name} | not traced: {trace.error} |", flush=True)
+        return
     known = [one for one in found if one.top.kind != UNATTRIBUTED]
     late_ns = sum(one.hit.latency_ns for one in found)
     nobody_ns = sum(part.ns for one in found for part in one.parts if part.cause.kind == UNATTRIBUTED)
-    share = f"{len(known) / len(found):.1%}" if found else "-"
     cells = (
-        name, None if trace is None else trace.hits, len(found), len(known), share, sum(one.stall_possible for one in known),
-        f"{nobody_ns / late_ns:.1%}" if late_ns else "-", sum(one.events_lost for one in found),
+        name, round((trace.above_ns or 0) / 1000), sum(lane.histogram.total for lane in recording.traced),
+        trace.hits, len(found), len(known), f"{len(known) / len(found):.1%}" if found else "-",
+        sum(one.stall_possible for one in known), sum(one.top.kind == WAKE_UP for one in known),
+        f"{nobody_ns / late_ns:.2%}" if late_ns else "-", sum(one.events_lost for one in found), trace.lost_pages,
+        round(_events_a_second(path, recording)), _medians(recording),
     )  # fmt: skip
-    return f"| {' | '.join(map(str, cells))} |"
+    print(f"| {' | '.join(map(str, cells))} |", flush=True)
+    _say(f"{name}: {Counter(one.top.kind for one in found).most_common()}")
+    for one in found:
+        lacking = [(part.phase, part.ns) for part in one.parts if part.cause.kind == UNATTRIBUTED]
+        if 20 * sum(ns for _, ns in lacking) > one.hit.latency_ns:
+            _say(f"  lane {one.hit.lane} k {one.hit.k}: {lacking} of {one.hit.latency_ns}, {one.evidence}")
+
+
+def _events_a_second(path: Path, recording: Recording) -> float:
+    """Mean over the measured CPUs: what the ring took, kept or overwritten."""
+    trace, end = recording.manifest.trace, max(lane.entry.closed_ns or 0 for lane in recording.traced)
+    texts = [e for e in read_events(path / TRACE, StreamParser()) if isinstance(e, TraceText) and "stats/" in e.name]
+    counts = re.findall(r"^(?:entries|overrun|read events): (\d+)", "\n".join(e.content.decode() for e in texts), re.M)
+    assert trace is not None and trace.from_ns is not None
+    return float(sum(map(int, counts)) / len(texts) / ((end - trace.from_ns) / 1e9))
+
+
+def _medians(recording: Recording) -> str:
+    """Of both parts, all lanes together."""
+    return ", ".join(f"{_quantile_ns(lanes, 0.5) / 1000:.0f}" for lanes in (recording.lanes, recording.traced))
 
 
 if __name__ == "__main__":

@@ -6,11 +6,14 @@ The command `rtassay causes`, the reports and the function `rtassay.rank_causes`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar
 
 from rtassay.model import ranking as codes
 from rtassay.model.manifest import Manifest
-from rtassay.model.ranking import Ranking, Traced
+from rtassay.model.measures import TIMER_THREAD
+from rtassay.model.ranking import CrossCheck, Ranking, Traced
 from rtassay.model.recording import Lane, Recording
 from rtassay.model.settings import default
 
@@ -48,7 +51,21 @@ def rank(
         )
         for recording in recordings
     ]
-    return ranking.rank(runs, star, deadline_ns=deadline_ns, above_ns=above_ns, p=wanted, confidence=sure)
+    ranked = ranking.rank(runs, star, deadline_ns=deadline_ns, above_ns=above_ns, p=wanted, confidence=sure)
+    checks = [crosscheck(recording) for recording in recordings]
+    return replace(ranked, crosschecks=tuple(check for check in checks if check is not None))
+
+
+def crosscheck(recording: Recording) -> CrossCheck | None:
+    """Our causes beside the readings of the kernel's tracer; None if it measured nothing, or nothing was late."""
+    from rtassay import store
+    from rtassay.causes import crosscheck as readings
+
+    measured = any(lane.entry.measure == TIMER_THREAD for lane in recording.traced)
+    if not measured or not recording.causes or recording.path is None:
+        return None
+    trace = store.kernel_trace(Path(recording.path), recording.manifest)
+    return readings.crosscheck(trace, recording.causes, recording.manifest.id)
 
 
 def of_report(recording: Recording, deadline_ns: int | None = None) -> Ranking | None:

@@ -84,7 +84,7 @@ FAULTS = (
         "",
         delays_rt=True,
         period_ns=120_000_000,
-        lengths_us=(2000, 3000),
+        lengths_us=(2000, 3000, 5000),
         set_up="cd /proc/sys/kernel; echo -1 > sched_rt_runtime_us; echo 20000 > sched_rt_period_us; echo $((19500 - us)) > sched_rt_runtime_us; cd /",
     ),
     Fault("page fault, from disk", "g", ("page-fault",), "rtprobe-lane", delays_rt=True),
@@ -134,22 +134,26 @@ class Answer:
     stream: bytes
 
 
-def run(kernel: str, module: bytes, probe: Path, faults: Sequence[Fault], seed: int = 1) -> Answer:
-    """All lengths of some kinds in one boot."""
+def run(
+    kernel: str, module: bytes, probe: Path, faults: Sequence[Fault], seed: int = 1, method: str = "cyclic"
+) -> Answer:
+    """All lengths of some kinds in one boot, by a method of rtprobe."""
     arch = arch_named("amd64")
     image = quick.cached(arch) or quick.build(arch, print)
     files = {"bin/rtprobe": probe.read_bytes(), "rtfault.ko": module}
-    board = ScriptBoard(image.kernels[kernel], image.initramfs.read_bytes(), files, _script(kernel, faults), seed)
+    board = ScriptBoard(
+        image.kernels[kernel], image.initramfs.read_bytes(), files, _script(kernel, faults, method), seed
+    )
     result = board.run(900)
     assert result.exit_code == 0, result.console[-2000:]
     truths = [Truth(row[0], *map(int, row[1:])) for row in map(str.split, result.files["faults"].decode().splitlines())]
     return judge(faults, truths, result.stream)
 
 
-def _script(kernel: str, faults: Sequence[Fault]) -> str:
+def _script(kernel: str, faults: Sequence[Fault], method: str) -> str:
     """rtprobe, and when its events are on one plan after the other, at the phase of the lane's due times."""
     traced_ms = sum(len(f.lengths_us) * (HITS * f.period_ns // 1_000_000 + 300) for f in faults) + 3000
-    lines = ["set -e; insmod /rtfault.ko", *begun(traced_ms)]
+    lines = ["set -e; insmod /rtfault.ko", *begun(traced_ms, method)]
     for fault in faults:
         for length_us in fault.lengths_us:
             lines += [
@@ -161,10 +165,10 @@ def _script(kernel: str, faults: Sequence[Fault]) -> str:
     return "\n".join([*lines, "wait $probe", "cat /proc/rtfault > /out/faults", ""])
 
 
-def begun(traced_ms: int) -> list[str]:
+def begun(traced_ms: int, method: str = "cyclic") -> list[str]:
     """Shell lines: rtprobe, until it traces; $first is its first due time."""
     return [
-        f"rtprobe cyclic --cpus 0 --interval 1ms --duration {2 * traced_ms}ms --trace-above {ABOVE_NS}ns --no-samples -o /out/{STREAM} &",
+        f"rtprobe {method} --cpus 0 --interval 1ms --duration {2 * traced_ms}ms --trace-above {ABOVE_NS}ns --no-samples -o /out/{STREAM} &",
         "probe=$!",
         f"until grep -q -a trace_begin /out/{STREAM} 2>/dev/null; do sleep 0.2; done",
         f"first=$(grep -a -o '\"first_due_ns\": *[0-9]*' /out/{STREAM} | head -n 1 | grep -o '[0-9]*$')",

@@ -98,6 +98,7 @@ static int open_source(struct run *run, struct lane *lane, struct source *f)
 	if ((code = tracer_feed_open(&f->feed, &tracer, lane->cpu)) || (code = tracer_take_thread("timerlat", lane, TIMERLAT_CONTEXTS)) ||
 	    (code = tracer_take_policy("timerlat", lane, TIMERLAT_CONTEXTS)) || (code = find_grid(run, f, lane->cpu)))
 		return code;
+	lane[TIMERLAT_IRQ].on_the_way = true;
 	for (int i = 0; i < TIMERLAT_CONTEXTS; i++) {
 		snprintf(f->names[i], sizeof f->names[i], "cpu%d %s", lane->cpu, contexts[i].name);
 		lane[i].name = f->names[i];
@@ -118,6 +119,7 @@ static int timerlat_prepare(const struct plan *plan, struct run *run)
 {
 	int code;
 
+	run->tracer = "timerlat";
 	sources = calloc((size_t)run->n_slots, sizeof *sources);
 	if (!sources)
 		return say_fail(EXIT_BOARD, "no memory");

@@ -37,13 +37,15 @@ void account_split(struct account *a)
 	atomic_store_explicit(&a->lane->was_traced, 1, memory_order_release);
 }
 
-void account_hit(struct lane *lane, uint64_t k, int64_t now_ns)
+void account_hit(struct lane *lane, uint64_t k, int64_t latency_ns)
 {
 	const uint32_t level_ns = atomic_load_explicit(&lane->hits.level_ns, memory_order_relaxed);
 	const int64_t due_ns = lane->first_due_ns + (int64_t)k * lane->run->interval_ns;
 
+	const int tid = lane->kernel_samples ? lane->measured_tid : lane->tid;
+
 	if (level_ns != HITS_OFF)
-		hits_put(&lane->hits, &(struct hit){ k, due_ns, now_ns, level_ns, lane->index, lane->cpu, lane->tid });
+		hits_put(&lane->hits, &(struct hit){ k, due_ns, due_ns + latency_ns, level_ns, lane->index, lane->cpu, tid });
 }
 
 void account_break(struct lane *lane, uint64_t k, int64_t latency_ns, int64_t now_ns)

@@ -33,7 +33,7 @@ struct account {
 bool account_stopped_before(const struct lane *lane, int64_t due_ns);
 uint64_t account_missed(struct lane *lane, uint64_t k, int64_t latency_ns, bool last);
 void account_split(struct account *a);
-void account_hit(struct lane *lane, uint64_t k, int64_t now_ns);
+void account_hit(struct lane *lane, uint64_t k, int64_t latency_ns);
 void account_break(struct lane *lane, uint64_t k, int64_t latency_ns, int64_t now_ns);
 
 static inline struct account account_begin(struct lane *lane)
@@ -101,7 +101,7 @@ static inline void account_add(struct account *a, int64_t latency_ns, int64_t no
 	if (k >= a->traced_k)
 		account_split(a);
 	if (latency_ns >= (int64_t)atomic_load_explicit(&lane->hits.level_ns, memory_order_relaxed))
-		account_hit(lane, k, now_ns);
+		account_hit(lane, k, latency_ns);
 	if (latency_ns >= a->break_ns)
 		account_break(lane, k, latency_ns, now_ns);
 	s->count++;

@@ -48,6 +48,10 @@ const char *const capture_events[] = {
 	"ipi/ipi_exit",
 	"exceptions/page_fault_user",
 	"exceptions/page_fault_kernel",
+	"osnoise/nmi_noise",
+	"osnoise/irq_noise",
+	"osnoise/softirq_noise",
+	"osnoise/thread_noise",
 	NULL,
 };
 
@@ -167,6 +171,18 @@ static void send_page(void *context, int cpu, const void *page, size_t size)
 
 /* --- the instance --- */
 
+/* Lanes of one CPU stand side by side; the first of them reads its ring. */
+static bool reads_ring(const struct capture *c, int i)
+{
+	return !i || c->run->lanes[i].cpu != c->run->lanes[i - 1].cpu;
+}
+
+/* What the kernel's tracers say of interruptions: only while one of them measures. */
+static bool is_wanted(const struct capture *c, const char *event)
+{
+	return c->run->tracer || strncmp(event, "osnoise/", strlen("osnoise/")) != 0;
+}
+
 static int open_cpu(struct capture *c, int i)
 {
 	const int cpu = c->run->lanes[i].cpu;
@@ -201,8 +217,11 @@ static int set_up(struct capture *c)
 		return error;
 	tracefs_put(c->directory, "options/record-cmd",
 		    "0"); /* sched_switch has the names; where the option is not there, nothing is lost */
+	/* The tracer that measures writes its own readings into our ring, too. It cannot be set any more once the ring is open. */
+	if (c->run->tracer && (error = tracefs_put(c->directory, "current_tracer", c->run->tracer)))
+		return error;
 	for (int i = 0; i < c->run->n_lanes; i++)
-		if ((error = open_cpu(c, i)))
+		if (reads_ring(c, i) && (error = open_cpu(c, i)))
 			return error;
 	return 0;
 }
@@ -286,7 +305,7 @@ static void tell_begin(struct capture *c)
 	for (int part = 0; part < 2; part++) {
 		json_array(&j, part ? "missing" : "events");
 		for (int i = 0; capture_events[i]; i++)
-			if (c->on[i] == !part)
+			if (c->on[i] == !part && is_wanted(c, capture_events[i]))
 				json_string(&j, NULL, capture_events[i]);
 		json_end_array(&j);
 	}
@@ -309,12 +328,14 @@ static int only_of_lanes(struct capture *c, const char *event)
 
 static void switch_on(struct capture *c)
 {
+	char path[128], name[128];
 	int on = 0, error = 0;
 
 	for (int i = 0; capture_events[i] && !atomic_load(&c->finish); i++) {
-		char path[128], name[128];
 		int refused;
 
+		if (!is_wanted(c, capture_events[i]))
+			continue;
 		refused = only_of_lanes(c, capture_events[i]);
 		snprintf(path, sizeof path, "events/%s/enable", capture_events[i]);
 		refused = refused ? refused : tracefs_put(c->directory, path, "1");
@@ -341,6 +362,11 @@ static void switch_on(struct capture *c)
 		stacks_on(&c->stacks, c->directory, c->run->policy == SCHED_OTHER ? 0 : c->run->priority);
 		send_file(c, "format/ftrace/kernel_stack", "events/ftrace/kernel_stack/format");
 	}
+	if (c->run->tracer) {
+		snprintf(path, sizeof path, "events/ftrace/%s/format", c->run->tracer);
+		snprintf(name, sizeof name, "format/ftrace/%s", c->run->tracer);
+		send_file(c, name, path);
+	}
 	send_file(c, "header_page", "events/header_page");
 	error = tracefs_put(c->directory, "tracing_on", "1");
 	if (error) {
@@ -351,7 +377,8 @@ static void switch_on(struct capture *c)
 	tell_begin(c);
 	c->begun = true;
 	for (int i = 0; c->run->trace_above_ns && i < c->run->n_lanes; i++)
-		atomic_store_explicit(&c->run->lanes[i].hits.level_ns, (uint32_t)c->run->trace_above_ns, memory_order_relaxed);
+		if (!c->run->lanes[i].on_the_way)
+			atomic_store_explicit(&c->run->lanes[i].hits.level_ns, (uint32_t)c->run->trace_above_ns, memory_order_relaxed);
 	atomic_store_explicit(&c->run->tracing, 1, memory_order_release); /* else the writer sets the levels of the lanes */
 }
 
@@ -380,6 +407,8 @@ static void switch_off(struct capture *c)
 	for (int i = 0; i < c->run->n_lanes; i++) {
 		char path[64], name[64];
 
+		if (!reads_ring(c, i))
+			continue;
 		snprintf(path, sizeof path, "per_cpu/cpu%d/stats", c->run->lanes[i].cpu);
 		snprintf(name, sizeof name, "stats/cpu%d", c->run->lanes[i].cpu);
 		send_file(c, name, path);
@@ -473,7 +502,8 @@ static void keep_hits(struct capture *c)
 		take_hits(c);
 		now.n = c->n_pending;
 		for (int i = 0; now.n && i < c->run->n_lanes; i++)
-			read_ring(c, i, &now);
+			if (reads_ring(c, i))
+				read_ring(c, i, &now);
 		for (int i = 0; i < now.n; i++)
 			tell_hit(c, &c->pending[i]);
 	} while (c->n_pending == PENDING_MOST);

@@ -41,6 +41,7 @@ struct lane {
 	/* Set by `prepare` where the kernel takes the samples: the thread of its own that is measured (0: none), and a due time, for the kernel
 	 * chooses them. The lane's own thread only reads then, wherever the writer may run, with its priority. */
 	bool kernel_samples;
+	bool on_the_way; /* a reading on the way to that of the next lane: it has no late wake-ups of its own */
 	bool windows; /* an activation is a window and its value is no lateness: none is missed because of it */
 	bool whole_windows;    /* and it counts as due when it is over */
 	struct lane *taken_by; /* the lane whose thread takes the samples of this one too; NULL: its own */
@@ -105,6 +106,7 @@ struct run {
 	/* --trace-above */
 	bool trace;
 	bool trace_stacks;         /* with kernel stacks (--trace-stacks) */
+	const char *tracer;        /* of the kernel, that takes the samples (NULL: none) and whose readings belong to the trace */
 	int64_t trace_above_ns;    /* 0: 4 x the running p99.9 of each lane */
 	int64_t untraced_until_ns; /* set with origin_ns; INT64_MAX without a traced part */
 	_Atomic int tracing;       /* the events are on */

@@ -204,7 +204,7 @@ void sink_set_level(struct sink *s)
 	const struct run *run = s->lane->run;
 	int64_t level_ns;
 
-	if (!atomic_load_explicit(&run->tracing, memory_order_acquire) || run->trace_above_ns)
+	if (!atomic_load_explicit(&run->tracing, memory_order_acquire) || run->trace_above_ns || s->lane->on_the_way)
 		return;
 	level_ns = 4 * hist_quantile(&s->hist, 999, 1000);
 	if (level_ns <= 0)

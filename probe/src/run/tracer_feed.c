@@ -35,8 +35,8 @@ int tracer_check_plan(const char *name, const struct plan *plan, const struct ru
 	if (run->interval_ns % 1000 || run->interval_ns < least_ns || run->interval_ns > most_ns)
 		return say_fail(EXIT_USAGE, "%s takes an --interval of whole microseconds from %lldus to %llds, for example --interval %s",
 				name, (long long)(least_ns / 1000), (long long)(most_ns / 1000000000), usual);
-	if (run->trace)
-		return say_fail(EXIT_USAGE, "--trace-above goes with cyclic, not with %s: run them one after the other", name);
+	if (run->trace && !run->tracer)
+		return say_fail(EXIT_USAGE, "--trace-above goes with cyclic and timerlat, not with %s: run them one after the other", name);
 	if (plan_flag(plan, "aligned"))
 		return say_fail(EXIT_USAGE, "--aligned: the kernel chooses the moments of %s; leave it out", name);
 	return EXIT_DONE;

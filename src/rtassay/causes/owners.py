@@ -9,7 +9,7 @@
 | wants to run | a thread of its priority or above, at the switch to or from that thread | `thread` |
 | | a thread of lower priority, or idle, which the scheduler chose meanwhile, or before while it held a real-time thread back | `throttling` |
 | | idle from before | `idle-exit` |
-| | a thread of lower priority from before | by the last interrupt's record: `preemption-off` (preempt_count), `bottom-halves-off` (flag, not on PREEMPT_RT), `softirq` (flag); else `no-preemption-point`, but not on a kernel that is preemptible everywhere |
+| | a thread of lower priority from before | by the last interrupt's record: `preemption-off` (preempt_count), `bottom-halves-off` (flag, not on PREEMPT_RT), `softirq` (flag); else `no-preemption-point`, but on a kernel that is preemptible everywhere `preemption-off` if the next interrupt found it so |
 | runs | it | `wake-up` |
 | sleeps again before it read the clock | any thread | `page-fault` if it had one since it was switched to; else `thread`, itself |
 
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from rtassay.causes.symbols import Symbols
-from rtassay.causes.timeline import BOTTOM_HALVES, IN_SOFTIRQ, Frame, Slice, Stay
+from rtassay.causes.timeline import BOTTOM_HALVES, IN_SOFTIRQ, Frame, Seen, Slice, Stay
 from rtassay.model.causes import (
     BH_FLAG,
     BOTTOM_HALVES_OFF,
@@ -119,8 +119,8 @@ def while_asleep(piece: Slice) -> Owner:
     return Owner(thread_cause(INTERRUPTS_OFF, piece.stay), (NO_EVENT,))
 
 
-def while_waiting(rules: Rules, piece: Slice, waiter: Waiter) -> Owner:
-    """The thread that waits may run, and another one has the CPU."""
+def while_waiting(rules: Rules, piece: Slice, waiter: Waiter, after: Seen | None = None) -> Owner:
+    """The thread that waits may run, and another one has the CPU. after: what the interrupt found that ended the piece."""
     stay = piece.stay
     chosen = _chosen_meanwhile(stay, waiter)
     if stay.pid == 0:
@@ -131,7 +131,7 @@ def while_waiting(rules: Rules, piece: Slice, waiter: Waiter) -> Owner:
         return Owner(thread_cause(THREAD, stay), (PRIORITY_ABOVE,))
     if chosen:
         return Owner(Cause(THROTTLING), (PRIORITY_BELOW, CHOSEN_INSTEAD))
-    return _kept_on(rules, piece, waiter)
+    return _kept_on(rules, piece, waiter, after)
 
 
 def _chosen_meanwhile(stay: Stay, waiter: Waiter) -> bool:
@@ -139,7 +139,7 @@ def _chosen_meanwhile(stay: Stay, waiter: Waiter) -> bool:
     return stay.over_realtime or (stay.switched_in and since is not None and stay.start_ns >= since)
 
 
-def _kept_on(rules: Rules, piece: Slice, waiter: Waiter) -> Owner:
+def _kept_on(rules: Rules, piece: Slice, waiter: Waiter, after: Seen | None) -> Owner:
     """A thread of lower priority was on the CPU and stays there."""
     stay, seen = piece.stay, piece.seen
     if waiter.remote and (waiter.enqueued_ns is None or piece.start_ns < waiter.enqueued_ns):
@@ -152,7 +152,9 @@ def _kept_on(rules: Rules, piece: Slice, waiter: Waiter) -> Owner:
         if seen.flags & IN_SOFTIRQ:
             return Owner(Cause(SOFTIRQ), (PRIORITY_BELOW,))
     if rules.realtime or rules.preemptible:
-        return UNKNOWN
+        # It was to leave at once: what kept it began then.
+        off = after is not None and after.depth
+        return Owner(thread_cause(PREEMPTION_OFF, stay), (PREEMPT_COUNT, PRIORITY_BELOW)) if off else UNKNOWN
     return Owner(thread_cause(NO_PREEMPTION_POINT, stay), (PRIORITY_BELOW,))
 
 

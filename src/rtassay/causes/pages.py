@@ -35,6 +35,13 @@ HRTIMER_ENTRY: Final = "timer/hrtimer_expire_entry"
 HRTIMER_EXIT: Final = "timer/hrtimer_expire_exit"
 NMI: Final = "nmi/nmi_handler"
 PAGE_FAULTS: Final = ("exceptions/page_fault_user", "exceptions/page_fault_kernel")
+TIMERLAT: Final = "ftrace/timerlat"
+"""A reading of the kernel's tracer timerlat. Its events of what interrupted come from osnoise:"""
+NMI_NOISE: Final = "osnoise/nmi_noise"
+IRQ_NOISE: Final = "osnoise/irq_noise"
+SOFTIRQ_NOISE: Final = "osnoise/softirq_noise"
+THREAD_NOISE: Final = "osnoise/thread_noise"
+TRACERS: Final = (TIMERLAT, NMI_NOISE, IRQ_NOISE, SOFTIRQ_NOISE, THREAD_NOISE)
 STACK: Final = "ftrace/kernel_stack"
 """The stack of the event before it: the addresses of the functions, the innermost first."""
 LOST: Final = "lost"
@@ -54,6 +61,11 @@ _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     HRTIMER_EXIT: (),
     NMI: ("delta_ns",),
     **dict.fromkeys(PAGE_FAULTS, ()),
+    TIMERLAT: ("seqnum", "context", "timer_latency"),
+    NMI_NOISE: ("duration",),
+    IRQ_NOISE: ("duration", "desc"),
+    SOFTIRQ_NOISE: ("duration", "vector"),
+    THREAD_NOISE: ("duration", "comm"),
 }
 _REQUIRED: Final = (SWITCH, WAKING)
 _PADDING, _TIME_EXTEND, _ABSOLUTE = 29, 30, 31

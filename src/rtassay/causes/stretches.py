@@ -20,7 +20,7 @@ from rtassay.causes.owners import (
     while_asleep,
     while_waiting,
 )
-from rtassay.causes.timeline import Slice, Stay, Timeline
+from rtassay.causes.timeline import Seen, Slice, Stay, Timeline
 from rtassay.causes.wakeups import Wakeup
 from rtassay.model.causes import (
     BEGINS_LATE,
@@ -114,7 +114,7 @@ class Cutter:
         if phase == "B":
             return self._before_a_waking_outside_interrupts(piece)
         if phase == "C":
-            return while_waiting(self.rules, piece, self._waiter())
+            return while_waiting(self.rules, piece, self._waiter(), _found_after(line, piece, start_ns))
         return self._after_the_switch(piece, start_ns)
 
     def _late_to_sleep(self, piece: Slice, start_ns: int) -> Owner:
@@ -255,6 +255,15 @@ def _own_excess(cut: list[Stretch], usual_ns: int, tid: int, own: Callable[[int]
 def _runs(stretch: Stretch, pid: int) -> bool:
     piece = stretch.piece
     return piece is not None and stretch.owner.cause == ORDINARY and not piece.frames and piece.stay.pid == pid
+
+
+def _found_after(line: Timeline, piece: Slice, ns: int) -> Seen | None:
+    """What the interrupt found that ended the piece at `ns`; None if something else did."""
+    at = bisect_right(line.starts, ns)
+    after = line.slices[at] if at < len(line.slices) else None
+    return (
+        after.seen if after is not None and after.stay is piece.stay and len(after.frames) > len(piece.frames) else None
+    )
 
 
 def _pieces(line: Timeline, start_ns: int, end_ns: int) -> Iterator[tuple[Slice | None, int, int]]:

@@ -155,6 +155,8 @@ class _Walk:
         self.before: Event | None = None
 
     def step(self, event: Event) -> None:
+        if event.name in pages.TRACERS:
+            return  # the tracer's own readings: `crosscheck` sets them beside ours
         before, self.before = self.before, event
         if event.name == pages.STACK:
             self._stack(event, before)

@@ -42,6 +42,11 @@ WORSE: Final = "worse"
 NOT_REMOVED: Final = "not-removed"
 TOO_LITTLE: Final = "too-little"
 
+TIMER_INTERRUPT: Final = "timer-interrupt"
+INTERRUPTS: Final = "interrupts"
+SOFTIRQS: Final = "softirqs"
+THREADS: Final = "threads"
+
 CUT: Final = "cut"
 NOT_ROOT: Final = "not-root"
 LOCKED_DOWN: Final = "locked-down"
@@ -172,12 +177,48 @@ class QuantileLevel:
 
 
 @dataclass(frozen=True, slots=True)
+class Compared:
+    """One part of late wake-ups, by our attribution and by the kernel's own tracer, added up over all wake-ups that both tell of.
+
+    part: TIMER_INTERRUPT (until the timer's interrupt woke the thread), INTERRUPTS, SOFTIRQS, THREADS (after that). agreed: in how many both say the same, but for the ordinary path
+    of a wake-up. `worst_ns`: the largest difference, ours less the tracer's, at activation `worst_k` of lane `worst_lane`.
+    """
+
+    part: str
+    ours_ns: int
+    tracer_ns: int
+    agreed: int
+    worst_ns: int
+    worst_lane: int
+    worst_k: int
+
+
+@dataclass(frozen=True, slots=True)
+class CrossCheck:
+    """One run that the tracer `tracer` of the kernel measured: its readings beside our attributions of the same wake-ups.
+
+    compared: wake-ups that both tell of, of `hits`.
+    """
+
+    id: str
+    tracer: str
+    hits: int
+    compared: int
+    parts: tuple[Compared, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether they say the same of each wake-up."""
+        return self.compared > 0 and all(part.agreed == self.compared for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
 class Ranking:
     """The answer of `rtassay causes`: causes with the largest share of the lateness first.
 
     `deadline_ns` None: none is stated, and `exceedances` counts all hits. `above_ns`: only hits at or above it count. `demonstrated_ns`: D* of the traced
     part, with which the predictions compare. `share_unattributed`: of the lateness; `stall_possible`: hits that may be a stall of the host. `observer`: what the threads of the measurement itself took; they are
-    in no other list, though their time is part of the lateness.
+    in no other list, though their time is part of the lateness. `crosschecks`: of runs that a tracer of the kernel measured.
     """
 
     runs: tuple[Traced, ...]
@@ -198,6 +239,7 @@ class Ranking:
     causes: tuple[CauseShare, ...] = ()
     observer: CauseShare | None = None
     masked: tuple[Masked, ...] = ()
+    crosschecks: tuple[CrossCheck, ...] = ()
     schema: str = field(default="rtassay/causes/1")
 
     @property

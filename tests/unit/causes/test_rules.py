@@ -262,6 +262,18 @@ def test_what_no_rule_explains_on_a_preemptible_kernel_is_not_claimed() -> None:
     assert (one.top, one.complete) == (NOBODY, True)
 
 
+@pytest.mark.parametrize(("depth", "kind"), [(1, "preemption-off"), (0, "unattributed")])
+def test_on_a_preemptible_kernel_the_interrupt_that_ends_a_stretch_tells_of_it(depth: int, kind: str) -> None:
+    cpu = cpu_at_due(RT)
+    woken(cpu)
+    cpu.spend(900_000, NOBODY)
+    cpu.depth = depth
+    inner = cpu.interrupt("eth0", 5)
+    cpu.spend(10_000, NOBODY)
+    cpu.leave(inner)
+    assert owned(explained(cpu, realtime=True), kind) == 900_000
+
+
 def test_an_ipi_of_a_kernel_that_traces_it_as_an_interrupt_is_one_cause() -> None:
     cpu = cpu_at_due(ARM)
     woken(cpu)

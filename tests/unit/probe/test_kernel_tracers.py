@@ -17,7 +17,7 @@ EXIT_USAGE = 2
         (("timerlat", "--interval", "10us"), "from 100us to 1s"),
         (("timerlat", "--interval", "1000500ns"), "whole microseconds"),
         (("timerlat", "--interval", "1ms", "--aligned"), "--aligned"),
-        (("osnoise", "--interval", "1s", "--trace-above", "1ms"), "--trace-above goes with cyclic"),
+        (("osnoise", "--interval", "1s", "--trace-above", "1ms"), "--trace-above goes with cyclic and timerlat"),
         (("hwlat", "--interval", "1s", "--width", "1s"), "--width must be below the --interval"),
         (("hwlat", "--interval", "1s", "--priority", "5"), "interrupts are off"),
     ],

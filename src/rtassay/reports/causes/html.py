@@ -10,7 +10,7 @@ from rtassay.model.ranking import Ranking
 from rtassay.model.recording import Recording
 from rtassay.reports import page
 from rtassay.reports.causes import causes_text as text
-from rtassay.reports.causes import functions, outliers
+from rtassay.reports.causes import crosschecks, functions, outliers
 
 
 class HtmlCauses:
@@ -39,6 +39,9 @@ def section(ranking: Ranking, recording: Recording | None = None) -> dict[str, A
         "function_columns": functions.COLUMNS,
         "functions": functions.rows(ranking),
         "stack_note": functions.note(ranking),
+        "crosscheck_columns": crosschecks.COLUMNS,
+        "crosschecks": crosschecks.rows(ranking),
+        "crosscheck_notes": crosschecks.notes(ranking),
         "notes": [note for note in (text.left_out(ranking), text.now(ranking), text.spread_note(ranking)) if note]
         if ranking.answered
         else [],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rtassay.model.foreign import markdown
 from rtassay.model.ranking import Ranking
 from rtassay.reports.causes import causes_text as text
-from rtassay.reports.causes import functions
+from rtassay.reports.causes import crosschecks, functions
 from rtassay.reports.markdown_text import document, text_table
 
 
@@ -37,6 +37,9 @@ def sections(ranking: Ranking) -> list[str]:
             parts.append(text_table(functions.COLUMNS, named))
         if (note := functions.note(ranking)) is not None:
             parts.append(f"> {markdown(note)}")
+        if checked := crosschecks.rows(ranking):
+            parts.append(text_table(crosschecks.COLUMNS, checked))
+        parts += [f"> {markdown(note)}" for note in crosschecks.notes(ranking)]
         for columns, rows in (text.quantile_table(ranking), text.group_table(ranking)):
             if rows:
                 parts += ["Share of the lateness:", text_table(columns, rows, numbers=True)]

@@ -8,7 +8,7 @@ from rtassay.model.foreign import one_line
 from rtassay.model.ranking import Ranking
 from rtassay.reports import text_table
 from rtassay.reports.causes import causes_text as text
-from rtassay.reports.causes import functions
+from rtassay.reports.causes import crosschecks, functions
 from rtassay.reports.text_table import Column, figures, number, words
 
 
@@ -51,6 +51,13 @@ class TerminalCauses:
             ]
             lines += ["", *self._table(titles, named)]
         if (note := functions.note(ranking)) is not None:
+            lines += self._wrap(note)
+        if checked := crosschecks.rows(ranking):
+            lines += [
+                "",
+                *self._table([words(crosschecks.COLUMNS[0]), *map(figures, crosschecks.COLUMNS[1:])], checked),
+            ]
+        for note in crosschecks.notes(ranking):
             lines += self._wrap(note)
         for columns, table in (text.quantile_table(ranking), text.group_table(ranking)):
             if table:
