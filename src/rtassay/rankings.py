@@ -13,7 +13,7 @@ from typing import TypeVar
 from rtassay.model import ranking as codes
 from rtassay.model.manifest import Manifest
 from rtassay.model.measures import TIMER_THREAD
-from rtassay.model.ranking import CrossCheck, Ranking, Traced
+from rtassay.model.ranking import Analysis, Beside, CrossCheck, Ranking, Traced
 from rtassay.model.recording import Lane, Recording
 from rtassay.model.settings import default
 
@@ -66,6 +66,26 @@ def crosscheck(recording: Recording) -> CrossCheck | None:
         return None
     trace = store.kernel_trace(Path(recording.path), recording.manifest)
     return readings.crosscheck(trace, recording.causes, recording.manifest.id)
+
+
+def beside(recordings: Sequence[Recording], analyses: Sequence[Analysis], above_ns: int) -> tuple[Beside, ...]:
+    """Analyses of rtla, each beside the late wake-ups of its CPU: those from `above_ns` on."""
+    from rtassay.causes.crosscheck import amounts
+
+    found = []
+    for analysis in analyses:
+        mine = [
+            one
+            for recording in recordings
+            for one in recording.causes
+            if one.hit.cpu == analysis.cpu and one.hit.latency_ns >= above_ns
+        ]
+        sums = dict.fromkeys((codes.TIMER_INTERRUPT, codes.INTERRUPTS, codes.SOFTIRQS, codes.THREADS), 0)
+        for one in mine:
+            for part, ns in amounts(one).items():
+                sums[part] += ns
+        found.append(Beside(analysis, len(mine), sum(one.hit.latency_ns for one in mine), sums))
+    return tuple(found)
 
 
 def of_report(recording: Recording, deadline_ns: int | None = None) -> Ranking | None:

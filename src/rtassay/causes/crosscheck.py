@@ -71,7 +71,7 @@ def crosscheck(trace: Trace, attributions: Sequence[Attribution], of: str) -> Cr
     }
     pairs = [(one, _readings(records, one.hit)) for one in attributions if one.complete]
     both = [
-        _Both(one.hit, _ours(one), found, sum(part.ns for part in one.parts if part.cause.kind == kinds.WAKE_UP))
+        _Both(one.hit, amounts(one), found, sum(part.ns for part in one.parts if part.cause.kind == kinds.WAKE_UP))
         for one, found in pairs
         if found is not None
     ]
@@ -107,7 +107,8 @@ def _is(event: Event, context: int) -> bool:
     return event.name == pages.TIMERLAT and event.values[1] == context
 
 
-def _ours(one: Attribution) -> Amounts:
+def amounts(one: Attribution) -> Amounts:
+    """Our parts of one wake-up, named as the tracer's."""
     found = dict.fromkeys(_PARTS, 0)
     for part in one.parts:
         if part.phase in "AB":

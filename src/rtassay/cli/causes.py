@@ -40,6 +40,11 @@ _MANY = 3
     metavar="RECORDING",
     help="With --confirm: traced runs without the cause, to compare with the prediction. Repeat it for several.",
 )
+@click.option(
+    "--beside",
+    metavar="FILE",
+    help="Also set rtla's own analysis beside ours: the output of `rtla timerlat top -a US`, of the same board and load.",
+)
 @json_option
 def command(
     recordings: tuple[str, ...],
@@ -50,6 +55,7 @@ def command(
     output: str | None,
     confirm: str | None,
     without: tuple[str, ...],
+    beside: str | None,
     as_json: bool,
 ) -> int:
     """Who owned the time of late wake-ups, by the kernel's trace, and what D* becomes without each cause.
@@ -89,6 +95,8 @@ def command(
     if confirm is not None and ranking.answered:  # else there is no cause to confirm, and what follows tells why
         measured = [one.recording for one in open_all(without)]
         return _confirm([one.recording for one in opened], ranking, confirm, measured, as_json=as_json)
+    if beside is not None:
+        ranking = _with_rtla(ranking, [one.recording for one in opened], beside)
     if output is not None:
         from rtassay import reports
         from rtassay.cli.report import write_bytes
@@ -105,6 +113,17 @@ def command(
     elif output != "-":
         echo(output)
     return EXIT_OK if ranking.answered else EXIT_NOT_DEMONSTRATED
+
+
+def _with_rtla(ranking: Ranking, recordings: Sequence[Recording], file: str) -> Ranking:
+    """With the analyses of a file of rtla. Raises InputFileError."""
+    from dataclasses import replace
+    from pathlib import Path
+
+    from rtassay import rankings
+    from rtassay.importers.rtla_analysis import read_analyses
+
+    return replace(ranking, beside=rankings.beside(recordings, read_analyses(Path(file)), ranking.above_ns))
 
 
 def _confirm(

@@ -213,12 +213,53 @@ class CrossCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class Analysis:
+    """What rtla says of the one sample that stopped it on `cpu`.
+
+    parts: ns by part (as `Compared.part`). names: threads and interrupts. stack: of the blocking thread, the innermost function first.
+    """
+
+    cpu: int
+    latency_ns: int
+    parts: dict[str, int]
+    names: tuple[str, ...]
+    stack: tuple[str, ...]
+
+    @property
+    def largest(self) -> str | None:
+        """The part with most of the time; None where rtla names none."""
+        return max(self.parts, key=lambda part: self.parts[part], default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """rtla's analysis of one sample of a CPU, and our attributions of `hits` late wake-ups of that CPU in other runs: `parts_ns` are their sums."""
+
+    analysis: Analysis
+    hits: int
+    latency_ns: int
+    parts_ns: dict[str, int]
+
+    @property
+    def largest(self) -> str | None:
+        """Our part with most of the time; None without hits."""
+        return max(self.parts_ns, key=lambda part: self.parts_ns[part]) if self.hits else None
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether the largest part is the same; None where one side names none."""
+        both = self.analysis.largest, self.largest
+        return None if None in both else both[0] == both[1]
+
+
+@dataclass(frozen=True, slots=True)
 class Ranking:
     """The answer of `rtassay causes`: causes with the largest share of the lateness first.
 
     `deadline_ns` None: none is stated, and `exceedances` counts all hits. `above_ns`: only hits at or above it count. `demonstrated_ns`: D* of the traced
     part, with which the predictions compare. `share_unattributed`: of the lateness; `stall_possible`: hits that may be a stall of the host. `observer`: what the threads of the measurement itself took; they are
-    in no other list, though their time is part of the lateness. `crosschecks`: of runs that a tracer of the kernel measured.
+    in no other list, though their time is part of the lateness. `crosschecks`: of runs that a tracer of the kernel measured; `beside`: analyses of rtla
+    (`causes --beside`).
     """
 
     runs: tuple[Traced, ...]
@@ -240,6 +281,7 @@ class Ranking:
     observer: CauseShare | None = None
     masked: tuple[Masked, ...] = ()
     crosschecks: tuple[CrossCheck, ...] = ()
+    beside: tuple[Beside, ...] = ()
     schema: str = field(default="rtassay/causes/1")
 
     @property

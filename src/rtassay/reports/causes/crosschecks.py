@@ -7,9 +7,10 @@ from typing import Final
 
 from rtassay.model import ranking as codes
 from rtassay.model.foreign import one_line
-from rtassay.model.ranking import Compared, CrossCheck, Ranking
+from rtassay.model.ranking import Analysis, Beside, Compared, CrossCheck, Ranking
 from rtassay.model.units import format_time
 from rtassay.reports import wording
+from rtassay.reports.causes import causes_text as text
 
 COLUMNS = ("Late time", "by rtassay (us)", "by the tracer (us)", "the same in", "Largest difference (us)", "at")
 _PARTS: Final[Mapping[str, str]] = {
@@ -22,7 +23,8 @@ _PARTS: Final[Mapping[str, str]] = {
 
 def notes(ranking: Ranking) -> list[str]:
     """Whether both say the same, a sentence a run; and where they differ most."""
-    return [_note(one, several=len(ranking.runs) > 1) for one in ranking.crosschecks]
+    told = [_note(one, several=len(ranking.runs) > 1) for one in ranking.crosschecks]
+    return told + [_beside(one) for one in ranking.beside]
 
 
 def _note(one: CrossCheck, *, several: bool) -> str:
@@ -38,6 +40,25 @@ def _note(one: CrossCheck, *, several: bool) -> str:
         f"{_PARTS[worst.part]}: the same in {wording.count(worst.agreed)}, {format_time(abs(worst.worst_ns))} "
         f"{'more' if worst.worst_ns > 0 else 'less'} by rtassay in activation {wording.count(worst.worst_k)} of lane {worst.worst_lane}."
     )
+
+
+def _beside(one: Beside) -> str:
+    """rtla's word on one sample and ours on all late wake-ups of that CPU."""
+    told = f"rtla on CPU {one.analysis.cpu}, one sample of {format_time(one.analysis.latency_ns)}: {_largest(one.analysis)}."
+    if one.largest is None:
+        return f"{told} rtassay has no late wake-up of this CPU: nothing to compare with."
+    share = text.share_of(one.parts_ns[one.largest] / one.latency_ns)
+    ours = f"rtassay, {wording.count(one.hits)} late wake-ups of this CPU: {_PARTS[one.largest]} {share}"
+    verdict = "no part to compare" if one.agrees is None else "the same" if one.agrees else "they DISAGREE"
+    return f"{told} {ours}: {verdict}."
+
+
+def _largest(analysis: Analysis) -> str:
+    part = analysis.largest
+    if part is None:
+        return "it names no part"
+    who = f" ({', '.join(one_line(name, 60) for name in analysis.names[:3])})" if analysis.names else ""
+    return f"{_PARTS[part]} {text.share_of(analysis.parts[part] / analysis.latency_ns)}{who}"
 
 
 def rows(ranking: Ranking) -> list[tuple[str, ...]]:
