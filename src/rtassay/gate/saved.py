@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rtassay.model.errors import InputFileError
+from rtassay.model.files import read_regular
 from rtassay.model.gate import Gate
 
 _MOST_BYTES = 64 * 1024 * 1024
@@ -17,7 +18,7 @@ def read(path: Path) -> Gate:
 
     hint = "rtassay gate KERNEL --output FILE.json makes such a file"
     try:
-        content = path.read_bytes()[:_MOST_BYTES]
+        content = read_regular(path)[:_MOST_BYTES]
     except OSError as error:
         raise InputFileError(f"cannot read {path}", error.strerror) from error
     try:

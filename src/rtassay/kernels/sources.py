@@ -15,7 +15,7 @@ from pathlib import Path
 from rtassay.lab.packages import Packages
 from rtassay.lab.places import Say, run
 from rtassay.model.errors import BoardError, InputFileError, UsageError
-from rtassay.model.files import open_regular, require_regular
+from rtassay.model.files import open_regular, read_regular, require_regular
 
 _URL = re.compile(r"(?:https?|git|ssh|file)://\S+|[\w.-]+@[\w.-]+:\S+")
 _DEBIAN = re.compile(r"linux-source(-[0-9.]+)?")
@@ -87,9 +87,12 @@ def _identified(word: str, ref: str | None, work: Path, say: Say) -> Source:
         return _tree(path)
     if path.exists():
         _no_ref(word, ref)
-        require_regular(path)
-        with path.open("rb") as file:
-            return Source("tarball", path.name, hashlib.file_digest(file, "sha256").hexdigest(), _dated(path))
+        try:
+            require_regular(path)
+            with path.open("rb") as file:
+                return Source("tarball", path.name, hashlib.file_digest(file, "sha256").hexdigest(), _dated(path))
+        except OSError as error:
+            raise InputFileError(f"cannot read the source {path}", error.strerror) from error
     if _URL.fullmatch(word):
         say(f"fetching {ref or 'HEAD'} of {word}")
         return _commit(_fetched(word, ref or "HEAD", work), f"{word} {ref or 'HEAD'}", "FETCH_HEAD")
@@ -220,7 +223,10 @@ def _patches(path: Path) -> Iterator[Patch]:
     if path.is_dir():
         if not (path / "series").is_file():
             raise InputFileError(f"{path} is no queue of patches", "it has no file `series`")
-        yield from _series((path / "series").read_text(), lambda name: (path / name).read_bytes(), str(path))
+        try:
+            yield from _series((path / "series").read_text(), lambda name: read_regular(path / name), str(path))
+        except OSError as error:
+            raise InputFileError(f"cannot read the queue {path}", str(error)) from error
     elif path.name.endswith(".debian.tar.xz"):
         with tarfile.open(path) as archive:
             yield from _series(

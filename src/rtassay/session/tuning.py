@@ -25,7 +25,7 @@ from pathlib import Path
 from rtassay.boards.base import LinuxBoard, answer
 from rtassay.model import tuning
 from rtassay.model.errors import BoardError, UsageError
-from rtassay.model.files import replace_file
+from rtassay.model.files import read_regular, replace_file
 from rtassay.model.knobs import SERVICE, Goal
 from rtassay.model.tuning import Change, Reverted, Tuned, TuningPlan, tuned_of
 from rtassay.session import isolation
@@ -290,7 +290,7 @@ def remembered(board: str) -> list[tuple[Tuned, str, Path]]:
     found = []
     for path in sorted(memory().glob("*.json")):
         try:
-            data = json.loads(path.read_bytes())
+            data = json.loads(read_regular(path))
         except (OSError, ValueError):
             continue
         known = isinstance(data, Mapping) and data.get("board") == board

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from rtassay.model import foreign
 from rtassay.model.errors import InputFileError, UsageError
+from rtassay.model.files import open_regular
 from rtassay.model.knobs import (
     ABSENT,
     AT_RUN_TIME,
@@ -145,7 +146,7 @@ def of_file(name: str, text: str) -> Asked:
 def read(name: str) -> Asked:
     """The plan in the file of this name. Raises InputFileError."""
     try:
-        with Path(name).open("rb") as file:
+        with open_regular(Path(name)) as file:
             text = file.read(_MOST_BYTES).decode()
     except OSError as error:
         raise InputFileError(f"cannot read {name}", error.strerror) from error

@@ -126,6 +126,7 @@ def test_a_revert_says_what_it_put_back_and_what_not(board: Made, tmp_path: Path
         (("--dry-run",), "nothing is asked"),
         (("--profile", "shared", "--for", "1ns"), "--for 1ns"),
         (("--plan", "/no/such"), "cannot read /no/such"),
+        (("--plan", "/dev/zero"), "no regular file"),
         (("--profile", "shared", "--goal", "x"), "no NAME=VALUE"),
         (("nowhere", "--revert"), "nowhere"),
     ],

@@ -130,6 +130,11 @@ def test_queues_of_patches(tmp_path: Path) -> None:
         patches_of([queue])
     with pytest.raises(InputFileError, match="series"):
         patches_of([tmp_path])
+    os.mkfifo(queue / "waits")
+    for name in ("waits", "nothing"):
+        (queue / "series").write_text(f"{name}\n")
+        with pytest.raises(InputFileError, match="cannot read the queue"):
+            patches_of([queue])
 
 
 def test_a_source_without_preempt_rt_is_said(tmp_path: Path) -> None:
@@ -150,7 +155,9 @@ def test_a_kernel_that_does_not_build_leaves_nothing_but_its_log(tmp_path: Path)
 def test_what_is_no_source_is_refused(tmp_path: Path) -> None:
     tree = small_kernel(tmp_path / "tree")
     (tmp_path / "x.tar").write_bytes(b"no archive")
+    os.mkfifo(tmp_path / "fifo")
     for source, words in (
+        (tmp_path / "fifo", "no regular file"),
         (tmp_path, "no source of Linux"),
         (tmp_path / "nothing", "no such"),
         (tmp_path / "x.tar", "no archive"),
