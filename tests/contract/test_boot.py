@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import subprocess
 from collections.abc import Awaitable, Callable
@@ -176,5 +177,30 @@ def test_a_new_kernel_stands_beside_the_others_and_the_default_stays(name: str, 
         await loader.remove(board, "9.9.9-new")
         await loader.remove(board, "9.9.9-new")
         assert await loader.kernels(board) == before
+
+    on_files(name, tmp_path, work)
+
+
+@pytest.mark.parametrize("name", ON_FILES)
+def test_words_for_one_boot_stand_in_an_entry_of_their_own_or_are_refused(name: str, tmp_path: Path) -> None:
+    async def work(loader: Any, board: Any) -> None:
+        before = tree(tmp_path)
+        kernel = of(await loader.kernels(board), SECOND[name])
+        if name == "raspberry":
+            with pytest.raises(UsageError):
+                await loader.with_words(board, kernel, ("isolcpus=1",))
+        else:
+            await loader.with_words(board, kernel, ("forgotten",))
+            trial = await loader.with_words(board, kernel, ("isolcpus=1", "nohz_full=1"))
+            (entry,) = re.findall(r"menuentry '.*' --id '(.*)' {", (tmp_path / "boot/grub/custom.cfg").read_text())
+            assert entry == trial.id and trial.words == ("isolcpus=1", "nohz_full=1")
+            text = (tmp_path / "boot/grub/custom.cfg").read_text()
+            assert "-rt-amd64 root=/dev/vda1 ro quiet isolcpus=1 nohz_full=1\n" in text and "forgotten" not in text
+            await loader.use_once(board, trial)
+            await loader.take_back(board)
+        await loader.without_words(board)
+        await loader.without_words(board)
+        custom = {f"{path}": data for path, data in tree(tmp_path).items() if data}
+        assert custom == {path: data for path, data in before.items() if data}
 
     on_files(name, tmp_path, work)

@@ -102,3 +102,24 @@ def test_a_run_isolates_a_cpu_that_nothing_else_uses_and_puts_it_back(
     assert checks["ISOL-NOT-EFFECTIVE"]["severity"] == "pass", checks["ISOL-NOT-EFFECTIVE"]
     assert checks["ISOLATED-NOT-STRESSED"]["severity"] == "pass"
     assert board.text(SNAPSHOT + "cat /proc/mounts; ls /sys/fs/cgroup") == before
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("setup", [STOCK], ids=lambda setup: setup.name)
+def test_words_of_the_command_line_hold_for_one_boot(setup: Setup, board: Board, tmp_path: Path) -> None:
+    before = board.text("cat /proc/cmdline")
+    done = rtassay(board, tmp_path, "tune", "--only", "isolcpus", "--goal", "isolated=1", "--boot")
+    assert done.returncode == 0, done.stderr
+    assert "isolcpus: took: CPU 1 isolated" in done.stdout
+    assert board.text("cat /sys/devices/system/cpu/isolated") == "1"
+    assert board.text("cat /proc/cmdline") == f"{before} rtassay.words=1 isolcpus=managed_irq,domain,1"
+    again = subprocess.run(
+        [sys.executable, "-m", "rtassay", "kernel", "use", "stock", board.name],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=_env(tmp_path),
+        check=False,
+    )
+    assert again.returncode == 0, again.stderr
+    assert board.text("cat /proc/cmdline") == before

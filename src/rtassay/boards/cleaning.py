@@ -8,7 +8,7 @@ from rtassay.boards import claims, scripts
 from rtassay.boards import lease as leases
 from rtassay.boards.base import RemoteTransport, Transport
 from rtassay.boards.places import all_places_script
-from rtassay.model import foreign
+from rtassay.model import foreign, tuning
 
 # There are fewer places to look at.
 _MOST = 32
@@ -21,7 +21,17 @@ async def clean(transport: RemoteTransport, asked_directory: str | None, *, forc
     directories = [text for text in answer.decode(errors="replace").split("\n") if foreign.is_path(text)]
     for directory in directories[:_MOST]:
         found += await _clean_directory(transport, directory, force=force)
-    return found + await _clean_claims(transport, force=force)
+    return found + await _clean_claims(transport, force=force) + await _changed(transport)
+
+
+async def _changed(transport: RemoteTransport) -> list[str]:
+    """Settings that are changed there stay so: cleaning is no revert, but says how."""
+    files = {
+        path: await transport.run(f"cat {path} 2>/dev/null")
+        for path in (tuning.ABOUT, tuning.JOURNAL, tuning.RESULT, tuning.BOOT_ID)
+    }
+    found = tuning.read_tuned(files)
+    return [] if found is None else [tuning.offer(transport.name, found.owner, found.since, found.settings)]
 
 
 async def _clean_directory(transport: Transport, directory: str, *, force: bool) -> list[str]:

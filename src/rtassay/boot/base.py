@@ -17,7 +17,7 @@ class Kernel:
     """One kernel a board can boot.
 
     `id` is the name its loader uses, `release` the output of `uname -r` (None: not known before the boot), `rt` whether it is
-    PREEMPT_RT (None: not known), `default` whether a plain reboot boots it.
+    PREEMPT_RT (None: not known), `default` whether a plain reboot boots it. `words`: what its command line gets beyond the loader's.
     """
 
     id: str
@@ -25,6 +25,7 @@ class Kernel:
     release: str | None = None
     rt: bool | None = None
     default: bool = False
+    words: tuple[str, ...] = ()
 
 
 class BootLoader(Protocol):
@@ -60,6 +61,14 @@ class BootLoader(Protocol):
 
     async def reboot(self, board: LinuxBoard) -> None:
         """Ask for the boot that `use_once` armed. Returns when the board was asked; a lost connection is no error."""
+        ...
+
+    async def with_words(self, board: LinuxBoard, kernel: Kernel, words: tuple[str, ...]) -> Kernel:
+        """The kernel with more words on its command line, for `use_once`; the default untouched. Raises UsageError where it cannot be done."""
+        ...
+
+    async def without_words(self, board: LinuxBoard) -> None:
+        """Take away what `with_words` made on the board; no error if there is nothing."""
         ...
 
     async def add(self, board: LinuxBoard, release: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rtassay.boards.base import LinuxBoard
 from rtassay.boot import grub_menu
 from rtassay.boot.base import Kernel
@@ -73,6 +75,23 @@ class Grub:
 
     async def reboot(self, board: LinuxBoard) -> None:
         await go_down(board)
+
+    async def with_words(self, board: LinuxBoard, kernel: Kernel, words: tuple[str, ...]) -> Kernel:
+        """An entry in custom.cfg that boots as the kernel's own one, with more words."""
+        place, cfg = await self._menu(board)
+        if _CUSTOM not in cfg:
+            raise UsageError(
+                f"GRUB on board '{board.name}' reads no {_CUSTOM}",
+                f"{place}/grub.cfg does not name it",
+                "add the words to GRUB_CMDLINE_LINUX in /etc/default/grub there, and run update-grub",
+            )
+        entry = next(entry for entry in grub_menu.entries(cfg) if entry.path == kernel.id)
+        old = grub_menu.without(await self._read(board, f"{place}/{_CUSTOM}"), grub_menu.TRIAL)
+        await write(board, f"{place}/{_CUSTOM}", old + grub_menu.trial(entry, words), "add an entry to GRUB's menu")
+        return replace(kernel, id=grub_menu.id_of(grub_menu.TRIAL), words=words)
+
+    async def without_words(self, board: LinuxBoard) -> None:
+        await self.remove(board, grub_menu.TRIAL)
 
     async def add(self, board: LinuxBoard, release: str) -> None:
         """Add an entry to custom.cfg, after all others, that boots in the same way as the default."""

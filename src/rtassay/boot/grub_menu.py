@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _HEAD = re.compile(r"^\s*(menuentry|submenu)\s+(.*?)\{\s*(.*)$")
 _LINUX = re.compile(r"^\s*linux(?:16|efi)?\s+(\S+)(.*)$", re.MULTILINE)
 _RELEASE = re.compile(r"/(?:vmlinuz|vmlinux|Image|bzImage|kernel)-([^/\s]+)$")
+
+TRIAL = "trial"
+"""In place of a release: the entry of one boot with more words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,13 @@ def beside(entry: Entry, release: str, initrd: bool) -> str:
     kept = [line for line in lines if initrd or not line.strip().startswith("initrd")]
     body = "\n".join(line.replace(entry.release, release) for line in kept)
     return f"{_head(release)}{body}\n}}\n"
+
+
+def trial(entry: Entry, words: Sequence[str]) -> str:
+    """A menu entry that boots as `entry` does, with more words on the kernel's command line."""
+    more = " ".join(words)
+    lines = [f"{line} {more}" if _LINUX.match(line) else line for line in entry.body.splitlines() if line.strip()]
+    return f"{_head(TRIAL)}{chr(10).join(lines)}\n}}\n"
 
 
 def id_of(release: str) -> str:

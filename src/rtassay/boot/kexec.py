@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from rtassay.boards.base import LinuxBoard
 from rtassay.boot.base import Kernel
@@ -14,6 +15,8 @@ _LIST = 'for f in "$1"/boot/vmlinuz-* "$1"/boot/Image-*; do [ -f "$f" ] && echo 
 _BOOT_IMAGE = re.compile(r"(^| )BOOT_IMAGE=\S*")
 _INITRDS = ("initrd.img-{0}", "initramfs-{0}.img", "initrd-{0}")
 _DOWN = "if [ -d /run/systemd/system ]; then systemctl kexec; sleep 60; fi; kexec -e"
+# Before the words of one boot; the kernel takes it for a parameter of a module that there is not.
+_OURS = "rtassay.words=1"
 
 
 class Kexec:
@@ -39,7 +42,12 @@ class Kexec:
     async def use_once(self, board: LinuxBoard, kernel: Kernel) -> None:
         paths = {known.id: known.title for known in await self.kernels(board)}
         release = kernel.id
-        argv = ["kexec", "-l", paths[release], f"--command-line={await self._command_line(board)}"]
+        argv = [
+            "kexec",
+            "-l",
+            paths[release],
+            f"--command-line={await self._command_line(board, kernel.words)}",
+        ]
         argv += await self._arm_options(board, paths[release])
         for name in _INITRDS:
             path = f"{self._root}/boot/{name.format(release)}"
@@ -66,18 +74,25 @@ class Kexec:
     async def reboot(self, board: LinuxBoard) -> None:
         await go_down(board, _DOWN)
 
+    async def with_words(self, board: LinuxBoard, kernel: Kernel, words: tuple[str, ...]) -> Kernel:
+        return replace(kernel, words=words)
+
+    async def without_words(self, board: LinuxBoard) -> None:
+        """Nothing was made."""
+
     async def add(self, board: LinuxBoard, release: str) -> None:
         """Its files in /boot are all that kexec needs."""
 
     async def remove(self, board: LinuxBoard, release: str) -> None:
         """Without its files kexec does not offer it."""
 
-    async def _command_line(self, board: LinuxBoard) -> str:
-        """The running kernel's command line without BOOT_IMAGE of its boot loader. kexec's own --reuse-cmdline is missing on 32-bit ARM."""
-        words = await board.read(f"{self._root}/proc/cmdline")
-        if words is None:
+    async def _command_line(self, board: LinuxBoard, words: tuple[str, ...]) -> str:
+        """The running kernel's command line without BOOT_IMAGE of its boot loader and words of one boot, and with `words`. kexec's own --reuse-cmdline is missing on 32-bit ARM."""
+        told = await board.read(f"{self._root}/proc/cmdline")
+        if told is None:
             raise BoardError(f"board '{board.name}' does not tell its kernel's command line", "/proc/cmdline")
-        return _BOOT_IMAGE.sub("", words.decode(errors="replace").strip()).strip()
+        line = _BOOT_IMAGE.sub("", told.decode(errors="replace").strip()).partition(_OURS)[0].strip()
+        return " ".join((line, _OURS, *words)) if words else line
 
     async def _arm_options(self, board: LinuxBoard, path: str) -> list[str]:
         """On 32-bit ARM kexec puts the initrd right behind the place it thinks the kernel unpacks itself into; kernels built for many

@@ -84,6 +84,16 @@ class Raspberry:
         else:
             await go_down(board)
 
+    async def with_words(self, board: LinuxBoard, kernel: Kernel, words: tuple[str, ...]) -> Kernel:
+        raise UsageError(
+            f"board '{board.name}' is given words of the command line by hand",
+            "a trial boot of a Raspberry Pi takes a kernel, not a cmdline.txt",
+            "write them into cmdline.txt, in its one line, and keep a copy of it",
+        )
+
+    async def without_words(self, board: LinuxBoard) -> None:
+        """Nothing was made."""
+
     async def add(self, board: LinuxBoard, release: str) -> None:
         """The kernel goes beside config.txt as `kernel-RELEASE.img`, where the firmware can find it."""
         place = await self._found(board)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from rtassay.boot.base import BootLoader, Kernel
 from rtassay.boot.shell import must, sh
 from rtassay.model import rooms
 from rtassay.model.errors import BoardError, RtassayError, UsageError
+from rtassay.model.foreign import one_line
 
 BACK_WITHIN_S = 600.0
 _GOES_DOWN_S = 90.0
@@ -23,6 +25,7 @@ _FIRST_PAUSE_S = 4.0
 # How long each attempt to log in may take: a connection begun while the board was down may hang long after it is up.
 _ATTEMPTS_S = (10.0, 15.0, 30.0)
 # Matched as a word: kernel names that people give often say only this.
+_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:,=+/-]{0,200}")
 _STOCK, _RT = ("stock", "std", "generic"), ("rt", "preempt_rt", "realtime")
 _FACTS = """cat /proc/sys/kernel/random/boot_id; uname -r; uname -v
 if [ -r /proc/config.gz ]; then zcat /proc/config.gz | grep '^CONFIG_PREEMPT_RT=y'
@@ -91,15 +94,16 @@ def resolve(kernels: list[Kernel], name: str) -> Kernel:
 
 async def switch_kernel(
     board: LinuxBoard,
-    name: str,
+    name: str | None,
     *,
     default: bool = False,
+    words: Sequence[str] = (),
     back_within_s: float = BACK_WITHIN_S,
     tell: Tell = lambda words: None,
 ) -> Running:
-    """Boot the kernel `name` and prove that it runs. The board is opened here, and open when this returns.
+    """Boot the kernel `name` (None: the running one anew) and prove that it runs. The board is opened here, and open when this returns.
 
-    The choice holds for one boot. With `default`, the kernel becomes the default after it has come up. Raises UsageError
+    `words`: its command line gets them for this boot; it is proven that they are there. The choice holds for one boot. With `default`, the kernel becomes the default after it has come up. Raises UsageError
     for an unknown name, BoardError when the board refuses, does not come back in time, or comes back with another kernel.
     """
     if board.name == "local":
@@ -110,8 +114,11 @@ async def switch_kernel(
     loader = await loader_of(board)
     if default and not loader.keeps_default:
         raise UsageError(f"{loader.name} keeps no default on board '{board.name}'", hint="use --once")
-    kernel = resolve(await loader.kernels(board), name)
     before = await running(board)
+    kernels = await loader.kernels(board)
+    kernel = resolve(kernels, name) if name is not None else _same(kernels, before, loader)
+    if words:
+        kernel = await loader.with_words(board, kernel, _plain(words))
     await loader.use_once(board, kernel)
     tell(f"rebooting {board.name} into {kernel.title} ({loader.name})")
     # The messages of the transport about a lost link are meant for measurements. Here it is lost on purpose.
@@ -125,6 +132,8 @@ async def switch_kernel(
     finally:
         board.notice = notice
     tell(f"{board.name} is back: {after.release} {'(PREEMPT_RT)' if after.rt else ''}".rstrip())
+    if words:
+        await loader.without_words(board)
     await loader.take_back(board)  # a loader that could not write its environment would boot it for ever
     if not _is(kernel, after):
         raise BoardError(
@@ -132,9 +141,38 @@ async def switch_kernel(
             f"{loader.name} fell back, or the entry boots another kernel; {after.version}",
             "look at its console while it boots; the default was not changed",
         )
+    if missing := await _missing(board, words):
+        raise BoardError(
+            f"board '{board.name}' came back without {' '.join(missing)}",
+            f"{loader.name} fell back to the command line of before",
+            "look at its console while it boots",
+        )
     if default:
         await loader.use_by_default(board, kernel)
     return after
+
+
+def _same(kernels: list[Kernel], now: Running, loader: BootLoader) -> Kernel:
+    """The entry that boots the running kernel, the default one of several. Raises BoardError if there is none."""
+    found = [kernel for kernel in kernels if kernel.release == now.release]
+    if not found:
+        raise BoardError(f"{loader.name} has no entry for the running kernel {now.release}", hint="rtassay kernel list")
+    return next((kernel for kernel in found if kernel.default), found[0])
+
+
+def _plain(words: Sequence[str]) -> tuple[str, ...]:
+    """Words that no menu and no shell reads as anything else. Raises UsageError."""
+    bad = [word for word in words if not _WORD.fullmatch(word)]
+    if bad:
+        raise UsageError(
+            f"'{one_line(bad[0], 80)}' is no plain word of a command line", hint="write it as isolcpus=2-3"
+        )
+    return tuple(words)
+
+
+async def _missing(board: LinuxBoard, words: Sequence[str]) -> list[str]:
+    there = (await board.read("/proc/cmdline") or b"").decode(errors="replace").split() if words else []
+    return [word for word in words if word not in there]
 
 
 def _is(kernel: Kernel, now: Running) -> bool:

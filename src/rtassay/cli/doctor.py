@@ -68,6 +68,7 @@ def command(subject: str, goal_text: str | None, as_json: bool, **files: str | N
     unknown; 2 usage; 3 the board cannot be reached.
     """
     from rtassay.model.knobs import UNKNOWN, WRONG, examination_dict, parse_goal
+    from rtassay.model.tuning import offer
 
     ci.check({**files, "as_json": as_json})
     goal = parse_goal(goal_text)
@@ -79,6 +80,9 @@ def command(subject: str, goal_text: str | None, as_json: bool, **files: str | N
         from rtassay.reports.examination.terminal import TerminalExamination
 
         echo_rendered(TerminalExamination(report_width(), wants_colour()).render(found))
+    if found.kind == "board" and found.tuned is not None:
+        changed = (one.setting or "?" for one in found.tuned.made)
+        echo(f"rtassay: {offer(found.subject, found.tuned.owner or '?', found.tuned.since, changed)}", err=True)
     if found.of(WRONG):
         return EXIT_VIOLATED
     return EXIT_NOT_DEMONSTRATED if found.unknown_required and found.of(UNKNOWN) else EXIT_OK

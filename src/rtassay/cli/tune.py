@@ -18,7 +18,7 @@ from rtassay.model.units import parse_duration_ns
 if TYPE_CHECKING:
     from rtassay.boards.base import LinuxBoard
     from rtassay.model.knobs import Goal
-    from rtassay.model.tuning import Reverted, Tuned, TuningPlan
+    from rtassay.model.tuning import KeptFile, Reverted, Tuned, TuningPlan
     from rtassay.session.tuning import Look
     from rtassay.session.tuning_plans import Asked
 
@@ -50,6 +50,16 @@ _LONGEST_NS = 7 * 24 * 3600 * 10**9
     help="When the board puts everything back by itself.",
 )
 @click.option("--dry-run", is_flag=True, help="Show each change and the value of now, and change nothing.")
+@click.option(
+    "--keep",
+    is_flag=True,
+    help="Also show the files that make the changes at every boot, and the line that removes them; then write them.",
+)
+@click.option(
+    "--boot",
+    is_flag=True,
+    help="Boot BOARD once with the words of the kernel's command line that these settings ask for; its next boot is as before.",
+)
 @click.option("--revert", is_flag=True, help="Put everything back now.")
 @click.option("--yes", is_flag=True, help="Do not ask at a terminal.")
 @json_option
@@ -63,6 +73,8 @@ def command(board: str, as_json: bool, **options: Any) -> int:
       rtassay tune pi5 --profile dedicated --goal isolated=2-3 --dry-run
       rtassay tune pi5 --profile dedicated --goal isolated=2-3 --for 30m
       rtassay tune pi5 --only printk --only dma-latency
+      rtassay tune pi5 --only printk --keep
+      rtassay tune pi5 --only isolcpus --goal isolated=2-3 --boot
       rtassay tune pi5 --revert
 
     \b
@@ -75,6 +87,8 @@ def command(board: str, as_json: bool, **options: Any) -> int:
         work = _reverting(as_json)
     elif asked is None:
         work = _telling(as_json)
+    elif options["boot"]:
+        work = _booting(asked, goal, options, as_json)
     else:
         work = _tuning(asked, goal, for_ns, options, as_json)
     return asyncio.run(_on_board(board, work))
@@ -88,9 +102,9 @@ def _asked(options: dict[str, Any]) -> tuple[Asked | None, Goal, int]:
     ways = [name for name in ("profile", "plan_file", "only") if options[name]]
     if len(ways) > 1:
         raise UsageError("--profile, --plan and --only exclude each other", hint="a plan file may name a profile")
-    if options["revert"] and (ways or options["dry_run"]):
+    if options["revert"] and (ways or options["dry_run"] or options["keep"] or options["boot"]):
         raise UsageError("--revert stands alone", "it puts back everything that was changed")
-    if not ways and (options["dry_run"] or options["unwanted"] or options["goal_text"]):
+    if not ways and any(options[name] for name in ("dry_run", "keep", "boot", "unwanted", "goal_text")):
         raise UsageError("nothing is asked to be changed", hint="add --profile, --plan or --only")
     for_ns = parse_duration_ns(options["for_text"])
     if not 10**9 <= for_ns <= _LONGEST_NS:
@@ -120,12 +134,31 @@ async def _on_board(name: str, work: Callable[[LinuxBoard], Awaitable[int]]) -> 
         await board.close()
 
 
+def _booting(
+    asked: Asked, goal: Goal, options: dict[str, Any], as_json: bool
+) -> Callable[[LinuxBoard], Awaitable[int]]:
+    from rtassay.cli.tune_boot import boot_once
+
+    if as_json or options["keep"]:
+        raise UsageError(
+            f"--boot goes with no {'--json' if as_json else '--keep'}",
+            "its words last for one boot",
+            "words that are to stay: /etc/default/grub there, and update-grub",
+        )
+
+    async def work(board: LinuxBoard) -> int:
+        return await boot_once(board, asked, goal, dry_run=options["dry_run"], yes=options["yes"])
+
+    return work
+
+
 def _tuning(
     asked: Asked, goal: Goal, for_ns: int, options: dict[str, Any], as_json: bool
 ) -> Callable[[LinuxBoard], Awaitable[int]]:
     async def work(board: LinuxBoard) -> int:
         from rtassay.reports.tuning.tuning_text import left_rows, look_rows
         from rtassay.session import tuning
+        from rtassay.session.keeping import keep
 
         echo(f"rtassay: looking at {board.name} for a second ...", err=True)
         plan, fighting = await tuning.planned(board, asked, goal)
@@ -135,13 +168,38 @@ def _tuning(
             echo(line, err=as_json)
         for name in fighting:
             echo(f"rtassay: {name} runs, and may change these settings by itself: --only irqbalance stops it", err=True)
+        files = _kept(board.name, plan, to_stderr=as_json) if options["keep"] else ()
         if options["dry_run"] or not plan.changes:
             return _tell_plan(plan, look, as_json)
         if not options["yes"] and sys.stdin.isatty() and not click.confirm("change these settings?", err=True):
             return EXIT_OK
-        return _tell_tuned(board, plan, await tuning.apply(board, plan, for_ns=for_ns, known=look), as_json)
+        tuned = await tuning.apply(board, plan, for_ns=for_ns, known=look)
+        if files:
+            await keep(board, files)
+            echo("rtassay: the files are written; they act from the next boot on", err=True)
+        return _tell_tuned(board, plan, tuned, as_json)
 
     return work
+
+
+def _kept(board: str, plan: TuningPlan, *, to_stderr: bool) -> tuple[KeptFile, ...]:
+    """The files that make the plan last, shown with the line that removes them. Raises UsageError if they could hold none of it."""
+    from rtassay.reports.tuning.kept import kept_files, removal
+
+    files, left = kept_files(plan)
+    if not files and plan.changes:
+        raise UsageError(
+            "no file can keep these settings", "; ".join(left), "they last until --revert, --for or a reboot"
+        )
+    for file in files:
+        echo(f"\n{file.path}:", err=to_stderr)
+        echo(file.text, err=to_stderr)
+    for line in left:
+        echo(f"not kept: {line}", err=to_stderr)
+    if files:
+        where = "" if board == "local" else f" (on {board})"
+        echo(f"to remove them{where}: {removal(files)}", err=to_stderr)
+    return files
 
 
 def _tell_plan(plan: TuningPlan, look: Look, as_json: bool) -> int:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from rtassay.model.errors import UsageError
+from rtassay.model.inventory import TunedState
 from rtassay.model.units import NS_PER_S, parse_cpu_list, parse_duration_ns
 
 OK: Final = "ok"
@@ -167,7 +168,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """All settings of one board, the most important first within each state. `kind`: board, recording or inventory."""
+    """All settings of one board, the most important first within each state. `kind`: board, recording or inventory.
+
+    `tuned`: whose changes by `rtassay tune` were in force there; None: nobody's.
+    """
 
     subject: str
     kind: str
@@ -175,6 +179,7 @@ class Examination:
     goal: Goal
     watched_ns: int
     found: tuple[Found, ...]
+    tuned: TunedState | None = None
 
     def of(self, *states: str) -> tuple[Found, ...]:
         """Those in one of these states, in order of rank."""
@@ -205,6 +210,7 @@ def examination_dict(examination: Examination) -> dict[str, Any]:
             "priority": goal.priority,
         },
         "watched_s": examination.watched_ns / NS_PER_S,
+        "tuned": None if examination.tuned is None else asdict(examination.tuned),
         "counts": {state: len(examination.of(state)) for state in STATES},
         "unknown_required": [one.id for one in examination.unknown_required],
         "settings": [asdict(one) | {"proof_s": one.proof_s} for one in examination.found],

@@ -20,6 +20,10 @@ PARTITION: Final = "/sys/fs/cgroup/rtassay-isolated"
 PARTITION_V1: Final = "/sys/fs/cgroup/cpuset/rtassay-isolated"
 REST_V1: Final = "/sys/fs/cgroup/cpuset/rtassay-rest"
 
+KEPT_SYSCTL: Final = "/etc/sysctl.d/90-rtassay.conf"
+KEPT_UNIT: Final = "/etc/systemd/system/rtassay-tuned.service"
+"""Files of `tune --keep`."""
+
 SAME: Final = "same"  # it was so already
 TOOK: Final = "took"  # changed, and read back
 DIFFERS: Final = "differs"  # written, and the board shows another value
@@ -41,6 +45,14 @@ class Setting:
     actions: tuple[Action, ...] = ()
     left: str | None = None
     harm: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFile:
+    """A file that makes settings last."""
+
+    path: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +248,12 @@ def read_tuned(files: Mapping[str, bytes]) -> Tuned | None:
     except (ValueError, RecursionError):
         return None
     return tuned_of(data, files.get(RESULT, b""))
+
+
+def offer(board: str, owner: str, since: str | None, settings: Iterable[str]) -> str:
+    """What every contact says of a board whose settings are changed: whose they are, and the command that puts them back."""
+    names = ", ".join(dict.fromkeys(settings)) or "nothing yet"
+    return f"settings of {board} are changed by {owner} since {since}: {names}; `rtassay tune {board} --revert` puts them back"
 
 
 def _change(row: object) -> Change | None:

@@ -90,7 +90,13 @@ def judge(settings: list[_Member], subject: str, kind: str, seen: Seen, goal: Go
     """Every setting's look, ranked."""
     found = [_found(member, _look(member.knob, seen, goal)) for member in settings]
     return Examination(
-        subject, kind, seen.inventory.kernel.release, goal, max(seen.spans.values(), default=0), ranked(found)
+        subject,
+        kind,
+        seen.inventory.kernel.release,
+        goal,
+        max(seen.spans.values(), default=0),
+        ranked(found),
+        None if seen.inventory.tuned is None or seen.inventory.tuned.owner is None else seen.inventory.tuned,
     )
 
 

@@ -10,7 +10,7 @@ from rtassay.boards.base import LinuxBoard
 from rtassay.model.errors import BoardError, RtassayError
 from rtassay.model.inventory import CpuState, inventory_of
 from rtassay.model.knobs import Goal
-from rtassay.model.tuning import DIFFERS, REFUSED
+from rtassay.model.tuning import DIFFERS, REFUSED, offer
 from rtassay.model.units import format_cpu_list
 from rtassay.session import inventory, isolation, tuning
 from rtassay.session.board_files import read_files
@@ -77,10 +77,8 @@ class Settings:
         found = inventory_of(inventory).tuned
         if self._changed or found is None or found.owner is None:
             return
-        names = ", ".join(dict.fromkeys(one.setting or "?" for one in found.made))
         self._board.notice(
-            f"settings of the board are changed by {found.owner} since {found.since}: {names}; "
-            f"`rtassay tune {self._board.name} --revert` puts them back"
+            offer(self._board.name, found.owner, found.since, (one.setting or "?" for one in found.made))
         )
 
     async def put_back(self) -> None:

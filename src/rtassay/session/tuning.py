@@ -108,16 +108,16 @@ async def look(board: LinuxBoard, plan: TuningPlan) -> Look:
     """What the plan would change on an open board, with the values of now. Changes nothing. Raises BoardError."""
     rtprobe = await board.probe()
     target = f"{tuning.PLACE}.look-{secrets.token_hex(6)}"
-    await _put(board, plan.text, target)
+    await put_text(board, plan.text, target)
     try:
         process = await board.start([rtprobe, "tune", "--look", target])
         await process.close_stdin()
-        told = await answer(process, _whose(board), "rtprobe tune --look", within_s=_APPLY_S)
+        told = await answer(process, whose(board), "rtprobe tune --look", within_s=_APPLY_S)
         code = await process.wait(_SCRIPT_S)
         if code != 0:
-            raise BoardError(f"{_whose(board)} cannot tell what would change", said(await process.errors()))
+            raise BoardError(f"{whose(board)} cannot tell what would change", said(await process.errors()))
     finally:
-        await _run(board, f"rm -f {target}")
+        await run_script(board, f"rm -f {target}")
     return Look(*tuning.before(plan.changes, told))
 
 
@@ -133,7 +133,7 @@ async def apply(
         raise UsageError("the plan changes nothing")
     rtprobe = await board.probe()
     seen = await look(board, plan) if known is None else known
-    boot_id = (await _run(board, f"cat {tuning.BOOT_ID}")).strip()
+    boot_id = (await run_script(board, f"cat {tuning.BOOT_ID}")).strip()
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     tuned = Tuned(me(), secrets.token_hex(8), now, for_ns, boot_id, seen.changes)
     _remember(board.name, tuned, seen.journal)
@@ -155,7 +155,7 @@ async def status(board: LinuxBoard) -> Tuned | None:
     found = tuning.read_tuned(await read_files(board, await board.probe(), paths))
     if found is None:
         return None
-    return replace(found, guarded="guarded" in (await _run(board, _shell() + _LOOK)).split("\n"))
+    return replace(found, guarded="guarded" in (await run_script(board, _shell() + _LOOK)).split("\n"))
 
 
 async def revert(board: LinuxBoard) -> Reverted:
@@ -164,9 +164,9 @@ async def revert(board: LinuxBoard) -> Reverted:
     was = await status(board)
     if was is None:
         await _bring_back(board)
-    said = (await _run(board, _shell() + _REVERT.format(rtprobe=rtprobe), _APPLY_S)).split("\n")
+    said = (await run_script(board, _shell() + _REVERT.format(rtprobe=rtprobe), _APPLY_S)).split("\n")
     if "no-root" in said:
-        raise _no_root(board)
+        raise no_root(board)
     left = tuple(_what_and_why(line) for line in said if line.startswith("left="))
     if not left and ("reverted" in said or "none" in said):
         forget(board.name, None)
@@ -185,7 +185,7 @@ async def link_of(board: LinuxBoard) -> str | None:
     script = """[ -n "$SSH_CONNECTION" ] || exit 0
 set -- $SSH_CONNECTION
 ip -o route get "$1" 2>/dev/null | sed -n 's/.* dev \\([^ ]*\\).*/\\1/p' | grep . || sed -n 's/^\\([^ \\t]*\\)[ \\t]*00000000.*/\\1/p' /proc/net/route | sed 1q"""
-    return (await _run(board, script)).strip() or None
+    return (await run_script(board, script)).strip() or None
 
 
 # ---- steps ----
@@ -195,25 +195,25 @@ async def _begin(board: LinuxBoard, rtprobe: str, plan: TuningPlan, tuned: Tuned
     base = f"{tuning.PLACE}.{tuned.token}"
     about = json.dumps(tuning.about_dict(tuned), ensure_ascii=False)
     try:
-        await _put(board, plan.text, f"{base}.plan")
-        await _put(board, about, f"{base}.about")
+        await put_text(board, plan.text, f"{base}.plan")
+        await put_text(board, about, f"{base}.about")
         script = _shell() + _BEGIN.format(plan=f"{base}.plan", about=f"{base}.about")
-        answered = await _run(board, script + _LAUNCH.format(rtprobe=shlex.quote(rtprobe), for_ns=tuned.for_ns))
+        answered = await run_script(board, script + _LAUNCH.format(rtprobe=shlex.quote(rtprobe), for_ns=tuned.for_ns))
     finally:
-        await _run(board, f"rm -f {base}.plan {base}.about")
+        await run_script(board, f"rm -f {base}.plan {base}.about")
     if "no-root" in answered:
-        raise _no_root(board)
+        raise no_root(board)
     if "busy" in answered.split("\n"):
         raise await _busy(board)
     if "begun" not in answered.split("\n"):
-        raise BoardError(f"{_whose(board)}: the settings could not be changed", said(answered.encode()))
+        raise BoardError(f"{whose(board)}: the settings could not be changed", said(answered.encode()))
 
 
 async def _applied(board: LinuxBoard, tuned: Tuned) -> Tuned:
     """Waits for the end of the last change."""
     until = time.monotonic() + _APPLY_S
     while True:
-        told = (await _run(board, _shell() + _LOOK)).split("\n")
+        told = (await run_script(board, _shell() + _LOOK)).split("\n")
         if "done" in told and "guarded" in told:
             found = await status(board)
             if found is not None and found.token == tuned.token:
@@ -221,7 +221,7 @@ async def _applied(board: LinuxBoard, tuned: Tuned) -> Tuned:
         if "guarded" not in told or time.monotonic() > until:
             words = next((line.removeprefix("rtprobe: ") for line in told if line.startswith("rtprobe: ")), None)
             raise BoardError(
-                f"{_whose(board)}: the settings could not be changed",
+                f"{whose(board)}: the settings could not be changed",
                 words or ("its guard has ended" if "guarded" not in told else f"not done after {_APPLY_S:.0f} s"),
                 "what was changed is put back",
             )
@@ -236,17 +236,19 @@ async def _busy(board: LinuxBoard) -> BoardError:
         else f"by {found.owner} since {found.since}: {', '.join(found.settings)}"
     )
     return BoardError(
-        f"settings of {_whose(board)} are changed already", by, f"rtassay tune {board.name} --revert puts them back"
+        f"settings of {whose(board)} are changed already", by, f"rtassay tune {board.name} --revert puts them back"
     )
 
 
-def _no_root(board: LinuxBoard) -> BoardError:
+def no_root(board: LinuxBoard) -> BoardError:
+    """Settings are changed by root."""
     return BoardError(
-        f"settings of {_whose(board)} can only be changed by root", "we are another user there", "use root@BOARD"
+        f"settings of {whose(board)} can only be changed by root", "we are another user there", "use root@BOARD"
     )
 
 
-def _whose(board: LinuxBoard) -> str:
+def whose(board: LinuxBoard) -> str:
+    """In a sentence."""
     return "this machine" if board.name == "local" else f"board '{board.name}'"
 
 
@@ -254,15 +256,17 @@ def _shell() -> str:
     return _SHELL.format(place=tuning.PLACE)
 
 
-async def _run(board: LinuxBoard, script: str, within_s: float = _SCRIPT_S) -> str:
+async def run_script(board: LinuxBoard, script: str, within_s: float = _SCRIPT_S) -> str:
+    """What a shell script says on an open board. Raises BoardError."""
     process = await board.start(["sh", "-c", script])
     await process.close_stdin()
-    told = await answer(process, _whose(board), "a short script", within_s=within_s)
+    told = await answer(process, whose(board), "a short script", within_s=within_s)
     await process.wait(within_s)
     return told.decode(errors="replace")
 
 
-async def _put(board: LinuxBoard, text: str, target: str) -> None:
+async def put_text(board: LinuxBoard, text: str, target: str) -> None:
+    """A file of an open board. Raises BoardError."""
     with tempfile.TemporaryDirectory(prefix="rtassay-tune-") as scratch:
         path = Path(scratch) / "file"
         path.write_text(text, encoding="utf-8")
@@ -308,13 +312,13 @@ def forget(board: str, token: str | None) -> None:
 
 async def _bring_back(board: LinuxBoard) -> None:
     """A board of the same boot that has lost its journal gets ours. One that has put everything back has kept `about`."""
-    boot_id = (await _run(board, f"cat {tuning.BOOT_ID}")).strip()
+    boot_id = (await run_script(board, f"cat {tuning.BOOT_ID}")).strip()
     for tuned, journal, _ in remembered(board.name):
-        if tuned.boot_id != boot_id or tuned.token in await _run(board, f"cat {tuning.ABOUT} 2>/dev/null"):
+        if tuned.boot_id != boot_id or tuned.token in await run_script(board, f"cat {tuning.ABOUT} 2>/dev/null"):
             continue
         base = f"{tuning.PLACE}.{tuned.token}"
-        await _put(board, f"boot\t{boot_id}\n{journal}", f"{base}.journal")
-        await _run(
+        await put_text(board, f"boot\t{boot_id}\n{journal}", f"{base}.journal")
+        await run_script(
             board,
             f"mkdir -p {tuning.PLACE}; mv {base}.journal {tuning.PLACE}/journal; chmod 644 {tuning.PLACE}/journal",
         )

@@ -14,6 +14,7 @@ from rtassay.model.files import open_regular
 from rtassay.model.knobs import (
     ABSENT,
     AT_RUN_TIME,
+    BOOT_WORD,
     OK,
     RUN_TIME,
     SERVICE,
@@ -195,6 +196,19 @@ def plan_of(examination: Examination, asked: Asked) -> TuningPlan:
         elif settings[at].actions:
             taken.add(one.id)
     return TuningPlan((*settings, *asked.writes))
+
+
+def boot_words_of(examination: Examination, asked: Asked) -> tuple[tuple[str, str], ...]:
+    """(setting, word) for every word of the kernel's command line that the settings asked for want, and do not have."""
+    found = {one.id: one for one in examination.found}
+    return tuple(
+        (name, word)
+        for name in asked.ids
+        if name in found and found[name].state != OK
+        for action in found[name].actions
+        if action.kind == BOOT_WORD and not action.target
+        for word in action.value.split()
+    )
 
 
 def isolation_of(examination: Examination) -> tuple[Setting, ...]:

@@ -49,6 +49,7 @@ def asked(root: Path, monkeypatch: pytest.MonkeyPatch, machine: str, command_lin
         ("BOOT_IMAGE=/boot/vmlinuz-6.1 root=/dev/vda1 ro quiet", "root=/dev/vda1 ro quiet"),
         ("console=ttyS0 BOOT_IMAGE=/k quiet", "console=ttyS0 quiet"),
         ('root=/dev/sda dyndbg="file a.c +p" NOT_BOOT_IMAGE=1', 'root=/dev/sda dyndbg="file a.c +p" NOT_BOOT_IMAGE=1'),
+        ("quiet rtassay.words=1 isolcpus=1", "quiet"),
         ("", ""),
     ],
 )

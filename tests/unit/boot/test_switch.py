@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -42,6 +43,7 @@ class ScriptedBoard:
     """Answers what runs; `boots` says what comes up at the next contact after a reboot (None: not reachable)."""
 
     name = "b"
+    words: tuple[str, ...] = ()
 
     def __init__(self, boots: Sequence[str | None]) -> None:
         self.release, self.boot = "6.1", 1
@@ -60,6 +62,9 @@ class ScriptedBoard:
     async def close(self) -> None:
         pass
 
+    async def read(self, path: str) -> bytes:
+        return b"quiet " + " ".join(self.words if self.boot > 1 else ()).encode()
+
     async def start(self, argv: Sequence[str]) -> Answer:
         return Answer(f"boot-{self.boot}\n{self.release}\n{VERSIONS[self.release]}\n")
 
@@ -77,6 +82,15 @@ class ScriptedLoader:
 
     async def use_once(self, board: Any, kernel: Kernel) -> None:
         self.log.append(f"once {kernel.id}")
+
+    async def with_words(self, board: Any, kernel: Kernel, words: tuple[str, ...]) -> Kernel:
+        self.log.append(f"words {' '.join(words)}")
+        if kernel.release == "6.1":  # the other one loses them
+            board.words = words
+        return replace(kernel, words=words)
+
+    async def without_words(self, board: Any) -> None:
+        self.log.append("no words")
 
     async def take_back(self, board: Any) -> None:
         self.log.append("take back")
@@ -101,7 +115,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 def switched(
     monkeypatch: pytest.MonkeyPatch,
     boots: Sequence[str | None],
-    name: str = "rt",
+    name: str | None = "rt",
     does: Callable[[ScriptedBoard], None] = goes_down,
     back_within_s: float = 60,
     **options: Any,
@@ -154,6 +168,27 @@ def test_a_board_that_ignores_the_reboot_is_told_from_one_that_is_gone(monkeypat
 def test_the_same_kernel_is_booted_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     _, now = switched(monkeypatch, ["6.1"], name="stock")
     assert now.boot_id == "boot-2"
+
+
+def test_the_running_kernel_is_booted_once_with_more_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    loader, now = switched(monkeypatch, [None, "6.1"], name=None, words=("isolcpus=1", "nohz_full=1"))
+    assert now.boot_id == "boot-2"
+    assert loader.log == ["words isolcpus=1 nohz_full=1", "once stock", "no words", "take back"]
+
+
+def test_a_boot_without_the_words_is_an_error_and_leaves_no_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BoardError, match="came back without isolcpus=1"):
+        switched(monkeypatch, ["6.1-rt"], name="rt", words=("isolcpus=1",))
+    assert switch._test_loader.log[-2:] == ["no words", "take back"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("word", ["a b", "x;reboot", "$x", "a{", "", "-x", 'q="1"'])
+def test_what_is_no_plain_word_is_refused_before_anything_is_written(
+    word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UsageError, match="no plain word"):
+        switched(monkeypatch, ["6.1"], name=None, words=(word,))
+    assert switch._test_loader.log == []  # type: ignore[attr-defined]
 
 
 def test_this_machine_is_refused() -> None:

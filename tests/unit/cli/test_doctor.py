@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,13 @@ from xml.etree import ElementTree
 import pytest
 from knob_readings import reading, seen
 
+from rtassay.boards import cleaning
 from rtassay.boards.base import LinuxBoard
-from rtassay.model import rooms
+from rtassay.model import rooms, tuning
 from rtassay.model.errors import UsageError
 from rtassay.model.events import FileContent
-from rtassay.model.knobs import ABSENT, OK, UNKNOWN, WRONG, Goal, parse_goal
+from rtassay.model.knobs import ABSENT, OK, UNKNOWN, WRITE, WRONG, Goal, parse_goal
+from rtassay.model.tuning import TOOK, Change, Tuned
 from rtassay.session import board_files, examining, inventory
 
 from ...support.command_line import in_process
@@ -147,3 +150,31 @@ def test_lists_that_are_long_are_cut_and_the_cut_is_told(tmp_path: Path) -> None
     found = examining.judge(examining.members(), "x", "board", seen("vm"), Goal((1,)))
     long = next(one for one in found.found if len(one.actions) > 6)
     assert examination_text.changes(long)[-1] == f"and {len(long.actions) - 6} more (--json)"
+
+
+def test_a_board_that_somebody_tuned_says_how_it_is_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Tuned("ann@host", "aa", "2026-11-23T06:00:00Z", 1, "B", (Change("printk", WRITE, "/p", "1", TOOK),))
+    files = {
+        tuning.ABOUT: json.dumps(tuning.about_dict(made)).encode(),
+        tuning.JOURNAL: b"boot\tB\nvalue\t/p\t4\n",
+        tuning.BOOT_ID: b"B\n",
+    }
+
+    async def read(board: LinuxBoard, rtprobe: str, paths: list[str], apart_ns: int) -> board_files.Reading:
+        found = reading("lab-rt")
+        found.first.update(files)
+        return found
+
+    monkeypatch.setattr(examining, "read_twice", read)
+    done = in_process("doctor", home=tmp_path)
+    offer = "settings of local are changed by ann@host since 2026-11-23T06:00:00Z: printk; `rtassay tune local --revert` puts them back"
+    assert offer in done.stderr
+    assert told(in_process("doctor", "--json", home=tmp_path))["tuned"]["owner"] == "ann@host"
+
+    class Transport:
+        name = "pi5"
+
+        async def run(self, script: str) -> bytes:
+            return next((data for path, data in files.items() if path in script), b"")
+
+    assert asyncio.run(cleaning._changed(Transport())) == [offer.replace("local", "pi5")]  # type: ignore[arg-type]

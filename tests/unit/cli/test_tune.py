@@ -12,7 +12,7 @@ import pytest
 from rtassay.model.errors import BoardError
 from rtassay.model.knobs import WRITE, Action
 from rtassay.model.tuning import DIFFERS, REFUSED, SAME, TOOK, Reverted, Setting, Tuned, TuningPlan
-from rtassay.session import tuning
+from rtassay.session import keeping, tuning
 
 from ...support.command_line import in_process
 
@@ -136,3 +136,22 @@ def test_bad_input_is_told_before_a_board_is_looked_at(
 ) -> None:
     done = in_process("tune", *words, home=tmp_path)
     assert done.returncode == 2 and said in done.stderr and board.applied == 0
+
+
+def test_what_is_kept_is_shown_with_its_removal_before_it_is_written(
+    board: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[str] = []
+
+    async def keep(board: Any, files: Any) -> None:
+        written.extend(file.text for file in files)
+
+    monkeypatch.setattr(keeping, "keep", keep)
+    looked = in_process("tune", "--only", "one", "--keep", "--dry-run", home=tmp_path)
+    assert "/etc/sysctl.d/90-rtassay.conf:" in looked.stdout and "vm.a = 1" in looked.stdout
+    assert "to remove them: rm /etc/sysctl.d/90-rtassay.conf" in looked.stdout and written == []
+    done = in_process("tune", "--only", "one", "--keep", home=tmp_path)
+    assert done.returncode == 0 and board.applied == 1 and len(written) == 1
+    assert "from the next boot on" in done.stderr
+    assert in_process("tune", "--keep", home=tmp_path).returncode == 2
+    assert in_process("tune", "--keep", "--revert", home=tmp_path).returncode == 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rtassay.knobs.base import Knob, Seen, ok, wrong
-from rtassay.model.knobs import BOOT, BOOT_WORD, MEDIUM, Action, Goal, Look
+from rtassay.model.knobs import BOOT, BY_HAND, MEDIUM, Action, Goal, Look
 
 
 class Irqpoll(Knob):
@@ -26,4 +26,4 @@ class Irqpoll(Knob):
         found = [word for word in seen.words() if word in ("irqpoll", "irqfixup")]
         if not found:
             return ok("not set")
-        return wrong(" ".join(found), "without it", Action(BOOT_WORD, "", f"remove {' '.join(found)}"))
+        return wrong(" ".join(found), "without it", Action(BY_HAND, "", f"remove {' '.join(found)}"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rtassay.knobs.base import Knob, Seen, cpus_text, ok, wrong
-from rtassay.model.knobs import BOOT, BOOT_WORD, LOW, Action, Detail, Goal, Look
+from rtassay.model.knobs import BOOT, BY_HAND, LOW, Action, Detail, Goal, Look
 
 _SHOWN = 8
 
@@ -41,6 +41,6 @@ class ManagedIrq(Knob):
         return wrong(
             f"{len(queues)} on {cpus_text(tuple(measured))}",
             "isolcpus=managed_irq,...",
-            Action(BOOT_WORD, "", "isolcpus=managed_irq,domain,LIST"),
+            Action(BY_HAND, "", "isolcpus=managed_irq,domain,LIST"),
             details=details,
         )

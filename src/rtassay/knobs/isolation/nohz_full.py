@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rtassay.knobs.base import Knob, Seen, cpus_text, ok, unknown, wrong
-from rtassay.model.knobs import BOOT, BOOT_WORD, LOW, Action, Goal, Look
+from rtassay.model.knobs import BOOT, BOOT_WORD, BY_HAND, LOW, Action, Goal, Look
 from rtassay.model.units import format_cpu_list
 
 _PATH = "/sys/devices/system/cpu/nohz_full"
@@ -34,14 +34,14 @@ class NohzFull(Knob):
             return wrong(
                 "nohz_full= is on the command line, but this kernel was built without it",
                 "without the word",
-                Action(BOOT_WORD, "", "remove nohz_full="),
+                Action(BY_HAND, "", "remove nohz_full="),
             )
         cpus = seen.told(seen.inventory.cpus.nohz_full, _PATH)
         if cpus and goal.period_ns is not None:
             return unknown(
                 f"on {cpus_text(cpus)}; the kernel's documentation advises against it for a periodic loop",
                 "without nohz_full=",
-                Action(BOOT_WORD, "", "remove nohz_full="),
+                Action(BY_HAND, "", "remove nohz_full="),
             )
         if cpus:
             return unknown(f"on {cpus_text(cpus)}; whether that helps depends on the application", "measure both")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rtassay.knobs.base import Knob, Seen, ok, unknown, wrong
-from rtassay.model.knobs import BOOT, BOOT_WORD, MEDIUM, Action, Goal, Look
+from rtassay.model.knobs import BOOT, BY_HAND, MEDIUM, Action, Goal, Look
 
 _TOLD_SINCE = (5, 14)
 
@@ -35,7 +35,7 @@ class CmdlineWords(Knob):
             return wrong(
                 " ".join(words),
                 "words that this kernel knows",
-                Action(BOOT_WORD, "", f"mend or remove {' '.join(words)}"),
+                Action(BY_HAND, "", f"mend or remove {' '.join(words)}"),
             )
         if seen.version is None or seen.version < _TOLD_SINCE:
             return unknown("kernels before 5.14 do not tell")

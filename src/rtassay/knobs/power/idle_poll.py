@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rtassay.knobs.base import Knob, Seen, ok, wrong
-from rtassay.model.knobs import BOOT, BOOT_WORD, LOW, Action, Goal, Look
+from rtassay.model.knobs import BOOT, BY_HAND, LOW, Action, Goal, Look
 
 
 class IdlePoll(Knob):
@@ -24,5 +24,5 @@ class IdlePoll(Knob):
         if seen.word("idle") != "poll":
             return ok("not set: idle states decide, see idle-states")
         if seen.inventory.virtualisation not in (None, "none"):
-            return wrong("idle=poll in a virtual machine", "without it", Action(BOOT_WORD, "", "remove idle=poll"))
+            return wrong("idle=poll in a virtual machine", "without it", Action(BY_HAND, "", "remove idle=poll"))
         return ok("idle=poll")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rtassay.knobs.base import Knob, NotRead, Seen, ok, wrong
 from rtassay.knobs.raspberry.firmware import CMDLINE, only_here, text_of
-from rtassay.model.knobs import BOOT, BOOT_WORD, HIGH, MEDIUM, UNKNOWN, Action, Goal, Look
+from rtassay.model.knobs import BOOT, BOOT_WORD, BY_HAND, HIGH, MEDIUM, UNKNOWN, Action, Goal, Look
 
 _OURS = ("isolcpus", "irqaffinity", "nohz_full", "rcu_nocbs")
 
@@ -38,6 +38,6 @@ class PiIsolation(Knob):
             return wrong(
                 f"{' '.join(lost)} stands there, and the kernel did not get it",
                 "a reboot",
-                Action(BOOT_WORD, "", "reboot"),
+                Action(BY_HAND, "", "reboot"),
             )
         return ok("one line")

@@ -6,7 +6,6 @@ No format holds all kinds of changes; a change that one does not hold stands in 
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Callable, Iterator
 
 from rtassay.model.knobs import SERVICE, WRITE
@@ -88,13 +87,13 @@ class SystemdProof:
 
         def write(line: Line) -> list[str] | None:
             if settings.is_hold(line):
-                held.append(f"exec 3>{shlex.quote(line.key)}; printf %b '{_octal(line.value)}' >&3")
+                held.append(settings.held_command(line))
                 return [f"# {line.key} is held open by ExecStart"]
             command = settings.shell_command(line)
-            return None if command is None else [f'ExecStartPre=/bin/sh -c "{_escaped(command)}"']
+            return None if command is None else [f"ExecStartPre=/bin/sh -c {settings.in_a_unit(command)}"]
 
         body = list(_body(subject, "in a unit", write))
-        start = _escaped("; ".join([*held, "exec sleep infinity"]))
+        start = settings.in_a_unit("; ".join([*held, "exec sleep infinity"]))
         return _document(
             [
                 *comments(settings.head(subject, "/etc/systemd/system/rtassay-tuned.service")),
@@ -104,22 +103,11 @@ class SystemdProof:
                 "[Service]",
                 "Type=exec",
                 *body,
-                f'ExecStart=/bin/sh -c "{start}"',
+                f"ExecStart=/bin/sh -c {start}",
                 "[Install]",
                 "WantedBy=multi-user.target",
             ]
         )
-
-
-def _octal(value: str) -> str:
-    """The 32-bit number, lowest byte first, as printf's %b reads it."""
-    number = int(value) if value.isdecimal() else 0
-    return "".join(f"\\0{byte:o}" for byte in number.to_bytes(8, "little")[:4])
-
-
-def _escaped(command: str) -> str:
-    """A shell command inside the double quotes of a unit: systemd reads %, $, backslashes and quotes itself."""
-    return command.replace("\\", "\\\\").replace("%", "%%").replace("$", "$$").replace('"', '\\"')
 
 
 class CmdlineProof:

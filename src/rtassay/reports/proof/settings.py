@@ -111,6 +111,19 @@ def shell_command(line: Line) -> str | None:
     return f"systemctl stop {shlex.quote(line.key)}" if line.kind == SERVICE else None
 
 
+def held_command(line: Line) -> str:
+    """What a shell does to hold a file open with its 32-bit number in it, lowest byte first, as printf's %b reads it."""
+    number = int(line.value) if line.value.isdecimal() else 0
+    octal = "".join(f"\\0{byte:o}" for byte in number.to_bytes(8, "little")[:4])
+    return f"exec 3>{shlex.quote(line.key)}; printf %b '{octal}' >&3"
+
+
+def in_a_unit(command: str) -> str:
+    """A shell command as one word of a unit: systemd reads %, $, backslashes and quotes itself."""
+    escaped = command.replace("\\", "\\\\").replace("%", "%%").replace("$", "$$").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
 def is_hold(line: Line) -> bool:
     """Whether a program must keep the file open."""
     return line.kind == HOLD
