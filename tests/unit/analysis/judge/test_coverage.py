@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[4] / "tools" / "coverage"))
 import cells
 import few_runs
 import grade
+import page
 import run
 import simulate
 import structures
@@ -60,6 +62,17 @@ def test_a_promise_is_broken_only_beyond_simulation_error() -> None:
     assert grade.broken([promise(1, 100, 0.0), promise(0, 100, 0.0)]) == [promise(1, 100, 0.0)]
     assert grade.broken([promise(80, 100, 0.9, least=True)]) == [promise(80, 100, 0.9, least=True)]
     assert grade.broken([promise(85, 100, 0.9, least=True)]) == []
+
+
+def test_the_page_names_the_row_of_each_promise_that_is_nearest_to_breaking_it() -> None:
+    far = replace(promise(9, 100, 0.05), cell="far")
+    other = replace(promise(3, 1000, 0.0), what="D* contradicts the verdict")
+    rows = page.by_promise([promise(6, 100, 0.05), far, promise(80, 100, 0.7, least=True), other])
+    assert [(row["what"], row["rows"], row["cell"], row["shares"]) for row in rows] == [
+        ("HOLDS", 2, "far", [0.06, 0.09]),
+        ("HOLDS", 1, "cell", [0.8, 0.8]),
+        ("D* contradicts the verdict", 1, "cell", [0.003, 0.003]),
+    ]
 
 
 @pytest.mark.parametrize("runs", few_runs.RUNS)

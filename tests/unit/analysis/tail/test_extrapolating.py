@@ -128,3 +128,17 @@ def test_rain_says_that_the_level_depends_on_the_threshold() -> None:
     assert found.answered and "THRESHOLDS-SPREAD" in found.notes
     (level,) = found.levels
     assert level.lo_ns < 1063 < level.hi_ns
+
+
+def test_finished_families_are_kept_and_only_the_others_are_simulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    argv = ["coverage_tail.py", "--family", "overflow", "--sets", "2", "--json", str(tmp_path / "t.json")]
+    monkeypatch.setattr(sys, "argv", [*argv, "--page", str(tmp_path / "t.md")])
+    SIMULATION.main()
+    assert "| overflow | 2 | 0.000 |" in (tmp_path / "t.md").read_text()
+    monkeypatch.setattr(SIMULATION, "simulated", lambda *told: pytest.fail("simulated again"))
+    SIMULATION.main()
+    monkeypatch.setattr(SIMULATION, "code_hash", lambda: "of other code")
+    with pytest.raises(pytest.fail.Exception, match="simulated again"):
+        SIMULATION.main()
