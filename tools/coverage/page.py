@@ -24,11 +24,13 @@ def record(
     seed: int,
     seconds: float,
     extent: str,
+    repeat: str,
 ) -> dict[str, Any]:
     """Everything that was counted, with what is needed to repeat it."""
     return {
         "schema": SCHEMA,
         "extent": extent,
+        "repeat": repeat,
         "commit": commit(),
         "seed": seed,
         "seconds": round(seconds),
@@ -60,11 +62,14 @@ def by_promise(promises: Sequence[Promise]) -> list[dict[str, Any]]:
     found = []
     for mine in kinds.values():
         worst = min(mine, key=lambda promise: (promise.chance, -promise.share))
-        row = asdict(worst) | {"share": worst.share, "chance": worst.chance}
-        found.append(
-            {**row, "rows": len(mine), "shares": [min(one.share for one in mine), max(one.share for one in mine)]}
-        )
+        row = asdict(worst) | {"share": worst.share, "chance": worst.chance, "rows": len(mine)}
+        row |= {"limits": _ends([one.limit for one in mine]), "shares": _ends([one.share for one in mine])}
+        found.append(row)
     return found
+
+
+def _ends(values: Sequence[float]) -> list[float]:
+    return [min(values), max(values)]
 
 
 def _cell(cell: Cell, form: str, count: Count) -> dict[str, Any]:
@@ -178,13 +183,14 @@ PROMISES_HEAD = (
 
 def _promise(row: Mapping[str, Any]) -> str:
     sign = "at least" if row["least"] else "at most"
+    limits = " to ".join(dict.fromkeys(f"{limit:.2f}" for limit in row["limits"]))
     cells = [
         row["what"],
-        f"{sign} {row['limit']:.2f}" if row["limit"] else "none",
+        f"{sign} {limits}" if row["limits"][1] else "none",
         str(row["rows"]),
         " to ".join(f"{share:.3f}" for share in row["shares"]),
-        f"{row['cell']}; {row['form']}" if row["limit"] else "all alike",
-        f"{row['seen']} of {row['sets']}",
+        f"{row['cell']}; {row['form']}" if row["seen"] else "all alike",
+        f"{row['seen']} of {row['sets']}" + (f", limit {row['limit']:.2f}" if len(set(row["limits"])) > 1 else ""),
         f"{row['chance']:.2g}",
     ]
     return f"| {' | '.join(cells)} |"
@@ -202,11 +208,10 @@ def words(promise: Mapping[str, Any]) -> str:
 
 def page(data: Mapping[str, Any]) -> str:
     """Markdown."""
-    repeat = f"make {data['extent']}"
     lines = [
         "# Does 95 % mean 95 %?",
         "",
-        f"Written by `{repeat}` from simulated data and the project's own code. [docs/method/coverage.md](../docs/method/coverage.md) says what the columns mean.",
+        f"Written by `{data['repeat']}` from simulated data and the project's own code. [docs/method/coverage.md](../docs/method/coverage.md) says what the columns mean.",
         "",
         f"Commit {data['commit']}, seed {data['seed']}, {data['seconds']} s, Python {data['python']}.",
         f"{data['promises']} promises, {len(data['broken'])} broken beyond simulation error ({1 - ERROR:.0%} over all of them).",

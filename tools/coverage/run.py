@@ -89,7 +89,7 @@ def main() -> int:
         print(f"{len(found)} of {len(chosen)} cases are simulated; start it again for the others")
         return 3
     promises = [promise for case, counts in found for promise in _promises(case, counts)]
-    record = page.record(found, promises, args.seed, time.monotonic() - begun, extent.name)
+    record = page.record(found, promises, args.seed, time.monotonic() - begun, extent.name, _repeat(args, extent))
     if args.only:
         print("\n".join(page.tables(record)))
     else:
@@ -98,6 +98,13 @@ def main() -> int:
         print(f"BROKEN {page.words(promise)}")
     print(f"{len(chosen)} cases, {len(promises)} promises, {len(record['broken'])} broken; {record['seconds']} s")
     return 1 if record["broken"] else 0
+
+
+def _repeat(args: argparse.Namespace, extent: Extent) -> str:
+    """The command that makes the page again."""
+    stated = [("--sets", args.sets), ("--stars", args.stars), ("--seed", args.seed if args.seed != SEED else None)]
+    words = [f"{option} {value}" for option, value in stated if value is not None]
+    return " ".join(["tools/coverage/run.py", *["--full"] * args.full, *words]) if words else f"make {extent.name}"
 
 
 def _promises(case: Cell | Match, found: Found) -> list[Promise]:
