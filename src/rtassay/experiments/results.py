@@ -18,6 +18,7 @@ from rtassay.experiments.journal import CellState
 from rtassay.experiments.looks import look_of
 from rtassay.experiments.matrix import FACTORS, Cell, ExperimentPlan
 from rtassay.experiments.status import Status
+from rtassay.model.units import NS_PER_S, format_time
 from rtassay.store.disk import write_replacing
 
 SCHEMA = "rtassay/experiment/1"
@@ -25,6 +26,10 @@ SCHEMA = "rtassay/experiment/1"
 _WORST_FIRST = ("VIOLATED", "INVALID MEASUREMENT", "NOT DEMONSTRATED", "HOLDS")
 _FIRED = ("invalid", "warning", "unknown")
 _SHOWN = {0.5: "p50_ns", 0.999: "p99_9_ns", 0.9999: "p99_99_ns", 0.99999: "p99_999_ns"}
+
+TOO_SMALL = "N-TOO-SMALL"
+# What the acceptance tells of the verdict that decides it.
+_JUDGED = ("p_upper", "rate_upper_per_h", "capped_by", "needed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +133,7 @@ def _numbers(findings: dict[str, Any]) -> dict[str, Any]:
         "bounds": {name: quantiles[q]["bound"] for q, name in _SHOWN.items() if q in quantiles},
         "max_ns": pooled["max_ns"],
         "verdict": None if verdict is None else verdict["state"],
-        "p_upper": None if verdict is None else verdict["p_upper"],
+        **{key: None if verdict is None else verdict[key] for key in _JUDGED},
         "invalid": any(_spoils(check, bool(findings.get("strict"))) for check in findings["checks"]),
         "checks": {c["id"]: c["severity"] for c in findings["checks"] if c["severity"] in _FIRED},
     }
@@ -136,7 +141,7 @@ def _numbers(findings: dict[str, Any]) -> dict[str, Any]:
 
 def _spoils(check: dict[str, Any], strict: bool) -> bool:
     """Whether a check makes its run invalid (a run that is too short for its p stays valid)."""
-    if check.get("waived") is not None or check["id"] == "N-TOO-SMALL":
+    if check.get("waived") is not None or check["id"] == TOO_SMALL:
         return False
     if strict:
         return bool(check["severity"] == "warning" or check["severity"] == "invalid")
@@ -200,27 +205,44 @@ def _acceptance(
     """The worst answer: of every run alone, or of every combination's runs together. None without a deadline."""
     if plan.deadline_ns is None:
         return None
-    if plan.per == "cell":
-        judged = [
-            {"state": row["verdict"], "p_upper": row["p_upper"], **_place(row), "repeat": row["repeat"]}
-            for row in rows
-            if row.get("verdict")
-        ]
-    else:
-        judged = [
-            {"state": row["state"], "p_upper": row["p_upper"], **_place(row)}
-            for row in combinations
-            if row.get("state")
-        ]
+    alone = plan.per == "cell"
+    key, told = ("verdict", rows) if alone else ("state", combinations)
+    judged = [(str(row[key]), row) for row in told if row.get(key)]
     if not judged:
         return {"state": "NOT DEMONSTRATED", "at": None, "why": "nothing was measured yet"}
-    worst = min(judged, key=lambda row: (_WORST_FIRST.index(row["state"]), -(row["p_upper"] or 0.0)))
-    state = worst.pop("state")
-    why = None
+    state, worst = min(judged, key=lambda one: (_WORST_FIRST.index(one[0]), -(one[1]["p_upper"] or 0.0)))
+    why = [] if state in ("HOLDS", "VIOLATED") else _lacking(state, worst, plan)
     if done < len(plan.cells):
-        why = f"{len(plan.cells) - done} of {len(plan.cells)} cells are not measured"
+        why.append(f"{len(plan.cells) - done} of {len(plan.cells)} cells are not measured")
         state = "NOT DEMONSTRATED" if state == "HOLDS" else state
-    return {"state": state, "at": worst, "why": why}
+    at = {"p_upper": worst["p_upper"], **_place(worst)} | ({"repeat": worst["repeat"]} if alone else {})
+    return {"state": state, "at": at, "why": "; ".join(why) or None}
+
+
+def _lacking(state: str, row: dict[str, Any], plan: ExperimentPlan) -> list[str]:
+    """What stands between the run, or the runs of a combination, and HOLDS: checks, or activations that are missing."""
+    said = []
+    checks, short = row["checks"], state == "NOT DEMONSTRATED"
+    enough = _numbers_do(row, plan) if short else ""
+    against = [f"{name} ({checks[name]})" for name in row["capped_by"] if name in checks and name != TOO_SMALL]
+    if against:
+        said.append(f"{enough}{', '.join(against)} {'stands' if len(against) == 1 else 'stand'} against it")
+    needed = row["needed"]
+    if needed is not None and short and not enough:
+        time = "" if needed["duration_s"] is None else f", {format_time(needed['duration_s'] * NS_PER_S)} of measuring"
+        said.append(f"{needed['n']:,} activations of each lane without a further late one would show it{time}")
+    return said
+
+
+def _numbers_do(row: dict[str, Any], plan: ExperimentPlan) -> str:
+    """`the numbers would do (p <= 8e-8), but `; empty where they would not."""
+    if plan.per_hour is None:
+        bound, allowed, unit = row["p_upper"], plan.p_target, "p <= {:.2g}"
+    else:
+        bound, allowed, unit = row["rate_upper_per_h"], plan.per_hour, "at most {:.3g} events an hour"
+    if bound is None or bound > allowed:
+        return ""
+    return f"the numbers would do ({unit.format(bound).replace('e-0', 'e-')}), but "
 
 
 def _place(row: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,6 +119,19 @@ def test_the_verdict_follows_from_the_data() -> None:
     assert f"{late:,} of {5 * N:,} activations" in said
     verdicts = {row.where: row.words for row in kpi(violated.scorecard, "A1").rows}
     assert verdicts["stock, all"] == "VIOLATED" and verdicts["rt, idle"] == "HOLDS"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [({"extra": (CheckResult("LOAD-WINDOW", "unknown", "optimism", "words"),)},
+      "The numbers would do (p <= 1.9e-6), but LOAD-WINDOW (unknown) stands against it."),
+     ({"p": "1e-8"}, "activations of each lane without a further late one would show it, "),
+     ({"extra": (CheckResult("CO-MISSED", "invalid", "integrity", "words"),)}, ". CO-MISSED (invalid) stands against it.")],
+)  # fmt: skip
+def test_what_keeps_an_experiment_from_holding_is_named(given: dict[str, Any], words: str) -> None:
+    found = make(**given)
+    assert words in answer(found.scorecard, HOLDS)
+    assert words.strip(". ")[1:] in found.result["acceptance"]["why"]
 
 
 def test_the_worst_load_is_named_with_its_cost() -> None:
