@@ -63,6 +63,8 @@ def _thread(lane: Lane, end: LaneEnd | None, recording: Recording) -> FollowedTh
         gone=entry.state == "gone",
         waited_ns=None if end is None else end.waited_ns,
         turns=None if end is None else end.turns,
+        minor_faults=None if end is None else end.minor_faults,
+        major_faults=None if end is None else end.major_faults,
     )
 
 

@@ -104,6 +104,22 @@ def test_each_thread_is_a_lane_with_exact_delays(recording: Recording) -> None:
         assert EXPECTED[letter][1] in text
 
 
+def test_page_faults_of_real_time_threads_are_told_and_no_others(recording: Recording) -> None:
+    found = explaining.explain(recording)
+
+    def told(real_time: bool, minor: int | None, major: int | None) -> str:
+        threads = tuple(
+            replace(one, minor_faults=minor, major_faults=major) if (one.policy == "fifo") == real_time else one
+            for one in found.threads
+        )
+        return TerminalExplanation(None).render(replace(found, threads=threads)).decode()
+
+    assert "Page faults" not in told(True, None, None) + told(True, 0, 0) + told(False, 12, 3)
+    both = told(True, 12, 3)
+    assert "Page faults of real-time threads: control-" in both and " 15 (3 waited for a disk). They stop" in both
+    assert "waited for a disk" not in told(True, 12, 0)
+
+
 def test_the_house_reads_it_as_any_recording(home: Path, recording: Recording) -> None:
     assert {lane.entry.measure for lane in recording.lanes} == {APPLICATION}
     shown = json.loads(in_process("show", "app", "--json", home=home).stdout)

@@ -53,24 +53,26 @@ static void forget_others(struct roster *r)
 
 /* --- /proc --- */
 
-static bool read_turns(const struct followed *f, struct turns *turns)
-{
-	char path[PATH], text[128];
-	unsigned long long ran, waited, times;
-
-	snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", f->pid, f->wakeups.tid);
-	if (read_small(path, text, sizeof text) <= 0 || sscanf(text, "%llu %llu %llu", &ran, &waited, &times) != 3)
-		return false;
-	*turns = (struct turns){ ran, waited, times };
-	return true;
-}
-
 static bool task_stat(int32_t pid, int32_t tid, struct procstat *s)
 {
 	char path[PATH];
 
 	snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
 	return procstat_read(path, s) && s->state != 'Z' && s->state != 'X';
+}
+
+static bool read_turns(const struct followed *f, struct turns *turns)
+{
+	char path[PATH], text[128];
+	unsigned long long ran, waited, times;
+	struct procstat s;
+
+	snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", f->pid, f->wakeups.tid);
+	if (read_small(path, text, sizeof text) <= 0 || sscanf(text, "%llu %llu %llu", &ran, &waited, &times) != 3 ||
+	    !task_stat(f->pid, f->wakeups.tid, &s))
+		return false;
+	*turns = (struct turns){ ran, waited, times, s.minor_faults, s.major_faults };
+	return true;
 }
 
 static void add(struct roster *r, int32_t pid, int32_t tid, const char *name)

@@ -11,9 +11,10 @@
 
 enum { ROSTER_MOST = 1024, ROSTER_SLOTS = 8192, ROSTER_NAME = 16, BLOCK_SAMPLES = 512 };
 
-/* /proc/PID/task/TID/schedstat: how long a thread ran and waited for a CPU, and how often it got one. */
+/* /proc/PID/task/TID/schedstat: how long a thread ran and waited for a CPU, and how often it got one. `stat` there: its page faults, those that waited for a disk
+ * are the major ones. */
 struct turns {
-	uint64_t ran_ns, waited_ns, turns;
+	uint64_t ran_ns, waited_ns, turns, minor_faults, major_faults;
 };
 
 struct followed {

@@ -192,6 +192,8 @@ void tell_accounts(struct json *j, const struct roster *r, bool whole, int64_t c
 		json_uint(j, "ran_ns", f->last.ran_ns - f->at_first.ran_ns);
 		json_uint(j, "waited_ns", f->last.waited_ns - f->at_first.waited_ns);
 		json_uint(j, "turns", f->last.turns - f->at_first.turns);
+		json_uint(j, "minor_faults", f->last.minor_faults - f->at_first.minor_faults);
+		json_uint(j, "major_faults", f->last.major_faults - f->at_first.major_faults);
 		json_end_object(j);
 	}
 	json_end_array(j);

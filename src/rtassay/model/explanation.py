@@ -14,7 +14,7 @@ class FollowedThread:
     """One thread: its delays from waking to running, exact, nearest rank; None without a wake-up.
 
     `late`: wake-ups at or above the level that have an attribution. `waited_ns`, `turns`: how long it waited for a CPU in all and how often it
-    got one, by /proc/PID/task/TID/schedstat, preemptions included; None where the kernel does not tell. `gone`: it ended meanwhile.
+    got one, by /proc/PID/task/TID/schedstat, preemptions included; None where the kernel does not tell. `minor_faults`, `major_faults`: page faults, without and with a wait for a disk. `gone`: it ended meanwhile.
     """
 
     lane: int
@@ -31,6 +31,8 @@ class FollowedThread:
     gone: bool
     waited_ns: int | None
     turns: int | None
+    minor_faults: int | None = None
+    major_faults: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

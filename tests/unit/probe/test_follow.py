@@ -75,6 +75,8 @@ def test_every_thread_is_a_lane_and_new_ones_are_told(program: subprocess.Popen[
     rows = {lane["lane"]: lane for lane in end["lanes"]}
     assert sorted(rows) == [0, 1, 2] and all(row["n"] == 0 for row in rows.values())
     assert any(row["turns"] > 0 and row["ran_ns"] > 0 for row in rows.values())
+    assert rows[0]["minor_faults"] > 0  # the stacks of its new threads
+    assert all(row["major_faults"] >= 0 for row in rows.values())
     assert end["trace"]["error"] and end["trace"]["hits"] == 0
     assert b"no trace: " in words and b"only the sums of /proc are told" in words
 

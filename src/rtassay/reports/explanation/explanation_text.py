@@ -14,6 +14,8 @@ WAITED_COLUMNS = ("Thread", "Policy", "Turns", "Waited in all (us)", "Mean (us)"
 CAUSE_COLUMNS = ("Cause", "Share of late time", "Main cause of", "Stall possible", "Largest (us)", "Late without it")
 LATE_COLUMNS = ("Thread", "CPU", "At (s)", "Delay (us)", "Main cause", "Its part (us)")
 MOST_LATE = 10
+_REAL_TIME = ("fifo", "rr", "deadline")
+_MOST_FAULTED = 3
 MOST_THREADS = 20
 _MOST_NAME = 60
 _DO = {
@@ -119,11 +121,31 @@ def notes(found: Explanation) -> list[str]:
         told.append(f"{wording.count(found.left_out)} threads were not followed: there were too many.")
     if ranking.incomplete:
         told.append(f"Of {wording.count(ranking.incomplete)} late wake-ups the trace is incomplete.")
+    if (faults := _faults(found)) is not None:
+        told.append(faults)
     if found.end == "gone":
         told.append("The process ended before the time was over.")
     if ranking.answered:
         told.append(_COST)
     return told
+
+
+def _faults(found: Explanation) -> str | None:
+    """Page faults of real-time threads: they delay a thread that runs, so no delay above has them."""
+    had = [one for one in found.threads if one.policy in _REAL_TIME and (one.minor_faults or one.major_faults)]
+    if not had:
+        return None
+    worst = sorted(had, key=lambda one: (-(one.major_faults or 0), -(one.minor_faults or 0)))
+    each = ", ".join(
+        f"{_name(one)} {wording.count((one.minor_faults or 0) + (one.major_faults or 0))}"
+        + (f" ({wording.count(one.major_faults)} waited for a disk)" if one.major_faults else "")
+        for one in worst[:_MOST_FAULTED]
+    )
+    more = f", and {wording.count(len(worst) - _MOST_FAULTED)} more threads" if len(worst) > _MOST_FAULTED else ""
+    return (
+        f"Page faults of real-time threads: {each}{more}. They stop a thread that runs already, so they are in no delay above: "
+        "mlockall, and touch the memory before the real-time part begins."
+    )
 
 
 def why_not(found: Explanation) -> tuple[str, str]:
