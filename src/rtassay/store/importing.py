@@ -162,13 +162,6 @@ def _plan_of(manifest: Manifest) -> Plan:
         dma_latency_us=asked.dma_latency_us,
         aligned=asked.aligned,
         mlock=asked.mlock,
-        sleep=asked.sleep or _setting(manifest, "sleep"),
-        clock=asked.clock or _setting(manifest, "clock"),
+        sleep=asked.sleep or (None if facts.settings is None else facts.settings.sleep),
+        clock=asked.clock or (None if facts.settings is None else facts.settings.clock),
     )
-
-
-def _setting(manifest: Manifest, name: str) -> str | None:
-    """Of rtprobe, which tells the way of its sleep among the settings of its method."""
-    settings = manifest.facts.get("settings")
-    value = settings.get(name) if isinstance(settings, dict) else None
-    return value if isinstance(value, str) else None
