@@ -21,7 +21,7 @@ from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.foreign import printable
 from rtassay.model.labels import check_labels, check_name, check_text
 from rtassay.model.manifest import Plan
-from rtassay.model.settings import DEFAULT_DURATION_NS, SETTINGS, default
+from rtassay.model.settings import DEFAULT_DURATION_NS, SETTINGS, default, has_priority
 from rtassay.probes.base import find
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ def make_plan(values: Mapping[str, Any]) -> Plan:
     """The plan of a request (see `make_request`). Raises UsageError for a contradiction, an unknown load or probe."""
     from rtassay.analysis.judge.waivers import check_waivers
 
-    if values["policy"] == "other" and values["priority"] is not None:
-        raise UsageError("--priority has no meaning with --policy other")
+    if not has_priority(values["policy"]) and values["priority"] is not None:
+        raise UsageError(f"--priority has no meaning with --policy {values['policy']}")
     duration_ns = values["duration_ns"]
     if duration_ns is None and values["count"] is None:
         duration_ns = DEFAULT_DURATION_NS

@@ -1,5 +1,6 @@
 /* cyclic: how late does a sleeping thread run after its timer was due? One pinned real-time thread per CPU. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "os/clock.h"
@@ -11,10 +12,13 @@
 
 static enum sleep_way sleep_way;
 static enum sleep_clock sleep_clock;
+static char names[MAX_CPUS][24]; /* of lanes without a CPU of their own */
 static _Atomic int failed; /* errno of a lane that could not sleep in this way */
 
 static const struct option_spec cyclic_settings[] = {
 	{ "sleep", 0, OPT_CHOICE, NULL, sleep_way_names, 0, 0, "clock_nanosleep", false, "how a lane sleeps until its due time" },
+	{ "runtime", 0, OPT_DURATION, "ns", NULL, 2000, 1000000000, NULL, false,
+	  "--policy deadline: the CPU time that a lane may take in each interval (default: a tenth of it)" },
 	{ "clock", 0, OPT_CHOICE, NULL, sleep_clock_names, 0, 0, "monotonic", false, "the clock that counts the time of its sleep" },
 	{ 0 },
 };
@@ -30,13 +34,28 @@ static int not_there(int error)
 			clock, strerror(error));
 }
 
+static int take_deadline(const struct plan *plan, struct run *run)
+{
+	if (run->policy != POLICY_DEADLINE)
+		return plan_given(plan, "runtime") ? say_fail(EXIT_USAGE, "--runtime is for --policy deadline") : EXIT_DONE;
+	run->runtime_ns = plan_given(plan, "runtime") ? plan_number(plan, "runtime") : run->interval_ns / 10;
+	if (run->runtime_ns > run->interval_ns)
+		return say_fail(EXIT_USAGE, "--runtime is longer than the --interval, which is the period of the lanes");
+	for (int i = 0; i < run->n_lanes; i++) {
+		snprintf(names[i], sizeof names[i], "deadline %d", i);
+		run->lanes[i].name = names[i];
+	}
+	return EXIT_DONE;
+}
+
 /* Each lane opens its own in its thread. Here the kernel is asked whether it would get one. */
 static int cyclic_prepare(const struct plan *plan, struct run *run)
 {
 	struct sleeper sleeper;
-	int error = rt_choose_sleep();
+	int error = rt_choose_sleep(), code = take_deadline(plan, run);
 
-	(void)run;
+	if (code)
+		return code;
 	sleep_way = (enum sleep_way)plan_number(plan, "sleep");
 	sleep_clock = (enum sleep_clock)plan_number(plan, "clock");
 	if (!error)
@@ -93,6 +112,7 @@ const struct method method_cyclic = {
 	.summary = "lateness of a real-time thread that sleeps until an absolute time",
 	.measure = "wake-up",
 	.settings = cyclic_settings,
+	.takes_deadline = true,
 	.prepare = cyclic_prepare,
 	.measure_lane = cyclic_measure,
 	.end = cyclic_end,

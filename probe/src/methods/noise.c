@@ -66,10 +66,11 @@ static int check_plan(const struct run *run)
 				"ns or more",
 				threshold_ns, read_ns, READS_OF_A_GAP * read_ns);
 	if (run->policy != SCHED_OTHER && (cpus_allowed(&allowed) || cpus_count(&allowed) <= run->n_slots))
-		return say_fail(EXIT_USAGE,
-				"a busy thread of policy %s leaves its CPU to nobody: leave one CPU out of --cpus for the rest of the board, or "
-				"measure with --policy other",
-				rt_policy_name(run->policy));
+		return say_fail(
+			EXIT_USAGE,
+			"a busy thread of policy %s leaves its CPU to nobody: leave one CPU out of --cpus for the rest of the board, or "
+			"measure with --policy other",
+			rt_policy_name(run->policy));
 	return EXIT_DONE;
 }
 

@@ -14,8 +14,6 @@
 #include "os/files.h"
 #include "os/procstat.h"
 
-enum { POLICY_DEADLINE = 6 };
-
 struct kernel_sched_param {
 	int priority;
 };
@@ -30,6 +28,40 @@ int rt_set_policy(pid_t tid, int policy, int priority)
 	struct kernel_sched_param param = { priority };
 
 	return syscall(SYS_sched_setscheduler, tid, policy, &param) ? errno : 0;
+}
+
+/* As the kernel has it since 3.14; C libraries do not declare it. */
+struct kernel_sched_attr {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime_ns, deadline_ns, period_ns;
+};
+
+int rt_set_deadline(int64_t runtime_ns, int64_t period_ns)
+{
+	enum { FLAG_DL_OVERRUN = 4 };
+	struct kernel_sched_attr attr = {
+		.size = sizeof attr,
+		.policy = POLICY_DEADLINE,
+		.flags = FLAG_DL_OVERRUN,
+		.runtime_ns = (uint64_t)runtime_ns,
+		.deadline_ns = (uint64_t)period_ns,
+		.period_ns = (uint64_t)period_ns,
+	};
+
+	return syscall(SYS_sched_setattr, 0, &attr, 0) ? errno : 0;
+}
+
+static void look_deadline(pid_t tid, struct obtained *got)
+{
+	struct kernel_sched_attr attr = { 0 };
+
+	if (syscall(SYS_sched_getattr, tid, &attr, sizeof attr, 0))
+		return;
+	got->runtime_ns = (int64_t)attr.runtime_ns;
+	got->period_ns = (int64_t)attr.period_ns;
 }
 
 int rt_pin(pid_t tid, const struct cpus *set)
@@ -68,6 +100,8 @@ struct obtained rt_look(pid_t tid)
 	got.policy = (int)policy & ~RESET_ON_FORK;
 	got.reset_on_fork = policy & RESET_ON_FORK;
 	got.priority = param.priority;
+	if (got.policy == POLICY_DEADLINE)
+		look_deadline(tid, &got);
 	for (int cpu = 0; cpu < MAX_CPUS; cpu++)
 		if (mask[cpu / bits] >> (cpu % bits) & 1)
 			cpus_add(&got.affinity, cpu);

@@ -14,18 +14,22 @@ struct obtained {
 	int policy, priority;
 	bool reset_on_fork;
 	struct cpus affinity;
+	int64_t runtime_ns, period_ns; /* of the policy deadline; else 0 */
 };
 
 struct task_counts { /* -1: not known */
 	int64_t migrations, minor_faults, major_faults, voluntary_switches, involuntary_switches;
 };
 
+enum { POLICY_DEADLINE = 6 };
 enum { RESET_ON_FORK = 0x40000000 }; /* added to a policy: children do not inherit it */
 
 pid_t rt_tid(void);
 bool rt_is_real_time_policy(int policy); /* fifo, rr or deadline */
 bool rt_is_real_time(pid_t tid);
 int rt_set_policy(pid_t tid, int policy, int priority);     /* 0 or errno */
+/* Deadline and period are one. The kernel sends SIGXCPU to the process when the thread runs longer than its runtime. 0 or errno. */
+int rt_set_deadline(int64_t runtime_ns, int64_t period_ns);
 int rt_pin(pid_t tid, const struct cpus *set);              /* 0 or errno */
 struct obtained rt_look(pid_t tid);
 struct task_counts rt_counts(pid_t tid);

@@ -122,14 +122,15 @@ static int take_policy(struct lane *lane)
 		setrlimit(RLIMIT_RTPRIO, &limit);
 	}
 	lane->got_policy = run->policy;
-	lane->got_priority = run->policy == SCHED_OTHER ? 0 : run->priority;
-	lane->refused = rt_set_policy(0, lane->got_policy, lane->got_priority);
+	lane->got_priority = run->priority;
+	lane->refused = run->policy == POLICY_DEADLINE ? rt_set_deadline(run->runtime_ns, run->interval_ns)
+						       : rt_set_policy(0, lane->got_policy, lane->got_priority);
 	if (!lane->refused)
 		return 0;
 	if (!run->fallback)
 		return -1;
 	/* Take the priority that the limit allows, else none. */
-	if (!getrlimit(RLIMIT_RTPRIO, &limit) && limit.rlim_cur > 0 && limit.rlim_cur < (rlim_t)run->priority &&
+	if (run->priority && !getrlimit(RLIMIT_RTPRIO, &limit) && limit.rlim_cur > 0 && limit.rlim_cur < (rlim_t)run->priority &&
 	    !rt_set_policy(0, run->policy, (int)limit.rlim_cur)) {
 		lane->got_priority = (int)limit.rlim_cur;
 		return 0;
@@ -163,7 +164,8 @@ static void rendezvous(struct run *run)
 	for (int i = 0; i < run->n_lanes; i++) {
 		struct lane *lane = &run->lanes[i];
 
-		lane->first_due_ns = run->origin_ns + (run->aligned || lane->whole_windows ? 0 : run->interval_ns * lane->slot / run->n_slots);
+		lane->first_due_ns = run->origin_ns +
+				     (run->aligned || lane->whole_windows ? 0 : run->interval_ns * lane->slot / run->n_slots);
 		if (lane->kernel_samples)
 			lane->first_due_ns = first_on_grid(run, lane->grid_ns);
 		lane->limit = UINT64_MAX;
@@ -225,7 +227,7 @@ static void *lane_thread(void *argument)
 		cpus_add(&only, lane->cpu);
 		lane->pin_refused = partition_join(&lane->run->partition, lane->cpu);
 		if (!lane->pin_refused)
-			lane->pin_refused = rt_pin(0, &only);
+			lane->pin_refused = rt_pin(0, lane->run->policy == POLICY_DEADLINE ? &lane->run->anywhere : &only);
 	}
 	if (lane->pin_refused || (measures && take_policy(lane))) {
 		atomic_store_explicit(&lane->state, LANE_REFUSED, memory_order_release);

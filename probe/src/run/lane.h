@@ -84,6 +84,8 @@ struct run {
 	/* asked for */
 	int policy, priority, reader_priority; /* of lanes that only read: as the writer's */
 	int64_t interval_ns, duration_ns, deadline_ns, break_ns; /* 0: none */
+	int64_t runtime_ns; /* in each interval, with --policy deadline */
+	struct cpus anywhere; /* where a lane of that policy runs: the kernel does not let it be pinned */
 	uint64_t count;                                          /* samples a lane; 0: by duration */
 	struct partition partition;
 	bool aligned, fallback, lock_stacks;

@@ -16,6 +16,15 @@ static int refused(const struct session *s, const struct lane *lane)
 	const char *name = s->run.policy == SCHED_FIFO ? "SCHED_FIFO" : "SCHED_RR";
 	struct rlimit limit;
 
+	if (s->run.policy == POLICY_DEADLINE && lane->refused == EBUSY)
+		return say_fail(
+			EXIT_BOARD,
+			"SCHED_DEADLINE was refused: the runtimes of all lanes are more than the kernel admits; lengthen --interval, or shorten --runtime");
+	if (s->run.policy == POLICY_DEADLINE)
+		return say_fail(
+			EXIT_BOARD,
+			"SCHED_DEADLINE was refused: %s; it needs root or CAP_SYS_NICE, all CPUs of its cpuset (no taskset), and an --interval that the kernel takes as a period (kernel.sched_deadline_period_min_us, _max_us)",
+			strerror(lane->refused ? lane->refused : lane->pin_refused));
 	if (lane->pin_refused)
 		return say_fail(EXIT_USAGE, "lane %d cannot be pinned to CPU %d: %s", lane->index, lane->cpu, strerror(lane->pin_refused));
 	if (geteuid() == 0)

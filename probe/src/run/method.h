@@ -20,7 +20,8 @@ struct method {
 	void (*measure_lane)(struct lane *lane);
 	/* After the last lane has ended: puts back what `prepare` changed outside of this process. NULL: nothing. */
 	void (*end)(struct run *run);
-	bool spins; /* its lanes never sleep */
+	bool spins;          /* its lanes never sleep */
+	bool takes_deadline; /* --policy deadline makes sense */
 	/* Lanes on each CPU, side by side in run->lanes; 0: one. `prepare` may give them other CPUs, names and measures, and take some away. */
 	int lanes_per_cpu;
 };

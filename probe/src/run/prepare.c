@@ -81,6 +81,8 @@ int prepare_signals(struct session *s)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
+	if (s->run.policy == POLICY_DEADLINE)
+		sigaddset(&set, SIGXCPU);
 	sigprocmask(SIG_BLOCK, &set, NULL); /* threads inherit the mask; each lane unblocks SIGUSR1 */
 	sigdelset(&set, SIGUSR1);
 	s->signal_fd = open_signals(&set);
@@ -104,7 +106,7 @@ void limit_spinning(const struct run *run)
 		limit.rlim_cur += (rlim_t)(planned_ns / 1000);
 		limit.rlim_max += (rlim_t)(planned_ns / 1000);
 	}
-	if (run->policy != SCHED_OTHER)
+	if (run->policy == SCHED_FIFO || run->policy == SCHED_RR)
 		setrlimit(RLIMIT_RTTIME, &limit);
 }
 

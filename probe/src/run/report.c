@@ -66,7 +66,7 @@ static void lanes_facts(struct json *j, const struct session *s)
 
 		json_object(j, NULL);
 		json_int(j, "lane", lane->index);
-		json_int(j, "cpu", lane->cpu);
+		int_or_null(j, "cpu", lane->cpu, s->run.policy != POLICY_DEADLINE);
 		if (lane->name)
 			json_string(j, "name", lane->name);
 		json_string(j, "measure", lane->measure ? lane->measure : s->run.measure);
@@ -314,6 +314,7 @@ void report_end(struct session *s, const char *reason, int exit_code)
 	json_uint(&j, "write_errors", w->emit.write_errors);
 	json_string(&j, "write_error", w->emit.error ? strerror(w->emit.error) : NULL);
 	json_end_object(&j);
+	int_or_null(&j, "overruns", (int64_t)s->overruns, s->run.policy == POLICY_DEADLINE);
 	json_object(&j, "main");
 	json_int(&j, "cpu_ns", rt_cpu_ns(s->main_tid) - s->main_cpu_start_ns);
 	json_end_object(&j);

@@ -40,6 +40,7 @@ struct session {
 	struct clock_facts clock;
 	pid_t main_tid, parent;
 	int signal_fd, stop_signal;
+	uint64_t overruns;
 	int out_fd;
 	struct obtained main_obtained;
 	int64_t main_cpu_start_ns;

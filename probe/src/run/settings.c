@@ -12,7 +12,7 @@
 #include "run/session.h"
 
 static const char *const isolated[] = { "isolated", NULL };
-static const char *const policies[] = { "fifo", "rr", "other", NULL };
+static const char *const policies[] = { "fifo", "rr", "other", "deadline", NULL };
 static const char *const off[] = { "off", NULL };
 
 static const char *const automatic[] = { "auto", NULL };
@@ -53,14 +53,19 @@ const struct option_spec shared_settings[] = {
 	{ 0 },
 };
 
+static bool has_priority(int policy)
+{
+	return policy == SCHED_FIFO || policy == SCHED_RR;
+}
+
 int settings_take(struct session *s)
 {
-	static const int policy[] = { SCHED_FIFO, SCHED_RR, SCHED_OTHER };
+	static const int policy[] = { SCHED_FIFO, SCHED_RR, SCHED_OTHER, POLICY_DEADLINE };
 	const struct plan *plan = s->plan;
 	struct run *run = &s->run;
 
 	run->policy = policy[plan_number(plan, "policy")];
-	run->priority = run->policy == SCHED_OTHER ? 0 : (int)plan_number(plan, "priority");
+	run->priority = !has_priority(run->policy) ? 0 : (int)plan_number(plan, "priority");
 	run->interval_ns = plan_number(plan, "interval");
 	run->duration_ns = plan_number(plan, "duration");
 	run->count = (uint64_t)plan_number(plan, "count");
@@ -85,8 +90,12 @@ int settings_take(struct session *s)
 	s->writer.priority = run->policy == SCHED_OTHER && !plan_given(plan, "writer-priority") ? 0
 												: (int)plan_number(plan, "writer-priority");
 	run->reader_priority = s->writer.priority;
-	if (run->policy == SCHED_OTHER && plan_given(plan, "priority"))
-		return say_fail(EXIT_USAGE, "--priority is for fifo and rr; --policy other has none");
+	if (!has_priority(run->policy) && plan_given(plan, "priority"))
+		return say_fail(EXIT_USAGE, "--priority is for fifo and rr; --policy %s has none", plan_text(plan, "policy"));
+	if (run->policy == POLICY_DEADLINE && !run->method->takes_deadline)
+		return say_fail(EXIT_USAGE, "--policy deadline is for cyclic, whose lanes sleep until the next period");
+	if (run->policy == POLICY_DEADLINE && run->trace)
+		return say_fail(EXIT_USAGE, "--trace-above: lanes of the policy deadline have no CPU of their own to trace; leave it out");
 	if (run->duration_ns && run->count)
 		return say_fail(EXIT_USAGE, "--duration and --count both say when to end; give one of them");
 	if (!run->duration_ns && !run->count)
@@ -96,7 +105,7 @@ int settings_take(struct session *s)
 	if (run->duration_ns && run->duration_ns <= run->interval_ns)
 		return say_fail(EXIT_USAGE, "--duration %s is no longer than one interval of %s", plan_text(plan, "duration"),
 				plan_text(plan, "interval"));
-	if (run->policy != SCHED_OTHER && s->writer.priority >= run->priority)
+	if (has_priority(run->policy) && s->writer.priority >= run->priority)
 		return say_fail(EXIT_USAGE, "--writer-priority %d must be below the lanes' --priority %d", s->writer.priority,
 				run->priority);
 	return EXIT_DONE;
@@ -132,6 +141,7 @@ int settings_cpus(struct session *s)
 	} else {
 		s->measured = s->allowed;
 	}
+	s->run.anywhere = s->allowed;
 	for (int cpu = cpus_next(&s->measured, -1); cpu >= 0; cpu = cpus_next(&s->measured, cpu)) {
 		struct cpus only = { 0 };
 		int error;

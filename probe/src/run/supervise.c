@@ -26,7 +26,9 @@ static void read_signal(struct session *s)
 
 	if (read(s->signal_fd, &number, sizeof number) != (ssize_t)sizeof number)
 		return;
-	if (number != SIGUSR2) {
+	if (number == SIGXCPU) { /* a lane of the policy deadline ran longer than its runtime */
+		s->overruns++;
+	} else if (number != SIGUSR2) {
 		ask_stop(s, STOP_SIGNAL, number);
 	} else if (getppid() != s->parent) { /* the kernel also sends it when only the thread that started us ends */
 		ask_stop(s, STOP_OWNER, 0);

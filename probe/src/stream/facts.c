@@ -35,6 +35,10 @@ void json_obtained(struct json *j, const char *key, const struct obtained *got)
 	json_int(j, "priority", got->priority);
 	json_cpus(j, "affinity", &got->affinity);
 	json_bool(j, "reset_on_fork", got->reset_on_fork);
+	if (got->runtime_ns) {
+		json_int(j, "runtime_ns", got->runtime_ns);
+		json_int(j, "period_ns", got->period_ns);
+	}
 	json_end_object(j);
 }
 

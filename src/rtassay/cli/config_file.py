@@ -25,6 +25,7 @@ from click.core import ParameterSource
 
 from rtassay.model.errors import BoardError, InputFileError, RtassayError, UsageError
 from rtassay.model.files import read_regular, replace_file
+from rtassay.model.settings import has_priority
 
 FILE: Final = "config.toml"
 # They name one thing or ask for one answer: as a default they would only surprise.
@@ -102,7 +103,7 @@ def gives_way(context: click.Context) -> frozenset[str]:
 
     typed, filed = ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP
     dropped = {name for name, other in _GIVES_WAY.items() if source(name) == filed and source(other) == typed}
-    if context.params.get("policy") == "other" and source("priority") == filed:
+    if not has_priority(context.params.get("policy")) and source("priority") == filed:
         dropped.add("priority")
     return frozenset(dropped)
 

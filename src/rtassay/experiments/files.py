@@ -17,7 +17,7 @@ from rtassay.experiments.schema import Correction, ExperimentFile, Scenario, Set
 from rtassay.model.errors import InputFileError, RtassayError, UsageError, both_stated
 from rtassay.model.files import read_regular
 from rtassay.model.manifest import Plan
-from rtassay.model.settings import BY_NAME, OF_EXPERIMENT, default
+from rtassay.model.settings import BY_NAME, OF_EXPERIMENT, default, has_priority
 from rtassay.model.units import parse_cpu_list, parse_duration_ns
 from rtassay.session.prepare import asked_loads
 from rtassay.store.disk import explain
@@ -245,8 +245,8 @@ def _check_settings(settings: Settings, path: str, faults: _Faults) -> None:
         value = getattr(settings, setting.key)
         if isinstance(value, str):
             faults.tried(f"{path}.{setting.key}", lambda setting=setting, value=value: setting.read(value))  # type: ignore[misc]
-    if settings.policy == "other" and settings.priority is not None:
-        faults.add(f"{path}.priority", "policy other has no priority")
+    if not has_priority(settings.policy) and settings.priority is not None:
+        faults.add(f"{path}.priority", f"policy {settings.policy} has no priority")
 
 
 def _check_time(text: str, path: str, faults: _Faults, least_ns: int = 0) -> None:

@@ -19,6 +19,8 @@ class ReadBack:
     priority: int | None
     affinity: tuple[int, ...] | None
     reset_on_fork: bool | None
+    runtime_ns: int | None
+    period_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +315,7 @@ class WriterEnd:
 
 @dataclass(frozen=True, slots=True)
 class ProbeEnd:
-    """END. Of `rtprobe follow`: events of the kernel that were lost (`losses`), and threads that were `left_out`."""
+    """END. Of `rtprobe follow`: events of the kernel that were lost (`losses`), and threads that were `left_out`. `overruns`: signals of the kernel that a lane of the policy deadline exceeded its runtime."""
 
     told: frozenset[str]
     mono_ns: int | None
@@ -325,6 +327,7 @@ class ProbeEnd:
     trace: TraceEnd | None
     losses: int | None
     left_out: int | None
+    overruns: int | None
 
     def lane(self, index: int) -> LaneEnd | None:
         """The account of the lane with this index."""

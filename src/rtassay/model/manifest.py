@@ -82,12 +82,14 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Obtained:
-    """How the kernel really runs a lane, read back from it."""
+    """How the kernel really runs a lane, read back from it. `runtime_ns` in each `period_ns`: of the policy deadline."""
 
     policy: str | None = None
     priority: int | None = None
     affinity: tuple[int, ...] | None = None
     reset_on_fork: bool | None = None
+    runtime_ns: int | None = None
+    period_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

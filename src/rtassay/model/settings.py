@@ -212,8 +212,8 @@ SETTINGS: Final = (
     Setting("lanes", INTEGER, "Measure only the first N of those CPUs (cyclictest's -t N).", least=1, most=4096),
     Setting("load-cpus", CPUS, "CPUs the load may use.", field="load_cpus", shown="all allowed"),
     Setting(
-        "policy", CHOICE, "Scheduling policy of the lanes.",
-        words=("fifo", "rr", "other"), default="fifo", field="policy", probe=True, filled_in=True,
+        "policy", CHOICE, "Scheduling policy of the lanes. With deadline a lane is not bound to a CPU; --set runtime is what it may take of each interval.",
+        words=("fifo", "rr", "other", "deadline"), default="fifo", field="policy", probe=True, filled_in=True,
     ),
     Setting(
         "priority", INTEGER, "Real-time priority of the lanes.",
@@ -270,6 +270,11 @@ OF_EXPERIMENT: Final = tuple(
         "interval", "duration", "count", "warm-up", "policy", "priority", "sleep", "clock", "break-above", "trace-above", "dma-latency", "mlock", "aligned", "samples",
     )
 )  # fmt: skip
+
+
+def has_priority(policy: str | None) -> bool:
+    """Whether threads of a policy have a real-time priority; None is the default policy."""
+    return policy not in ("other", "deadline")
 
 
 def default(name: str) -> Any:

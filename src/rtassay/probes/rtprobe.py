@@ -6,7 +6,7 @@ from rtassay.model.errors import UsageError
 from rtassay.model.events import Parser
 from rtassay.model.manifest import Plan, Source
 from rtassay.model.methods import DEFAULT_METHOD, settings_argv
-from rtassay.model.settings import SETTINGS
+from rtassay.model.settings import SETTINGS, has_priority
 from rtassay.model.units import format_cpu_list
 from rtassay.probes.base import Probe, count_ends_first
 
@@ -29,11 +29,13 @@ class RtprobeProbe(Probe):
 
     def check(self, plan: Plan) -> None:
         """Raise UsageError for a plan that rtprobe would refuse, before anything starts."""
-        if plan.policy == "other" and plan.priority:
-            raise UsageError("policy other has no priority", hint="leave --priority out, or ask for fifo")
+        if not has_priority(plan.policy) and plan.priority:
+            raise UsageError(f"policy {plan.policy} has no priority", hint="leave --priority out, or ask for fifo")
+        if plan.policy == "deadline" and self.method != DEFAULT_METHOD:
+            raise UsageError(f"--policy deadline is for the method {DEFAULT_METHOD}", f"{self.method} has no periods")
         for setting in SETTINGS:
             value = getattr(plan, setting.field) if setting.probe else None
-            if value is not None and not (setting.name == "priority" and plan.policy == "other"):
+            if value is not None and not (setting.name == "priority" and not has_priority(plan.policy)):
                 setting.check(value)
                 if setting.of_method not in (None, self.method):
                     raise UsageError(
@@ -50,10 +52,10 @@ class RtprobeProbe(Probe):
         argv = [program, self.method, "--cpus", format_cpu_list(cpus)]
         if plan.policy is None and plan.priority is None:
             argv.append("--fallback")
-        if plan.priority == 1 and plan.policy != "other":
+        if plan.priority == 1 and has_priority(plan.policy):
             argv += ["--writer-priority", "0"]  # it must be below the lanes'
         left_out = {"cpus", "duration" if count_ends_first(plan) else "count"}
-        if plan.policy == "other":
+        if not has_priority(plan.policy):
             left_out.add("priority")
         for setting in SETTINGS:
             if setting.probe and setting.name not in left_out:

@@ -14,7 +14,7 @@ from rtassay.model.cyclictest import equivalent
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.inventory import inventory_of
 from rtassay.model.manifest import Plan
-from rtassay.model.settings import DEFAULT_DURATION_NS, default
+from rtassay.model.settings import DEFAULT_DURATION_NS, default, has_priority
 from rtassay.model.units import NS_PER_S, format_cpu_list
 from rtassay.probes.base import Probe, find
 from rtassay.session import inventory
@@ -172,7 +172,7 @@ def _complete(asked: Plan, cpus: tuple[int, ...], load_cpus: tuple[int, ...], lo
         interval_ns=default("interval") if asked.interval_ns is None else asked.interval_ns,
         duration_ns=DEFAULT_DURATION_NS if unbounded else asked.duration_ns,
         policy=policy,
-        priority=0 if policy == "other" else asked.priority or default("priority"),
+        priority=0 if not has_priority(policy) else asked.priority or default("priority"),
         mlock=asked.mlock is not False,
         aligned=bool(asked.aligned),
         cpus=cpus,

@@ -258,7 +258,9 @@ def _iso(mono_ns: int | None, wall_offset_ns: int | None) -> str | None:
 
 
 def _obtained(seen: ReadBack | None) -> Obtained | None:
-    return None if seen is None else Obtained(seen.policy, seen.priority, seen.affinity, seen.reset_on_fork)
+    if seen is None:
+        return None
+    return Obtained(seen.policy, seen.priority, seen.affinity, seen.reset_on_fork, seen.runtime_ns, seen.period_ns)
 
 
 def _untraced(end: UntracedEnd | None) -> Untraced | None:

@@ -479,7 +479,7 @@ def test_break_above_stops_at_the_hit(tmp_path: Path) -> None:
         (("--priority", "0"), "--priority 0 is out of range: 1 to 99"),
         (("--priority", "100"), "--priority 100 is out of range: 1 to 99"),
         (("--policy", "other", "--priority", "5"), "--policy other has none"),
-        (("--policy", "deadline"), "is not one of: fifo, rr, other"),
+        (("--policy", "batch"), "is not one of: fifo, rr, other, deadline"),
         (("--cpus", "4000"), "CPU 4000 is not there"),
         (("--cpus", "5000"), "--cpus: '5000'"),
         (("--cpus", "0-"), "is not a CPU list"),

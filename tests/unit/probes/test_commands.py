@@ -68,7 +68,7 @@ def test_cyclictest_loops_policy_and_break() -> None:
         (CyclictestProbe(), replace(PLAN, policy="deadline")),
         (CyclictestProbe(), replace(PLAN, deadline_ns=2 * 10**9)),
         (CyclictestProbe(), replace(PLAN, priority=100)),
-        (RtprobeProbe(), replace(PLAN, policy="deadline")),
+        (RtprobeProbe(), replace(PLAN, policy="idle")),
         (RtprobeProbe(), replace(PLAN, priority=100)),
         (RtprobeProbe(), replace(PLAN, policy="other", priority=5)),
         (RtprobeProbe(), replace(PLAN, interval_ns=100)),
@@ -156,3 +156,14 @@ def test_ways_of_sleeping_reach_each_probe_as_far_as_it_has_them() -> None:
 def test_a_way_of_sleeping_that_a_probe_has_not_is_refused(probe: Probe, plan: Plan, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         probe.check(plan)
+
+
+def test_the_policy_deadline_has_no_priority_and_is_of_cyclic() -> None:
+    plan = Plan(policy="deadline", interval_ns=5_000_000)
+    argv = RtprobeProbe().command(plan, "rtprobe", (0, 1))
+    assert argv[argv.index("--policy") + 1] == "deadline" and "--priority" not in argv
+    RtprobeProbe().check(plan)
+    with pytest.raises(UsageError, match="policy deadline has no priority"):
+        RtprobeProbe().check(replace(plan, priority=5))
+    with pytest.raises(UsageError, match="--policy deadline is for the method cyclic"):
+        RtprobeProbe("noise").check(plan)

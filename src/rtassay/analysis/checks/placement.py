@@ -25,7 +25,7 @@ from rtassay.analysis.lane.account import Account
 from rtassay.model.findings import lane_words
 from rtassay.model.manifest import Obtained
 from rtassay.model.measures import WINDOWS
-from rtassay.model.units import NS_PER_S, format_cpu_list
+from rtassay.model.units import NS_PER_S, format_cpu_list, format_time
 
 # fixed-priority: the policy of most RTOSes, as rtprobe-lite tells it.
 REAL_TIME = ("fifo", "rr", "deadline", "sched_fifo", "fixed-priority")
@@ -102,7 +102,7 @@ def main_on_measured(context: Context) -> Outcome:
 
 @check(
     id="NOT-PINNED",
-    condition="a lane is allowed on several CPUs, or migrated",
+    condition="a lane is allowed on several CPUs, or migrated; a note for lanes of the policy deadline, which the kernel does not let be bound to one",
     kind=INTEGRITY,
     severity=WARNING,
     explanation="Wake-up latency then contains the cost of migration, and belongs to no single CPU.",
@@ -120,12 +120,28 @@ def not_pinned(context: Context) -> Outcome:
     ]
     if loose:
         moves = sum(lane.entry.migrations or 0 for lane in loose)
+        if all(back.policy == "deadline" for lane in loose for back in _read_backs(lane)):
+            return _by_deadline(context, loose, moves)
         text = f"{named(loose)} may run on several CPUs ({moves} migrations seen): a lane is no verdict of one CPU"
         return Outcome(WARNING, text, {"migrations": moves, "lanes": [lane.entry.name for lane in loose]})
     blind = [lane for lane in context.accounts if not _affinities(lane)]
     if blind or not context.accounts:
         return unknown("the lanes' affinity was not read back")
     return passed("every lane is bound to one CPU")
+
+
+def _by_deadline(context: Context, loose: list[Account], moves: int) -> Outcome:
+    """The kernel shares such lanes out among the CPUs by itself."""
+    got = _read_backs(loose[0])[0]
+    overruns = context.manifest.probe_end.overruns
+    share = ""
+    if got.runtime_ns and got.period_ns:
+        share = f", {format_time(got.runtime_ns)} in each {format_time(got.period_ns)}"
+    if overruns:
+        share += f", {overruns} overruns signalled"
+    text = f"{named(loose)} ran under SCHED_DEADLINE{share} ({moves} migrations seen): a lane is no verdict of one CPU"
+    facts = {"migrations": moves, "runtime_ns": got.runtime_ns, "period_ns": got.period_ns, "overruns": overruns}
+    return Outcome(NOTE, text, facts)
 
 
 @check(

@@ -171,3 +171,17 @@ def test_what_is_at_the_begin_of_the_tail_is_an_outlier() -> None:
     assert lane.tail_from_ns == 700
     times = outlier_times(lane)
     assert times is not None and times.tolist() == [SECOND + 998 * MS + 700, SECOND + 999 * MS + 800]
+
+
+@pytest.mark.parametrize(("policy", "severity"), [("deadline", "note"), ("fifo", "warning")])
+def test_lanes_that_the_kernel_does_not_let_be_bound_are_a_note(policy: str, severity: str) -> None:
+    got = Obtained(policy, 0, (0, 1), False, 500_000, 5 * MS)
+    lane = counted_lane([100] * 50, 5 * MS)
+    entry = replace(lane.entry, name="deadline 0", cpu=None, migrations=2, obtained_start=got, obtained_end=got)
+    made = recording(replace(lane, entry=entry))
+    made = replace(made, manifest=replace(made.manifest, end={**made.manifest.end, "overruns": 3}))
+    found = looked("NOT-PINNED", made)
+    assert found.severity == severity
+    if policy == "deadline":
+        assert "500us in each 5ms, 3 overruns signalled (2 migrations seen)" in found.message
+        assert found.facts["overruns"] == 3
