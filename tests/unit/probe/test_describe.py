@@ -77,7 +77,7 @@ def test_what_a_setting_says() -> None:
     assert (interval["type"], interval["unit"], interval["default"]) == ("duration", "ns", 997_000)
     assert (interval["min"], interval["max"]) == (10_000, 3_600_000_000_000)
     assert (settings["priority"]["default"], settings["policy"]["default"]) == (90, "fifo")
-    assert settings["policy"]["words"] == ["fifo", "rr", "other"]
+    assert settings["policy"]["words"] == ["fifo", "rr", "other", "deadline"]
     assert (settings["duration"]["default"], settings["aligned"]["default"]) == (None, None)
     assert settings["dma-latency"]["words"] == ["off"] and settings["dma-latency"]["default"] == 0
 
