@@ -284,7 +284,11 @@ def _acceptance_line(result: dict[str, Any]) -> str:
         return "no deadline was stated: nothing is judged"
     place = acceptance["at"] or {}
     at = " ".join(f"{key}={value}" for key, value in place.items() if value is not None and key != "p_upper")
-    share = f"p {requirement['p']:g}" if requirement["per_hour"] is None else format_rate(requirement["per_hour"])
+    share = (
+        f"p {requirement['p']:g}".replace("e-0", "e-")
+        if requirement["per_hour"] is None
+        else format_rate(requirement["per_hour"])
+    )
     asked = f"deadline {format_time(requirement['deadline_ns'])}, {share}"
     why = f"; {acceptance['why']}" if acceptance["why"] else ""
     return f"{acceptance['state']} ({asked}, per {requirement['per']})" + (f", worst at {at}" if at else "") + why
