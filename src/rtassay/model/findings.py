@@ -12,7 +12,7 @@ from rtassay.model.foreign import one_line
 from rtassay.model.measures import UNKNOWN
 from rtassay.model.units import format_time
 
-ANALYSIS_VERSION = 7
+ANALYSIS_VERSION = 8
 STATES = ("VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT")
 SEVERITIES = ("invalid", "warning", "note", "unknown", "pass")
 VIRTUAL_BOARD = "virtual board: function only"
@@ -223,7 +223,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The judgement of the worst lane; sentence: the verdict as one paragraph (docs/method/verdict.md).
+    """The judgement of the worst lane; sentence: the verdict as one paragraph (docs/method/verdict.md). `rate_upper_per_h`: of any lane.
 
     `per_hour`: the requirement, if it was stated in events; `p_target` then decides nothing. `assumes`: of the upper bound; empty
     if VIOLATED. `basis`: how p_upper was found (BURSTS, ...). `gap`: late activations up to so many activations apart are

@@ -107,6 +107,13 @@ def _needed(claim: Claim, requirement: Requirement, interval_ns: int | None) -> 
     return None if n is None else Needed(n, n * interval_ns / NS_PER_S if interval_ns else None)
 
 
+def most_events_per_h(lanes: Sequence[LaneVerdict]) -> float | None:
+    """The largest bound of events per hour of any lane, which need not be that of the worst lane: p counts sizes too. None: one is not known."""
+    rates = [lane.rate_upper_per_h for lane in lanes]
+    known = [rate for rate in rates if rate is not None]
+    return max(known) if known and len(known) == len(rates) else None
+
+
 def worst_of(lanes: Sequence[LaneVerdict]) -> LaneVerdict | None:
     """The worst state decides, then the largest bound."""
     return min(lanes, key=lambda lane: (WORST_FIRST.index(lane.state), -lane.p_upper), default=None)

@@ -13,6 +13,7 @@ from rtassay.analysis.judge.lane_verdict import (
     NOT_DEMONSTRATED,
     VIOLATED,
     judge_lane,
+    most_events_per_h,
     worst_of,
 )
 from rtassay.analysis.judge.reasons import about
@@ -52,7 +53,7 @@ def judge_deadline(
         events=worst.events if worst else None,
         p_lower=worst.p_lower if worst else None,
         p_upper=worst.p_upper if worst else None,
-        rate_upper_per_h=worst.rate_upper_per_h if worst else None,
+        rate_upper_per_h=most_events_per_h(lanes),
         rate_lower_per_h=worst.rate_lower_per_h if worst else None,
         needed=worst.needed if worst else _of_a_clean_run(requirement),
         reasons=tuple(reasons),

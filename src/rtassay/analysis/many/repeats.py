@@ -7,9 +7,9 @@ here only the exposure adds up (docs/method/verdict.md), and what spoils one run
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from rtassay.analysis.judge.lane_verdict import NOT_DEMONSTRATED, LaneVerdict, judge_runs, worst_of
+from rtassay.analysis.judge.lane_verdict import NOT_DEMONSTRATED, LaneVerdict, judge_runs, most_events_per_h, worst_of
 from rtassay.analysis.judge.reasons import about
 from rtassay.analysis.judge.verdict import under_checks
 from rtassay.analysis.lane.claim import Requirement
@@ -88,7 +88,8 @@ def judge_repeats(
     state, capped_by, reasons = under_checks(worst.state, deciding, strict)
     if worst.state == NOT_DEMONSTRATED == state:
         reasons = [*about(worst, requirement), *reasons]
-    return _repeats(len(recordings), star, state, name, worst, capped_by, reasons, confidence)
+    found = _repeats(len(recordings), star, state, name, worst, capped_by, reasons, confidence)
+    return replace(found, rate_upper_per_h=most_events_per_h(list(rows.values())))
 
 
 def _repeats(
@@ -113,7 +114,6 @@ def _repeats(
         p_lower=worst.p_lower,
         p_upper=worst.p_upper,
         basis=worst.basis,
-        rate_upper_per_h=worst.rate_upper_per_h,
         rate_lower_per_h=worst.rate_lower_per_h,
         theta_lower=worst.theta_lower,
         needed=worst.needed,

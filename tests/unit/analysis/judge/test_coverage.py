@@ -50,6 +50,12 @@ def test_simulated_lanes_have_the_p_and_the_rate_of_events_that_were_asked_for(
         assert lane.late == (lane.latency_ns >= DEADLINE_NS).sum()
 
 
+def test_the_rate_of_events_is_bounded_for_every_lane_not_for_the_one_with_the_largest_p() -> None:
+    """Three lanes without a late activation, whose largest latencies come in bursts, beside one with two late ones that come singly."""
+    cell = cells.Cell(structures.SINGLY, TRACE, cells.ONE_OF_FOUR, 10, 3, cells.MAIN_P, 1)
+    assert simulate.simulate(cell, 3, 0, SEED)[simulate.SAMPLES].rate_missed == 0
+
+
 def promise(seen: int, sets: int, limit: float, least: bool = False) -> grade.Promise:
     return grade.Promise("cell", "samples", "HOLDS", limit, seen, sets, least)
 
