@@ -140,7 +140,7 @@ def runs_needed(p: float, start: int = 2) -> int:
 
 def all_exchanges(a_runs: int, b_runs: int) -> bool:
     """Whether the runs are few enough to look at every exchange of runs between the groups."""
-    return math.comb(a_runs + b_runs, min(a_runs, b_runs)) <= EXACT_AT_MOST
+    return math.comb(a_runs + b_runs, a_runs) <= EXACT_AT_MOST
 
 
 def permutation_p(a: Floats, b: Floats) -> tuple[float, bool]:

@@ -56,7 +56,7 @@ class Sample:
         """How far the true value may lie above this lower edge: the width of its bin, at least a step of the clock."""
         if not self._edges.size:
             return self._step_ns
-        place = min(int(np.searchsorted(self._edges, value_ns, side="right")), self._edges.size) - 1
+        place = int(np.searchsorted(self._edges, value_ns, side="right")) - 1
         return max(int(self._widths[max(place, 0)]), self._step_ns)
 
     def quantile(self, q: float, alpha: float = 0.05) -> Limits | None:

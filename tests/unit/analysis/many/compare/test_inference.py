@@ -196,3 +196,61 @@ def test_a_boot_that_is_drawn_brings_as_many_runs_as_it_has() -> None:
     arm = inference.Arm(values, values[:, None], ("a", "b", "b", "b"))
     means, _ = inference._of_boots(arm, ["a", "b"], np.random.Generator(np.random.PCG64(1)))
     assert {round(mean, 9) for mean in means} == {0.0, 2.25, 3.0}
+
+
+def test_the_bootstrap_is_near_students_interval_for_runs_without_scatter_of_their_own() -> None:
+    a, b = np.array([1.0, 2, 3, 4, 5, 6, 7, 8]), np.array([11.0, 13, 12, 15, 14, 17, 16, 18])
+    low, high = inference.bootstrap_t(*(Arm(values, values[:, None], tuple("abcdefgh")) for values in (a, b)))
+    half = inference.welch(a, b, 0.0, 0.0).half_width()
+    assert low < 10 < high and (high - low) / 2 == pytest.approx(half, rel=0.25)
+    means, squares = inference._resampled(Arm(a, a[:, None], tuple("abcdefgh")))
+    assert squares.mean() == pytest.approx(np.var(a) / 8, rel=0.05) and means.mean() == pytest.approx(4.5, abs=0.05)
+
+
+def test_no_bootstrap_without_scatter_of_values_or_of_redraws() -> None:
+    values, same = np.arange(8.0), np.ones((8, 1))
+    own = tuple("abcdefgh")
+    assert inference.bootstrap_t(Arm(values, same, own), Arm(values + 1, same, own)) is None
+    redrawn = np.arange(16.0).reshape(8, 2)
+    assert inference.bootstrap_t(Arm(np.zeros(8), redrawn, own), Arm(np.zeros(8), redrawn, own)) is None
+
+
+def test_names_of_boots_change_nothing() -> None:
+    values = np.arange(16.0)
+    names = [tuple(prefix + f"{i // 2}" for i in range(16)) for prefix in ("x", "boot-", "q7")]
+    means = [inference._resampled(Arm(values, values[:, None], boots))[0] for boots in names]
+    assert (means[0] == means[1]).all() and (means[0] == means[2]).all()
+
+
+def test_runs_within_a_boot_are_drawn_alike_often() -> None:
+    values = np.array([0.0, 3.0, 6.0, 9.0])
+    means, _ = inference._of_boots(
+        Arm(values, values[:, None], tuple("abbb")), ["a", "b"], np.random.Generator(np.random.PCG64(1))
+    )
+    both = means[(means != 0)]
+    # half of these draws hold b twice (mean 6), two thirds of the others a and b (mean 18 / 4)
+    assert both.mean() == pytest.approx((6 + 2 * 4.5) / 3, abs=0.1)
+
+
+def test_two_draws_have_a_variance_of_one_free_value() -> None:
+    """Boot a has one run that may show 0 or 1: drawn twice, once each, the error of the mean 1/2 is sqrt(1/4)."""
+    arm = Arm(np.array([0.0, 5.0, 5.0]), np.array([[0.0, 1.0], [5.0, 5.0], [5.0, 5.0]]), tuple("abb"))
+    means, squares = inference._of_boots(arm, ["a", "b"], np.random.Generator(np.random.PCG64(1)))
+    assert (0.5, 0.25) in set(zip(means.round(9).tolist(), squares.round(9).tolist(), strict=True))
+
+
+def test_p_of_sampled_and_of_all_exchanges() -> None:
+    far = np.arange(11.0)
+    assert inference.permutation_p(far, far + 1000) == (1 / (inference.DRAWS + 1), False)
+    a, b = np.arange(8.0) ** 2, np.arange(8.0) ** 2 + 9.5
+    p, every = inference.permutation_p(a, b)
+    assert every and p * 12870 == pytest.approx(round(p * 12870), abs=1e-6), "C(16, 8)"
+
+
+def test_the_interval_of_exchanges_mirrors_and_rejects_at_the_level() -> None:
+    a, b = np.array([1.0, 2.5, 3.0, 4.7, 8.0]), np.array([9.0, 10.5, 14.0])
+    low, high = inference.exchange_interval(a, b)
+    assert inference.exchange_interval(b, a) == pytest.approx((-high, -low)) and 0 < low < high
+    three = inference.exchange_interval(np.array([1.0, 2, 3]), np.array([11.0, 12, 13.5]), 0.1)
+    assert np.isfinite(three).all(), "2 of 20 exchanges are as extreme: p = 0.1 is rejected"
+    assert not np.isfinite(inference.exchange_interval(np.array([1.0, 2, 3]), np.array([11.0, 12, 13.5]), 0.0999)).any()

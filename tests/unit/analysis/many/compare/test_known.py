@@ -26,9 +26,9 @@ from rtassay.analysis.many.compare.sample import Sample
 from rtassay.analysis.many.repeats import judge_repeats
 from rtassay.model.comparison import A_BETTER, B_BETTER, Comparison, QuantileRatio
 from rtassay.model.findings import CheckResult
-from rtassay.model.recording import Recording
+from rtassay.model.recording import Histogram, Recording
 
-from ...build import US, block_lane, cyclictest, recording, skip_lane
+from ...build import US, account, block_lane, cyclictest, recording, skip_lane
 from .groups import run
 
 
@@ -79,6 +79,22 @@ def test_how_finely_a_pool_tells() -> None:
     assert sample({10: 1}).resolution_ns(10) == 1 and sample({10: 1}, 40).resolution_ns(10) == 40
     assert sample({10: 1}, 0).resolution_ns(10) == 1
     assert cut({5: 1, 7: 1}, 0).resolution_ns(5 * US) == US and cut({5: 1}, 0).resolution_ns(1) == US
+
+    uneven = Histogram(np.array([10, 20, 1000]), np.array([1, 5, 1000]), np.array([1, 1, 1]))
+    wide = Sample([account(replace(block_lane({10: 3}), histogram=uneven))])
+    assert [wide.resolution_ns(value) for value in (9, 10, 19, 20, 999, 1000, 5000)] == [1, 1, 1, 5, 5, 1000, 1000]
+    assert wide.histogram().width_ns.tolist() == [1, 5, 1000]
+
+
+def test_what_overflow_leaves_exact() -> None:
+    edge = cut({5: 90}, 10).quantile(0.9)
+    assert edge is not None and (edge.value_ns, edge.exact) == (5 * US, True), "the last that is known"
+    lanes = (
+        skip_lane({5: 90}, over=10, limit_us=100),
+        replace(skip_lane({200: 100}), entry=replace(skip_lane({200: 100}).entry, index=1)),
+    )
+    middle = Sample(accounts(cyclictest(*lanes))).quantile(0.5)
+    assert middle is not None and (middle.value_ns, middle.exact) == (100 * US, False), "ten lie anywhere above 100 us"
 
 
 def test_welch_by_hand() -> None:

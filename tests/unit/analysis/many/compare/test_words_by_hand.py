@@ -114,6 +114,8 @@ def test_what_other_steps_show_is_told_apart() -> None:
 
 def test_groups_that_cross() -> None:
     rows = (row(0.5, shown=A_BETTER), row(0.9, shown=A_BETTER), row(0.99), row(0.999, shown=B_BETTER))
+    early = (row(0.5, shown=B_BETTER), row(0.9, shown=A_BETTER), row(0.99, shown=A_BETTER))
+    assert said(made(CROSSES, *early)) == "B has the lower latency at p50, stock (A) at p90 to p99."
     turn = Crossover(0.99, 95_000, "b", "a", True)
     text = "stock (A) has the lower latency at p50 to p90, B at p99.9"
     assert said(made(CROSSES, *rows)) == f"{text}."
@@ -130,8 +132,8 @@ def covered(
 ) -> tuple[str, ...]:
     names = {"ONE-BOOT": "pass"} | severities
     checks = tuple(CheckResult(name, severity, "integrity", "") for name, severity in names.items())
-    load = Difference("load", "load", *loads, "same")
-    return not_covered(made(NO_DIFFERENCE, checks=checks, conditions=(load,), **changes))
+    rows = Difference("os", "os", ("x",), ("x",), "same"), Difference("load", "load", *loads, "same")
+    return not_covered(made(NO_DIFFERENCE, checks=checks, conditions=rows, **changes))
 
 
 def test_what_is_not_covered() -> None:
