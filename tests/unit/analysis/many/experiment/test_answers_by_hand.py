@@ -14,6 +14,7 @@ from rtassay.analysis.many.experiment.assessing import not_covered
 from rtassay.analysis.many.experiment.kpis import Facts
 from rtassay.model.comparison import NO_DIFFERENCE, REFUSED, RUNS_T, Comparison, Group, QuantileRatio
 from rtassay.model.experiment import Compared, Grade, Sensitivity
+from rtassay.model.findings import THESE_RUNS
 from rtassay.model.manifest import LoadEntry
 
 from .by_hand import combination, design, facts, numbers
@@ -178,3 +179,15 @@ def test_nothing_was_compared() -> None:
     assert said(facts([], design()), BETTER) == said(facts([], design(asked_kernels=("a",))), BETTER) == none
     assert said(facts([], design(asked_kernels=("a", "b"))), BETTER) == asked
     assert said(facts([], design(asked_kernels=("a", "b"), levels={"kernel": ("a", "b")})), BETTER) == none
+
+
+def test_a_few_runs_that_hold_speak_of_themselves() -> None:
+    def of(*rows: dict[str, Any], state: str = "HOLDS", per: str = "combination") -> str:
+        told = {"acceptance": {"state": state, "at": None, "why": ""}, "combinations": list(rows)}
+        return said(facts([], design(MS, per=per), result=told), HOLDS).partition(" Asked")[0]
+
+    few = [{"runs": runs, "assumes": [{"code": "x"}, {"code": THESE_RUNS}]} for runs in (4, 3)]
+    many = {"runs": 2, "assumes": [{"code": "x"}]}, {"runs": 1}
+    assert of(*few, *many) == "Yes, under these conditions (HOLDS, of these runs: 3 do not tell what other boots do)."
+    assert of(*many) == of(*few, per="cell") == "Yes, under these conditions (HOLDS)."
+    assert of(*few, state="VIOLATED") == "No (VIOLATED)."

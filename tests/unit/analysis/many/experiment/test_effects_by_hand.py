@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from scipy import stats
 
-from rtassay.analysis.many.experiment.effects import pairs, ratio_of, sensitivity, star_effect
-from rtassay.analysis.many.experiment.grade import grade
-from rtassay.model.experiment import CheckRow
+from rtassay.analysis.checks.load_work import COVERAGE
+from rtassay.analysis.many.experiment.effects import pairs, ratio_of, sensitivity, star_effect, throughput
+from rtassay.analysis.many.experiment.grade import capped, grade
+from rtassay.model.experiment import CheckRow, Grade
+from rtassay.model.manifest import LoadEntry, WorkPart
 
 from .by_hand import combination, design, numbers
 
@@ -95,3 +98,115 @@ def test_grade_b_lacks_boots_loads_or_a_clean_check() -> None:
     assert graded(runs(8, 8), checks=tuple(rows)).next[-1] == "warnings: A, D, NO-LOAD"
     spoilt = CheckRow("E", "invalid", "integrity", 1, 1, ("x", "y"), "", None)
     assert graded(runs(8, 8), checks=(spoilt,)).because == ("E at x, y",)
+
+
+def cell(*loads: LoadEntry, strict: bool = False) -> Any:
+    manifest = SimpleNamespace(loads=loads)
+    return SimpleNamespace(findings=SimpleNamespace(strict=strict), recording=SimpleNamespace(manifest=manifest))
+
+
+EVERY = tuple(kind for kinds in COVERAGE.values() for kind in kinds)
+
+
+def row(name: str, severity: str = "warning", kind: str = "integrity", waived: str | None = None) -> CheckRow:
+    return CheckRow(name, severity, kind, 1, 1, ("x",), "", waived)
+
+
+def of_cells(*cells: Any, checks: tuple[CheckRow, ...] = (), boots: int = 8) -> Any:
+    return grade(cells, [runs(boots, boots)], design(), checks)
+
+
+def test_grade_a_has_boots_loads_and_no_warning() -> None:
+    whole = cell(LoadEntry("all", (), classes=EVERY))
+    best = of_cells(whole)
+    assert (best.letter, best.next, best.thin) == ("A", (), False)
+    assert best.because == ("8 boots or more of every combination, every class of load, no warning",)
+    assert of_cells(whole, boots=7).next == ("7 boots of 8",) and of_cells(whole, boots=7).letter == "B"
+    assert of_cells(whole, checks=(row("X"),)).next == ("warnings: X",)
+    assert of_cells(whole, checks=(row("X"), row("Y", "invalid", "optimism"))).next == ("warnings: X, Y",)
+    quiet = row("X", waived="so"), row("Y", "unknown"), row("NO-LOAD"), row("N-TOO-SMALL")
+    assert of_cells(whole, checks=quiet).letter == "A"
+
+
+def test_loads_that_are_missing_or_do_not_tell() -> None:
+    first = next(iter(COVERAGE))
+    rest = tuple(kind for name, kinds in COVERAGE.items() if name != first for kind in kinds)
+    assert of_cells(cell(LoadEntry("x", (), classes=rest))).next == (f"no load of {first}",)
+    halves = cell(LoadEntry("x", (), classes=rest)), cell(LoadEntry("y", (), classes=COVERAGE[first]))
+    assert of_cells(*halves).letter == "A", "cells cover the classes together"
+    silent = cell(LoadEntry("zeta", ()), LoadEntry("alpha", ()), LoadEntry("mine", ()), LoadEntry("beta", ()))
+    assert of_cells(silent).next == ("what alpha, beta, mine, zeta stresses is not known",)
+    assert of_cells(cell(LoadEntry("all", (), classes=EVERY), LoadEntry("mine", ()))).letter == "A"
+    assert of_cells(silent, checks=(row("NO-LOAD"),)).next == of_cells(silent).next, "it was loaded with something"
+    assert of_cells(cell(), checks=(row("NO-LOAD"),)).next[-1] == "warnings: NO-LOAD"
+
+
+def test_what_is_no_valid_measurement() -> None:
+    spoilt = row("E", "invalid")
+    found = of_cells(cell(), checks=(spoilt, row("F", "invalid")))
+    assert (found.letter, found.because, found.next) == ("X", ("E at x", "F at x"), ("mend what these checks name",))
+    for harmless in (row("E"), row("E", "invalid", "optimism"), row("E", "invalid", waived="so")):
+        assert of_cells(cell(), checks=(harmless,)).letter == "B"
+    strict = cell(strict=True)
+    assert of_cells(cell(), strict, checks=(row("E"),)).letter == "X"
+    assert (
+        of_cells(strict, checks=(row("E", "unknown"),)).letter
+        == of_cells(strict, checks=(row("E", waived="so"),)).letter
+        == "B"
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "letter", "thin", "p", "capped_to"),
+    [
+        ("HOLDS", "X", False, 1e-3, "NOT DEMONSTRATED"),
+        ("HOLDS", "C", True, 9e-6, "NOT DEMONSTRATED"),
+        ("HOLDS", "C", True, 1e-5, "HOLDS"),
+        ("HOLDS", "C", False, 9e-6, "HOLDS"),
+        ("HOLDS", "A", False, 1e-9, "HOLDS"),
+        ("VIOLATED", "X", True, 1e-9, "VIOLATED"),
+        ("INVALID MEASUREMENT", "X", True, 1e-9, "INVALID MEASUREMENT"),
+    ],
+)
+def test_a_grade_caps_what_holds(state: str, letter: str, thin: bool, p: float, capped_to: str) -> None:
+    assert capped(state, Grade(letter, (), (), thin), p) == capped_to
+
+
+def test_few_runs_of_a_combination_are_thin_evidence() -> None:
+    assert not graded(runs(5, 4)).thin and graded(runs(4, 4)).thin and graded(runs(9, 4), runs(4, 4)).thin
+
+
+def working(*parts: WorkPart, name: str = "x") -> Any:
+    return cell(LoadEntry(name, (), parts=parts))
+
+
+def work(part: str, operations: float | None, seconds: float | None = 10.0, unit: str = "op", **more: Any) -> WorkPart:
+    return WorkPart(part, operations, unit, seconds, **more)  # type: ignore[arg-type]
+
+
+def test_throughput_is_the_geometric_mean_of_the_parts_that_all_runs_have() -> None:
+    a, b = working(work("cpu", 10), work("io", 40)), working(work("cpu", 20), work("io", 320))
+    found = throughput([a], [b])
+    assert found is not None and found.ratio == pytest.approx(4.0) and found.lo is None, "2 and 8"
+    lacking = throughput([a], [b, working(work("cpu", 20))])
+    assert lacking is not None and lacking.ratio == pytest.approx(2.0), "only what all have"
+    twice = throughput([a, a], [b, working(work("cpu", 20.2), work("io", 320))])
+    assert twice is not None and twice.lo is not None and twice.hi is not None and twice.lo < twice.ratio < twice.hi
+    slower = throughput([a], [working(work("cpu", 10, 20.0), work("io", 40, 20.0))])
+    assert slower is not None and slower.ratio == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        work("io", 10), work("cpu", 0), work("cpu", None), work("cpu", 10, None), work("cpu", 10, 0.0), work("cpu", 10, unit=""),
+        work("cpu", 10, unit="frames"), work("cpu", 10, skipped=True),
+    ],
+)  # fmt: skip
+def test_work_that_was_not_counted_is_none(other: WorkPart) -> None:
+    assert throughput([working(work("cpu", 10))], [working(other)]) is None
+
+
+def test_work_of_other_loads_or_of_nothing_is_not_compared() -> None:
+    assert throughput([working(work("cpu", 10))], [working(work("cpu", 10), name="y")]) is None
+    assert throughput([], []) is None and throughput([working(work("cpu", 10))], []) is None
