@@ -14,7 +14,7 @@ from rtassay.model.findings import LADDER
 from rtassay.model.manifest import Source
 from rtassay.model.recording import Recording
 
-from ...build import US, cyclictest, skip_lane
+from ...build import US, cyclictest, recording, skip_lane
 from .groups import run
 
 COUNTS = {10_000: 90, 20_000: 10}
@@ -131,3 +131,10 @@ def test_a_refused_comparison_says_why_and_shows_values() -> None:
         6 * US,
         "at_least",
     )
+
+
+def test_a_recording_without_lanes_hides_no_measure() -> None:
+    found = compare([recording(id="empty")], [timed("b", 20)])
+    assert found.extra == {"measure": "wake-up"} and found.conclusion == "refused"
+    assert "empty hold no sample" in found.refusals
+    assert compare([recording(id="empty")], [recording(id="other")]).extra == {"measure": None}
