@@ -241,6 +241,7 @@ def test_the_conclusion_is_that_of_the_primary_step() -> None:
     assert of(A_BETTER, None, B_BETTER) == NO_DIFFERENCE
     assert of(None, A_BETTER, A_BETTER) == A_BETTER and of(None, B_BETTER, None) == B_BETTER
     assert of(None, A_BETTER, B_BETTER) == of(A_BETTER, B_BETTER, None) == CROSSES
+    assert of(A_BETTER, A_BETTER, B_BETTER) == CROSSES, "every step shows something"
     assert conclusion([], 0.9) == NO_DIFFERENCE
 
 
