@@ -31,7 +31,7 @@ from rtassay.model.tuning import Change, Reverted, Tuned, TuningPlan, tuned_of
 from rtassay.session import isolation
 from rtassay.session.board_files import read_files, said
 from rtassay.session.examining import examine_board
-from rtassay.session.tuning_plans import Asked, isolation_of, plan_of, safe
+from rtassay.session.tuning_plans import Asked, Link, isolation_of, plan_of, safe
 from rtassay.store.paths import default_directory
 
 DEFAULT_FOR_NS = 2 * 3600 * 1_000_000_000
@@ -97,7 +97,7 @@ async def planned(
     found = await examine_board(board, await board.probe(), goal)
     first = isolation_of(found) if isolate else ()
     rest = plan_of(found, asked).without(isolation.KNOBS if isolate else ())
-    plan = safe(TuningPlan((*first, *rest.settings)), await link_of(board))
+    plan = safe(TuningPlan((*first, *rest.settings)), await links_of(board))
     stopped = {action.target for one in plan.settings for action in one.actions if action.kind == SERVICE}
     daemons = next((one for one in found.found if one.id == "irqbalance"), None)
     running = () if daemons is None else tuple(action.target for action in daemons.actions if action.kind == SERVICE)
@@ -180,12 +180,20 @@ def _what_and_why(line: str) -> tuple[str, str]:
     return what, why
 
 
-async def link_of(board: LinuxBoard) -> str | None:
-    """The network device that our connection to an open board uses; None for this machine. Raises BoardError."""
+async def links_of(board: LinuxBoard) -> tuple[Link, ...]:
+    """The network device that our connection to an open board uses, by the route to us; every device there if that is not known.
+
+    () for this machine. Raises BoardError.
+    """
     script = """[ -n "$SSH_CONNECTION" ] || exit 0
 set -- $SSH_CONNECTION
-ip -o route get "$1" 2>/dev/null | sed -n 's/.* dev \\([^ ]*\\).*/\\1/p' | grep . || sed -n 's/^\\([^ \\t]*\\)[ \\t]*00000000.*/\\1/p' /proc/net/route | sed 1q"""
-    return (await run_script(board, script)).strip() or None
+case $1 in *%*) d=${1#*%};; *) d=$(ip -o route get "$1" 2>/dev/null | sed -n 's/.* dev \\([^ ]*\\).*/\\1/p');; esac
+[ -n "$d" ] || d=$(sed -n 's/^\\([^ \\t]*\\)[ \\t]*00000000.*/\\1/p' /proc/net/route | sed 1q)
+[ -e "/sys/class/net/$d/." ] && [ -n "$d" ] || d=$(ls /sys/class/net)
+for n in $d; do [ "$n" = lo ] && [ "$d" != lo ] && continue
+printf '%s\\t%s\\t%s\\n' "$n" "$([ -e /sys/class/net/$n/device ] && readlink -f /sys/class/net/$n/device)" "$([ -e /sys/class/net/$n/device/driver ] && basename "$(readlink -f /sys/class/net/$n/device/driver)")"; done"""
+    rows = [line.split("\t") for line in (await run_script(board, script)).split("\n")]
+    return tuple(Link(row[0], row[1], row[2]) for row in rows if len(row) == 3 and row[0])
 
 
 # ---- steps ----

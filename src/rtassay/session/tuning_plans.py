@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -95,6 +96,7 @@ _NETWORK_UNITS = (
     "networking",
     "ifup@",
 )
+_ON_BUS = re.compile(r"/sys/bus/[^/]+/devices/([^/]+)/")
 _MOST_BYTES = 1 << 20
 _HINT = 'settings = ["printk"], and [[write]] with file and value: docs/guides/make-it-hold.md'
 
@@ -258,21 +260,46 @@ def _why_not(one: Found) -> str:
     return f"unknown: {one.now}" if one.state == UNKNOWN else "tune has no action for it yet"
 
 
-def safe(plan: TuningPlan, link: str | None) -> TuningPlan:
-    """The plan without what would cut the way to the board or take its first CPU. `link`: the network device we came by; None: none."""
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A network device that we reach a board by. `path`: of the device in /sys/devices ("" for none, as of a tunnel); `driver`: its name."""
+
+    device: str
+    path: str = ""
+    driver: str = ""
+
+    def is_touched_by(self, file: str) -> bool:
+        """Whether a file belongs to it, to its driver, or to a device that it hangs on (a USB hub, a bus)."""
+        if f"/net/{self.device}/" in file or (file.startswith("/proc/sys/net/") and f"/{self.device}/" in file):
+            return True
+        if self.driver and file.startswith(
+            (f"/sys/module/{self.driver}/", f"/sys/module/{self.driver.replace('-', '_')}/")
+        ):
+            return True
+        on_bus = _ON_BUS.match(file)
+        if on_bus is not None:
+            return on_bus[1] in self.path.split("/")
+        holder = file.partition("/power/")[0] if "/power/" in file else file.rpartition("/")[0]
+        inside = bool(self.path) and f"{file}/".startswith(f"{self.path}/")
+        return inside or (file.startswith("/sys/devices/") and f"{self.path}/".startswith(f"{holder}/"))
+
+
+def safe(plan: TuningPlan, links: Sequence[Link]) -> TuningPlan:
+    """The plan without what would cut the way to the board or take its first CPU. `links`: the devices we may have come by; (): none."""
     kept = []
     for one in plan.settings:
-        why = next((text for action in one.actions if (text := _danger(action, link))), None)
+        why = next((text for action in one.actions if (text := _danger(action, links))), None)
         kept.append(one if why is None else replace(one, actions=(), left=why))
     return TuningPlan(tuple(kept))
 
 
-def _danger(action: Action, link: str | None) -> str | None:
+def _danger(action: Action, links: Sequence[Link]) -> str | None:
     """Why an action is not done: None, it may be."""
     if action.kind == SERVICE and action.target.removesuffix(".service").startswith(_NETWORK_UNITS):
         return f"{action.target} may carry the connection to the board"
-    if link is not None and action.kind == WRITE and f"/net/{link}/" in f"{action.target}/":
-        return f"{link} is the device of the connection to the board"
+    touched = next((link for link in links if action.kind == WRITE and link.is_touched_by(action.target)), None)
+    if touched is not None:
+        return f"{touched.device} may be the device of the connection to the board"
     if action.target == "/sys/devices/system/cpu/cpu0/online":
         return "CPU 0 stays online, for everything but the application"
     return None

@@ -94,9 +94,12 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Session:
     async def nothing(board: Any) -> None:
         return None
 
+    async def no_links(board: Any) -> tuple[()]:
+        return ()
+
     monkeypatch.setattr(examining, "read_twice", read)
     monkeypatch.setattr(tuning, "status", nothing)
-    monkeypatch.setattr(tuning, "link_of", nothing)
+    monkeypatch.setattr(tuning, "links_of", no_links)
     monkeypatch.setattr(engine, "run_session", made)
     monkeypatch.setattr(engine, "tuned", made.tuned)
     monkeypatch.setattr(engine, "_RETRY_PAUSES_S", (0.0,))

@@ -35,10 +35,11 @@ from rtassay.model.knobs import (
 )
 from rtassay.model.tuning import REFUSED, SAME, TOOK, Setting, TuningPlan
 from rtassay.session import inventory, tuning
-from rtassay.session.tuning_plans import PROFILES, Asked, of_file, of_profile, plan_of, read, safe
+from rtassay.session.tuning_plans import PROFILES, Asked, Link, of_file, of_profile, plan_of, read, safe
 
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="settings are changed by root")
 PATIENCE_S = 60.0
+LINK = Link("eth0", "/sys/devices/platform/soc/usb1/1-1/1-1.1/1-1.1:1.0", "smsc95xx")
 
 
 @pytest.fixture
@@ -221,11 +222,49 @@ def test_what_a_setting_needs_comes_first() -> None:
         Action(SERVICE, "ssh.service", ""),
         Action(WRITE, "/sys/class/net/eth0/queues/rx-0/rps_cpus", "1"),
         Action(WRITE, "/sys/devices/system/cpu/cpu0/online", "0"),
+        Action(WRITE, "/proc/sys/net/ipv4/conf/eth0/rp_filter", "1"),
+        Action(WRITE, "/sys/module/smsc95xx/parameters/turbo_mode", "0"),
+        Action(WRITE, "/sys/bus/usb/devices/1-1.1/power/control", "on"),
+        Action(WRITE, "/sys/bus/usb/devices/usb1/power/control", "on"),
+        Action(WRITE, "/sys/devices/platform/soc/usb1/1-1/authorized", "0"),
+        Action(WRITE, "/sys/devices/platform/soc/usb1/1-1/1-1.1/1-1.1:1.0/net/eth0/mtu", "9000"),
     ],
 )
 def test_the_way_to_the_board_is_left_alone(action: Action) -> None:
-    (kept,) = safe(TuningPlan((Setting("x", "x", (action,)),)), "eth0").settings
+    (kept,) = safe(TuningPlan((Setting("x", "x", (action,)),)), [LINK]).settings
     assert kept.actions == () and kept.left
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "/sys/class/net/eth1/queues/rx-0/rps_cpus",
+        "/sys/bus/usb/devices/1-1.2/power/control",
+        "/sys/devices/platform/soc/usb1/1-1/1-1.2/power/control",
+        "/sys/devices/system/cpu/cpu1/online",
+        "/sys/devices/virtual/workqueue/cpumask",
+        "/proc/sys/net/core/busy_poll",
+        "/proc/irq/24/smp_affinity_list",
+    ],
+)
+def test_what_is_not_the_way_to_the_board_may_be_changed(file: str) -> None:
+    plan = TuningPlan((Setting("x", "x", (Action(WRITE, file, "1"),)),))
+    assert safe(plan, [LINK]) == plan == safe(plan, [Link("wg0")])
+
+
+@pytest.mark.parametrize("client", ["127.0.0.1", "fe80::1%lo"])
+def test_the_device_of_the_connection_is_found_by_its_route(client: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSH_CONNECTION", f"{client} 40000 127.0.0.1 22")
+    assert asyncio.run(on_this_machine(tuning.links_of)) == (Link("lo"),)
+    monkeypatch.delenv("SSH_CONNECTION")
+    assert asyncio.run(on_this_machine(tuning.links_of)) == ()
+
+
+def test_where_the_route_is_not_known_every_device_may_be_the_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSH_CONNECTION", "fe80::1%nosuch 40000 fe80::2 22")
+    found = asyncio.run(on_this_machine(tuning.links_of))
+    assert isinstance(found, tuple)
+    assert {one.device for one in found} == {path.name for path in Path("/sys/class/net").iterdir()} - {"lo"}
 
 
 def test_profiles_name_settings_that_there_are() -> None:
