@@ -353,3 +353,9 @@ def test_seconds_that_a_full_spool_dropped_are_not_compared() -> None:
     assert [w.code for w in m.warnings] == [warnings.SPOOL_FULL]
     m = told(WHOLE[0], away("spills", frames=1), second(0, 1), *WHOLE[2:])
     assert warnings.COUNTS_DIFFER in [w.code for w in m.warnings]
+
+
+def test_without_end_gaps_that_nobody_told_of_are_not_known() -> None:
+    for events in ([samples([40])], [second(0, 4)], [part((1000, 1000, 7))]):
+        lane = told(*events).lanes[0]
+        assert (lane.gaps, lane.gaps_kept) == (None, None)

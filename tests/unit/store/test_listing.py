@@ -172,3 +172,9 @@ def test_seconds_that_do_not_tell_the_wall_clock_have_0_there(tmp_path: Path) ->
     import pyarrow as pa
 
     assert _numpy(pa.table({"a": pa.array([None, 5], pa.int64())}))["a"].tolist() == [0, 5]
+
+
+def test_a_recording_is_called_by_its_name_or_its_file() -> None:
+    blank = IndexEntry("1", "/r/1.rta")
+    assert index.called(blank) is None and index.called(replace(blank, file="a.csv")) == "a.csv"
+    assert index.called(replace(blank, file="a.csv", name="b")) == "b"

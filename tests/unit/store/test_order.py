@@ -252,3 +252,41 @@ def test_the_last_latency_of_every_lane(tmp_path: Path, monkeypatch: pytest.Monk
     assert last_latencies(path) == {0: 7, 1: 6}
     part = HistogramPart(0, np.array([5]), np.array([1]), np.array([9]))
     assert last_latencies(sealed(tmp_path, [Facts({}), part, End({})])) == {}
+
+
+@pytest.mark.parametrize(
+    ("deadline_ns", "spilled", "width", "level"),
+    [
+        (21, [20], 1, 30),  # 20 does not reach 21: 30 is not there
+        (20, [20], 1, 20),
+        (20, [20, 30], 1, None),
+        (21, [30], 1, None),
+        (31, [], 1, None),
+        (30, [], 1, 30),
+        (1, None, 1, 10),
+        (25, [20], 10, 20),  # bins of 10: 20 .. 29 reaches 25
+        (30, [20], 10, 30),
+        (25, [20, 30], 10, None),
+    ],
+)
+def test_from_where_samples_are_missing(
+    deadline_ns: int, spilled: list[int] | None, width: int, level: int | None
+) -> None:
+    from rtassay.model.manifest import LaneEntry
+    from rtassay.model.recording import Histogram, Lane, Spills
+
+    bins = Histogram(np.array([10, 20, 30]), np.full(3, width), np.ones(3, np.int64))
+    none = np.zeros(len(spilled or ()), np.int64)
+    lane = Lane(
+        LaneEntry(0, "0", 0, None, 3),
+        bins,
+        None,
+        None if spilled is None else Spills(none, np.array(spilled, np.int64), none),
+    )
+    assert samples._missing_from(lane, deadline_ns, width) == level
+    many = replace(lane, histogram=Histogram(bins.lower_ns, bins.width_ns, np.array([samples.READ_MOST, 0, 1])))
+    assert samples._missing_from(many, 1, width) is None, "too many to be read"
+    some = replace(
+        lane, histogram=Histogram(bins.lower_ns, bins.width_ns, np.array([samples.READ_MOST - 1, 0, 1])), spills=None
+    )
+    assert samples._missing_from(some, 1, width) == 10

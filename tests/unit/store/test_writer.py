@@ -172,3 +172,15 @@ def test_a_manifest_whose_directory_cannot_be_synced_leaves_no_recording_that_no
     with pytest.raises(BoardError, match="Input/output error"):
         RecordingWriter.create(tmp_path, BLANK, "stream.rtw")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_resumed_has_the_manifest_and_the_sizes_of_before(tmp_path: Path) -> None:
+    with RecordingWriter.create(tmp_path, replace(BLANK, note="n"), "stream.rtw") as writer:
+        writer.append(b"abc")
+        writer.append_to("telemetry.rtw", b"defgh")
+    with RecordingWriter.resume(writer.path) as again:
+        assert (again.manifest, again.path, again.stream_file) == (replace(BLANK, note="n"), writer.path, "stream.rtw")
+        assert (again.stream_bytes, again.written("telemetry.rtw")) == (3, 5)
+        again.append(b"x")
+        assert again.stream_bytes == 4
+    assert (writer.path / "stream.rtw").read_bytes() == b"abcx"

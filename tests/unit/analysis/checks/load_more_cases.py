@@ -85,6 +85,7 @@ MORE_OF_LOADS: list[Case] = [
         "a (fifo 95) on CPU 0, b (fifo 95) on CPU 0, c (fifo 93) on CPU 0 and 2 more: their",
     ),
     ("PRIO-TIE", lambda: tasks(*(thread(10 + i, f"t{i:02}") for i in range(22))), "warning", None, "t02 (fifo 95) on CPU 0 and 19 more"),
+    ("PRIO-TIE", lambda: tasks(*(thread(5 + i, f"t{i}") for i in range(4))), "warning", None, "t2 (fifo 95) on CPU 0 and 1 more: their"),
     ("PRIO-TIE", lambda: tasks(thread(5, "a"), thread(6, "b"), thread(7, "c")), "warning", None, "c (fifo 95) on CPU 0: their"),
     ("PRIO-TIE", lambda: tasks(thread(5, "a", cpu=None), thread(6, "b", None)), "pass", None, "no other thread"),
     ("PRIO-TIE", lambda: tasks(thread(None, "a") | {"pid": 7}, thread(None, "b") | {"pid": None}, thread(8, None)), "warning", None, "a (fifo 95) on CPU 0, ? (fifo 95) on CPU 0: their"),

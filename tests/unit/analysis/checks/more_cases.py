@@ -292,6 +292,9 @@ IMPORTED_MORE: list[Case] = [
     ("LESS-EQUAL-EDGE", lambda: cyclictest(lane(0, {9: 3, 10: 7}), lane(1, {10: 5}), lane(2, {11: 5}), plan=Plan(deadline_ns=10 * US)), "warning", None, "12 samples of lane 0, lane 1 lie"),
     ("LESS-EQUAL-EDGE", lambda: recording(block_lane({100: 9}), plan=Plan(deadline_ns=100)), "pass", None, "no sample"),
     ("SUMMARY-INCONSISTENT", cyclictest, "unknown", None, "no lane"),
+    # ten values with a deviation of 1 us: none is more than 1 us * sqrt(9) from their mean; bins of 1 us leave 1 us * (1 + sqrt(9)) more
+    ("SUMMARY-INCONSISTENT", lambda: ten_values(8000), "pass", None, "agree"),
+    ("SUMMARY-INCONSISTENT", lambda: ten_values(8001), "invalid", None, "(Samuelson)"),
     ("SUMMARY-INCONSISTENT", lambda: cyclictest(lane(0, {5: 9}), facts={"import": {"doubted": ["a", "b", "c", "d"]}}), "note", None, "a; b; c"),
     ("SUMMARY-INCONSISTENT", lambda: cyclictest(lane(0, {5: 9}), facts={"import": {"inconsistent": ["a", "b", "c", "d", "a"]}}), "invalid", None, "a; b; c"),
     ("SUMMARY-INCONSISTENT", lambda: cyclictest(lane(counts={}, n=0, max_ns=5)), "unknown", None, "no summary"),
@@ -367,6 +370,7 @@ BOARD: list[Case] = [
     ("NOT-PINNED", lambda: recording(minute(state="moved", obtained_start=None)), "unknown", None, "not read back"),
     ("NOT-RT-POLICY", lambda: recording(minute(measure=APPLICATION, obtained_start=Obtained("other", 0))), "pass", None, "followed"),
     ("NOT-RT-POLICY", lambda: recording(minute(0, obtained_start=Obtained("other", 0)), minute(1, obtained_end=Obtained("idle", 0)), minute(2, obtained_start=Obtained("fifo", 3))), "invalid", None, "CPU0 ran under other and 2 more such: that"),
+    ("NOT-RT-POLICY", lambda: recording(minute(0, obtained_start=Obtained("other", 0)), minute(1, obtained_end=Obtained("idle", 0))), "invalid", None, "under other and 1 more such"),
     ("NOT-RT-POLICY", lambda: recording(minute(0, obtained_start=Obtained("other", 0), obtained_end=Obtained("other", 0))), "invalid", None, "CPU0 ran under other: that"),
     ("NOT-RT-POLICY", lambda: recording(minute(0), minute(1, obtained_start=None, obtained_end=Obtained(None, 9))), "unknown", None, "not read back"),
     ("NOT-RT-POLICY", recording, "unknown", None, "not read back"),
@@ -402,6 +406,7 @@ BOARD: list[Case] = [
     ("VM-STEAL", lambda: watching(labels={"lab": "x", "load": "y"}), "invalid", "optimism", "a board of the lab: its"),
     ("VM-STEAL", lambda: watching(inventory=inventory(virtualisation="tcg", virtual_time={"ns_per_instruction": 8, "seed": 3})), "invalid", "optimism", "virtual time, 8 ns an instruction"),
     ("DEBUG-KERNEL", lambda: watching(inventory=kernel(debug=["A", "B", "C", "D", "PAGE_POISONING", "E", "F"])), "warning", None, "A, B, C, D and 2 more"),
+    ("DEBUG-KERNEL", lambda: watching(inventory=kernel(debug=["A", "B", "C", "D", "E"])), "warning", None, "A, B, C, D and 1 more"),
     ("DEBUG-KERNEL", lambda: watching(inventory=kernel(debug=["A", "B", "C", "D"])), "warning", None, "A, B, C, D: that"),
     ("DEBUG-KERNEL", lambda: watching(inventory=inventory(tracing={"current_tracer": "nop", "tracing_on": True, "events_enabled": 7})), "warning", None, "7 trace events"),
     ("DEBUG-KERNEL", lambda: watching(inventory=inventory(tracing={"current_tracer": None, "tracing_on": None, "events_enabled": 7})), "warning", None, "7 trace events"),
@@ -450,6 +455,11 @@ BOARD: list[Case] = [
 
 def state(name: str | None, latency_us: int | None, disabled: bool = False) -> dict[str, Any]:
     return {"name": name, "latency_us": latency_us, "residency_us": 0, "disabled": disabled}
+
+
+def ten_values(max_ns: int) -> Recording:
+    beyond = lane(counts={}, over=10, limit_us=1, max_ns=max_ns)
+    return told("summary", beyond, min_ns=US, avg_ns=1000.0, max_ns=max_ns, sd_ns=1000.0, n=10)
 
 
 def many_states(n: int) -> dict[str, Any]:

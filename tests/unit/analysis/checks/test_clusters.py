@@ -173,14 +173,14 @@ def test_the_inflation_written_out() -> None:
 
 
 def test_neighbours_are_taken_together_until_ten_pairs_are_expected() -> None:
-    """60 late of 60 000: 10 * 60 000 / 3600 = 166.7, so 167 activations to an indicator, and 359 of them."""
-    k = np.arange(60) * 1000
+    """60 late of 60 000: 10 * 60 000 / 3600 = 166.7, so 167 activations to an indicator, and 359 of them; the rest is a part of one."""
+    k = np.append(np.arange(59) * 1000, 59_990)
     found = dependence(k, 60_000)
     assert found is not None and found.width == 167
     late = np.unique(k // 167)
     rho = autocorrelations(late[late < 359], 359, LAGS)
     assert (found.statistic, found.p) == ljung_box(rho, 359)
-    assert found.inflation == inflation(k, 60_000, 1670)
+    assert late[-1] == 359 and found.inflation == inflation(k, 60_000, 1670)
     assert dependence(np.arange(100), 100) is None, "all are late"
     few = 10  # 10 * n / 100 < n / 50 has no solution: a tenth of the run is one indicator
     assert dependence(np.arange(few) * 50, 1000) is None

@@ -15,7 +15,7 @@ from rtassay.model.manifest import Obtained, Plan
 from rtassay.model.measures import HARDWARE_GAP, NOISE_LONGEST, NOISE_TOTAL, TIMER_IRQ, TIMER_THREAD, WAKE_UP
 
 from ..build import MS, SECOND, US, block_lane, counted_lane, cyclictest, inventory, recording, skip_lane
-from .condition_cases import kernel, minute, watching
+from .condition_cases import kernel, load, minute, under, watching
 from .imported_cases import lane, told
 from .test_limits import looked
 
@@ -185,3 +185,15 @@ def test_lanes_that_the_kernel_does_not_let_be_bound_are_a_note(policy: str, sev
     if policy == "deadline":
         assert "500us in each 5ms, 3 overruns signalled (2 migrations seen)" in found.message
         assert found.facts["overruns"] == 3
+
+
+@pytest.mark.parametrize(
+    ("last", "severity"), [((4, 4, 3, 3, 3, 3, 3, 3, 3, 0), "pass"), ((4, 4, 3, 3, 3, 3, 3, 3, 2, 0), "warning")]
+)
+def test_a_drift_must_be_more_than_four_standard_errors(last: tuple[int, ...], severity: str) -> None:
+    """Twenty values each, from 20 to 24 on average. Squares of 95 twice: variances of 10, a standard error of sqrt(10/20 + 10/20) = 1."""
+    first = [20.0 + sign * by for by in (4, 4, 3, 3, 3, 3, 3, 3, 3, 0) for sign in (1, -1)]
+    end = [24.0 + sign * by for by in last for sign in (1, -1)]
+    made = under(load(), telemetry={"load/0.stress-ng.work": [*first, *([22.0] * 20), *end]})
+    found = looked("LOAD-DRIFT", made)
+    assert found.severity == severity and found.facts["0.stress-ng"]["last_third_over_first"] == 1.2

@@ -131,3 +131,14 @@ def test_a_wider_bound_allows_fewer_events() -> None:
     assert planning._fewer(
         3, 0.95, (1.0, limits[3] / limits[2], limits[3] / limits[0] * 1.001, limits[3] / limits[1] * 0.999)
     ) == [3, 2, -1, 1]
+
+
+@pytest.mark.parametrize(("theta", "n", "p", "mean"), [(0.5, 20_000, 1e-3, 2.0), (0.2, 60_000, 1e-3, 3.5)])
+def test_the_chance_in_bursts_is_summed_over_their_number(theta: float, n: int, p: float, mean: float) -> None:
+    bursts = replace(BOARD, theta=theta)
+    expected = 0.0
+    for events in range(60):
+        limits = planning._limits(events, theta, 0.95)
+        expected += scipy.stats.poisson.pmf(events, mean) * sum(limit <= p * n for limit in limits) / len(limits)
+    assert planning._chance_in_bursts(bursts, n, p, 0.95, mean) == pytest.approx(expected, rel=1e-9)
+    assert 0.05 < expected < 0.999
