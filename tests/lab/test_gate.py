@@ -51,9 +51,9 @@ def test_bisect_names_the_commit_and_the_function_of_a_planted_regression() -> N
     tree = kernel_tree.prepared()
     planted = planted_regression.plant(tree)
     try:
-        found = gate("bisect", planted.good, "planted", "--tree", str(tree), "--load", "printk")
+        found = gate("bisect", planted.good, "planted", "--tree", str(tree), "--load", "timers")
         assert found["commit"] == planted.later
-        assert found["subject"] == "mmap: settle areas before brk grows one"
+        assert found["subject"] == "posix-timers: settle overruns before they are told"
         outcomes = {step["commit"]: step["outcome"] for step in found["steps"]}
         assert outcomes.get(planted.broken) in (None, "not-built")
         holder = found["gate"]["loads"][0]["holders"][0]

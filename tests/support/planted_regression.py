@@ -7,7 +7,7 @@ from pathlib import Path
 
 import kernel_tree
 
-FUNCTION = "settle_areas"
+FUNCTION = "settle_overruns"
 _PLANTED = f"""\
 static noinline void {FUNCTION}(void)
 {{
@@ -17,7 +17,8 @@ static noinline void {FUNCTION}(void)
 }}
 
 """
-_CALL = "SYSCALL_DEFINE1(brk, unsigned long, brk)\n{"
+_CALL = "SYSCALL_DEFINE1(timer_getoverrun, timer_t, timer_id)\n{"
+_LOCK = "\ttimr = lock_timer(timer_id, &flags);"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,9 @@ def plant(tree: Path) -> Planted:
         _harmless(tree, "sys: name the unit", "kernel/sys.c"),
         _harmless(tree, "msg: mend a comment", "ipc/msg.c"),
         _harmless(tree, "readdir: mend a comment", "fs/readdir.c"),
-        kernel_tree.commit(tree, "mmap: settle areas before brk grows one", "mm/mmap.c", _later),
+        kernel_tree.commit(
+            tree, "posix-timers: settle overruns before they are told", "kernel/time/posix-timers.c", _later
+        ),
         kernel_tree.commit(
             tree, "sem: count sleepers", "ipc/sem.c", lambda text: text + "\nstatic int sleepers = none;\n"
         ),
@@ -56,7 +59,6 @@ def _harmless(tree: Path, subject: str, file: str) -> str:
 
 
 def _later(text: str) -> str:
-    included = text.replace("#include <linux/kernel.h>\n", "#include <linux/kernel.h>\n#include <linux/delay.h>\n", 1)
-    defined = included.replace(_CALL, _PLANTED + _CALL, 1)
-    before, _, after = defined.partition("\tif (mmap_write_lock_killable(mm))\n\t\treturn -EINTR;\n\n\torigbrk")
-    return f"{before}\t{FUNCTION}();\n\tif (mmap_write_lock_killable(mm))\n\t\treturn -EINTR;\n\n\torigbrk{after}"
+    included = text.replace("#include <linux/mm.h>\n", "#include <linux/delay.h>\n#include <linux/mm.h>\n", 1)
+    before, call, after = included.partition(_CALL)
+    return before + _PLANTED + call + after.replace(_LOCK, f"\t{FUNCTION}();\n{_LOCK}", 1)
