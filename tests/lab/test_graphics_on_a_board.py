@@ -84,8 +84,16 @@ def gpu_board() -> Iterator[machine.Machine]:
 
 
 def measured(board: machine.Machine, load: str, tmp_path: Path) -> dict[str, Any]:
-    """The manifest's load and the check LOAD-UNKNOWN of a run under a load."""
-    argv = [sys.executable, "-m", "rtassay", "run", f"lab:{board.name}", "--duration", "40s", "--load", load, "--json"]
+    """The manifest's load and the check LOAD-UNKNOWN of a run under a load. A host without time for the board draws no frame in 40 s."""
+    run = measured_for("40s", board, load, tmp_path / "40s")
+    drawn = run["entry"]["operations"] > 0 and run["entry"]["operations_unit"] != "CPU seconds"
+    return run if drawn else measured_for("300s", board, load, tmp_path / "300s")
+
+
+def measured_for(duration: str, board: machine.Machine, load: str, tmp_path: Path) -> dict[str, Any]:
+    argv = [
+        sys.executable, "-m", "rtassay", "run", f"lab:{board.name}", "--duration", duration, "--load", load, "--json",
+    ]  # fmt: skip
     done = subprocess.run(
         argv,
         env={**os.environ, "RTASSAY_HOME": str(tmp_path)},

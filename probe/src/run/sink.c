@@ -164,6 +164,8 @@ static void flush_gaps(struct sink *s)
 	struct spill *gaps = &s->gaps;
 	const size_t most = (FRAME_MAX - 16) / GAP_BYTES;
 
+	if (!s->lane->gaps)
+		return;
 	spill_sort(gaps);
 	for (size_t from = 0; from < gaps->count || gaps->suppressed;) {
 		const size_t count = gaps->count - from < most ? gaps->count - from : most;

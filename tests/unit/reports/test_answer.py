@@ -33,9 +33,13 @@ def test_a_violated_deadline_tells_how_many_how_bad_and_how_to_find_the_cause() 
     assert said.line.startswith(f"VIOLATED: {late:,} of {due:,} activations on CPU3 later than 100 us (about 1 in ")
     assert said.line.endswith("1e-7 allowed). Worst 11.3 ms.")
     assert said.command is not None and shlex.split(said.command)[-2:] == ["--trace-above", "100us"]
-    traced = replace(examples.violated()[1].manifest, trace=TraceEntry())
-    _, said = judged(replace(examples.violated()[1], manifest=traced), deadline_ns=100_000, p_target=1e-7)
-    assert said.command == f"rtassay causes {findings.id}"
+    for trace, advice in (
+        (TraceEntry(from_ns=1), "look at the causes"),
+        (TraceEntry(error="no tracefs"), "nothing was traced"),
+    ):
+        manifest = replace(examples.violated()[1].manifest, trace=trace)
+        _, said = judged(replace(examples.violated()[1], manifest=manifest), deadline_ns=100_000, p_target=1e-7)
+        assert said.advice.startswith(advice) and said.command == f"rtassay causes {findings.id}"
 
 
 @pytest.mark.parametrize(("tool", "probe"), [("rtprobe-lite", "rtprobe"), ("jitterdebugger", "jitterdebugger")])

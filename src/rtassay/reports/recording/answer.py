@@ -104,8 +104,10 @@ def _violated(findings: Findings, verdict: Verdict, recording: Recording) -> Ans
 
 def _find_cause(findings: Findings, verdict: Verdict, recording: Recording, limit: str) -> tuple[str, str]:
     """Advice and command after VIOLATED: the causes of a traced run, else a run that is traced."""
-    if recording.manifest.trace is not None:
-        return "look at the causes of the late wake-ups", f"rtassay causes {one_line(findings.id, 80)}"
+    trace = recording.manifest.trace
+    if trace is not None:
+        advice = "nothing was traced: see why" if trace.from_ns is None else "look at the causes of the late wake-ups"
+        return advice, f"rtassay causes {one_line(findings.id, 80)}"
     if recording.manifest.plan.probe == "cyclictest":
         return (
             "find the cause: stop at the first late wake-up, with the kernel's trace of that moment",
