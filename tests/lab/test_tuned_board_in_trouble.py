@@ -34,7 +34,7 @@ value = 0
 also = ["/proc/irq/*/smp_affinity_list", "@threads"]
 """
 VALUES = "cat /proc/sys/vm/swappiness /proc/sys/vm/dirty_writeback_centisecs /proc/sys/vm/dirty_bytes /proc/sys/vm/dirty_ratio"
-GONE = "; ls -d /run/rtassay-tuned 2>/dev/null; true"
+GONE = "; ls /run/rtassay-tuned/journal 2>/dev/null; true"
 PATIENCE_S = 120.0
 
 
