@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from command_line import in_process
 
-from rtassay.boards import known, lease, watching
+from rtassay.boards import claims, known, lease, places, watching
 from rtassay.boards.base import LinkLost
 from rtassay.boards.watching import Stage, Watching
 from rtassay.cli import watch_board
@@ -85,6 +85,13 @@ class Spool:
     def kept(self) -> dict[str, bytes]:
         files = [path for path in self.place.rglob("*") if path.is_file()]
         return {str(path.relative_to(self.place)): path.read_bytes() for path in files}
+
+
+@pytest.fixture(autouse=True)
+def _no_other_run_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests measure here meanwhile, over sshd on this machine: their leases are none of these."""
+    monkeypatch.setattr(places, "_ROOT_PLACES", ())
+    monkeypatch.setattr(places, "_USER_PLACES", ())
 
 
 @pytest.fixture
@@ -178,7 +185,8 @@ def test_a_cut_link_is_made_again(spool: Spool, tmp_path: Path) -> None:
     assert shell.reached == 1
 
 
-def test_a_board_that_nobody_uses_says_so(tmp_path: Path) -> None:
+def test_a_board_that_nobody_uses_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "LOOK_SCRIPT", "")
     assert asyncio.run(Watching(Shell(), str(tmp_path)).begin(lambda sentence: None)) is None
 
 
