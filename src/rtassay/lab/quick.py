@@ -55,6 +55,7 @@ _C_LIBRARY = (
     "libdl.so.2",
     "libresolv.so.2",
 )
+_IN_USE_S = 3600
 _XZ_MAGIC = b"\xfd7zXZ\0"
 
 _RC = """\
@@ -248,8 +249,10 @@ def _bootable(home: Path, target: Path, arch: Arch) -> None:
 
 
 def _forget_older(folder: Path, pattern: str, kept: int = 4) -> None:
-    """Remove old images, but keep a few: a running board may still use the previous one."""
+    """Remove old images, but keep a few, and those of the last hour: a board that starts or runs may still use one."""
     os.utime(folder)
-    others = sorted((path for path in folder.parent.glob(pattern)), key=lambda path: path.stat().st_mtime)
-    for path in others[:-kept]:
-        shutil.rmtree(path, ignore_errors=True)
+    young = folder.stat().st_mtime - _IN_USE_S
+    others = sorted((path.stat().st_mtime, path) for path in folder.parent.glob(pattern))
+    for used, path in others[:-kept]:
+        if used < young:
+            shutil.rmtree(path, ignore_errors=True)

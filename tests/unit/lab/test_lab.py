@@ -225,3 +225,17 @@ def test_a_process_that_got_the_number_of_an_ended_board_is_left_alone() -> None
 def test_qmp_to_a_dead_qemu_is_a_board_error(tmp_path: Path) -> None:
     with pytest.raises(BoardError, match="system_reset"):
         qmp.command(tmp_path / "none", "system_reset")
+
+
+@pytest.mark.parametrize(
+    ("ages_s", "left"), [((0, 10, 60, 1800, 3000, 4000, 90_000), 5), ((0, 4000, 5000, 6000, 7000, 8000), 4)]
+)
+def test_images_of_the_last_hour_stay_and_of_older_ones_four_in_all(
+    tmp_path: Path, ages_s: tuple[int, ...], left: int
+) -> None:
+    now, cache = time.time(), tmp_path / "cache"
+    for number, age_s in enumerate(ages_s):
+        (cache / f"quick-amd64-{number}").mkdir(parents=True)
+        os.utime(cache / f"quick-amd64-{number}", (now - age_s, now - age_s))
+    quick._forget_older(cache / "quick-amd64-0", "quick-amd64-*")
+    assert sorted(path.name for path in cache.iterdir()) == [f"quick-amd64-{number}" for number in range(left)]
