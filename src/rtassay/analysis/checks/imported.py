@@ -23,6 +23,7 @@ from rtassay.analysis.checks.context import Context, named
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.summary import moments, weighted_sum
 from rtassay.model.facts import ImportFacts, LaneSummary, StreamSummary
+from rtassay.model.measures import WINDOWS
 from rtassay.model.units import NS_PER_US, format_time
 
 SHARE_OF_COUNT = 1e-3
@@ -219,7 +220,7 @@ def _coarse(lane: Account, width_ns: int) -> bool:
 def negative_or_zero(context: Context) -> Outcome:
     """Wake-ups before they were due, or at once: the timer or the clock is wrong, or a correction too large."""
     known = [lane for lane in context.accounts if lane.min_ns is not None or lane.under]
-    early = [lane for lane in known if lane.under or (lane.min_ns is not None and lane.min_ns <= 0)]
+    early = [lane for lane in known if lane.under or (lane.min_ns is not None and lane.min_ns < _least_ns(lane))]
     if early:
         least = min((lane.min_ns for lane in early if lane.min_ns is not None), default=None)
         shown = "below 0" if least is None else f"of {format_time(least)}"
@@ -228,6 +229,11 @@ def negative_or_zero(context: Context) -> Outcome:
     if not known:
         return unknown("no minimum is known")
     return passed("every latency is above 0")
+
+
+def _least_ns(lane: Account) -> int:
+    """A window from which nothing was taken has 0."""
+    return 0 if lane.entry.measure in WINDOWS else 1
 
 
 @check(

@@ -163,6 +163,16 @@ def test_a_window_is_looked_at_in_every_phase_of_the_tick() -> None:
     assert looked("ALIASING", watching(inventory=kernel(config_hz=250), lanes=(busy,))).severity == "pass"
 
 
+@pytest.mark.parametrize(
+    ("measure", "least_ns", "severity"),
+    [(WAKE_UP, 0, "warning"), (NOISE_LONGEST, 0, "pass"), (HARDWARE_GAP, 0, "pass"), (NOISE_TOTAL, -1, "warning")],
+)
+def test_a_window_from_which_nothing_was_taken_is_0(measure: str, least_ns: int, severity: str) -> None:
+    lane = counted_lane([100] * 50, MS)
+    made = recording(replace(lane, entry=replace(lane.entry, measure=measure, min_ns=least_ns)))
+    assert looked("NEGATIVE-OR-ZERO", made).severity == severity
+
+
 def test_what_is_at_the_begin_of_the_tail_is_an_outlier() -> None:
     """1000 samples: their p99.9 is the second largest, 700; both it and the largest lie in the tail, one below it does not."""
     from rtassay.analysis.checks.statistics import outlier_times
