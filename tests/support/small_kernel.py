@@ -23,7 +23,8 @@ bzImage: source.c
 	@mkdir -p $O/arch/x86/boot $O/include/config && echo 6.66.6$(LOCALVERSION) > $O/include/config/kernel.release
 	@{ cat source.c; env | grep '^KBUILD_BUILD' | sort; } > $O/arch/x86/boot/bzImage
 	@echo 0 T start > $O/System.map && echo "  CC      init/main.o"
-modules:
+# After the image: `make -j` must not print this step before the compiler that is slow has said its number.
+modules: bzImage
 	@echo "  CC [M]  a.o"
 modules_install:
 	@mkdir -p $(INSTALL_MOD_PATH)/lib/modules/6.66.6$(LOCALVERSION) && echo m > $(INSTALL_MOD_PATH)/lib/modules/6.66.6$(LOCALVERSION)/a.ko
