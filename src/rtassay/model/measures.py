@@ -38,6 +38,8 @@ HARDWARE_GAP: Final = "hardware-gap"
 WINDOWS: Final = (NOISE_TOTAL, NOISE_LONGEST, HARDWARE_GAP)
 """An activation is a window, and its value is no lateness: a window that was not looked at was missed for another reason."""
 STALL: Final = "stall"
+TAKEN: Final = (NOISE, *WINDOWS, STALL)
+"""Of a busy thread or loop that waits for nothing: no latency, so there is no deadline for it."""
 MIXTURE: Final = "mixture"
 UNKNOWN: Final = "unknown"
 MEASURES: Final = (WAKE_UP, APPLICATION, TIMER_IRQ, TIMER_THREAD, TIMER_USER, NOISE, *WINDOWS, STALL, MIXTURE, UNKNOWN)

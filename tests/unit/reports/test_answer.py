@@ -102,6 +102,22 @@ def test_p_of_zero_and_no_requirement_have_words() -> None:
     assert free.state == "NO REQUIREMENT STATED" and "--deadline" in (free.command or "")
 
 
+@pytest.mark.parametrize("measure", ["noise-total", "hardware-gap", "stall"])
+def test_what_was_taken_from_a_busy_thread_has_no_deadline(measure: str) -> None:
+    """Time that was taken is no latency; the deadline is for a run of wake-ups like this one."""
+    findings, recording = examples.holds()
+    lanes = tuple(replace(lane, measure=measure) for lane in findings.lanes)
+    argv = ("rtassay", "run", "pi@board", "--probe", "noise", "--set=threshold=5us", "--load", "x", "--interval", "1s")
+    manifest = replace(recording.manifest, plan=replace(recording.manifest.plan, argv=argv))
+    said = answer(replace(findings, verdict=None, lanes=lanes), replace(recording, manifest=manifest))
+    assert said.command == "rtassay run pi@board --load x --deadline 100us --p 1e-6"
+    assert said.advice.startswith("measure wake-ups under the same conditions")
+    assert (" windows." in said.said) is (measure != "stall")
+    manifest = replace(manifest, facts={**manifest.facts, "import": {}})
+    said = answer(replace(findings, verdict=None, lanes=lanes), replace(recording, manifest=manifest))
+    assert said.command == "rtassay run --deadline 100us --p 1e-6"
+
+
 @pytest.mark.parametrize(
     ("asked", "told"),
     [({"deadline_ns": 130_000, "p_target": 1e-9}, "--deadline 130us --p 1e-9"),
