@@ -21,10 +21,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))  # pytest's importlib mode has no sibling imports
 
+import failing_doubles
+import probe_build
+from scripted_proving import ASKED
 from small_kernel import small_kernel
 
 from rtassay import store
-from rtassay.model.errors import EXIT_BOARD
+from rtassay.model.errors import EXIT_BOARD, EXIT_NOT_DEMONSTRATED
 from rtassay.model.manifest import Manifest, Plan, Source
 from rtassay.store import managing
 
@@ -44,11 +47,15 @@ duration = "100ms"
 
 @dataclass(frozen=True)
 class Verb:
-    """`argv` with {home}; `done` tells whether it did its work; `clean`: its exit code when nothing fails."""
+    """`argv` with {home}; `done` tells whether it did its work; `clean`: its exit code when nothing fails.
+
+    `after`: looks at what must be so in any case.
+    """
 
     argv: str
     done: Callable[[Path], bool]
     clean: tuple[int, ...] = (0,)
+    after: Callable[[Path], None] = lambda home: None
 
 
 def labelled(home: Path) -> bool:
@@ -77,7 +84,12 @@ def sealed_anew(home: Path) -> bool:
     return any(store.load_manifest(path).sealed for path in new_ones(home))
 
 
+def assert_nothing_lies_about(home: Path) -> None:
+    assert list((home / "tmp").iterdir()) == []
+
+
 A, B, UNSEALED = IDS
+LOADS = "--load idle --seeds 1 --count 100"
 VERBS = {
     "label": Verb(f"label {A} a=b", labelled),
     "rm": Verb(f"rm {A}", lambda home: not recording(home, 0).exists()),
@@ -110,6 +122,11 @@ VERBS = {
     "kernel build": Verb(
         "kernel build {home}/tree --arch amd64 --config tinyconfig --with make --no-ccache",
         lambda home: len(list(home.glob("kernels/*/kernel.json"))) == 1,
+    ),
+    "gate": Verb(
+        f"gate {{home}}/fine --against {{home}}/late {LOADS} -o {{home}}/out.json",
+        whole("out.json"),
+        after=assert_nothing_lies_about,
     ),
     "run": Verb("run --duration 100ms --load none", sealed_anew, (0, 5)),
     "experiment": Verb(
@@ -166,6 +183,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (home / "f.csv").write_text("latency_us\n" + "".join(f"{5 + n % 7}\n" for n in range(2000)))
     (home / "x.toml").write_text(EXPERIMENT)
     (home / "out.html").write_text("the old page")
+    failing_doubles.prepare(home)
     return home
 
 
@@ -182,6 +200,7 @@ def assert_nothing_is_broken(home: Path, template: Path, verb: Verb, answer: dic
         assert answer["code"] == EXIT_BOARD, answer
     if answer["code"] == EXIT_BOARD:
         assert any(words in said for words in WORDS) and str(home) in said, answer
+    verb.after(home)
     for path in home.glob("out.*"):
         assert verb.done(home) or path.read_text() == "the old page", path
     assert [path for path in home.iterdir() if path.name.startswith(".") and path.is_file()] == []
@@ -222,9 +241,141 @@ def test_a_verb_whose_files_fail_says_so_and_breaks_nothing(
         answer = driver({**request, "kind": kind, "nth": nth, "errno": ERRNO[kind]})
         if not answer["failed"]:
             assert verb.done(home) and answer["code"] in verb.clean, answer
+            verb.after(home)
             return
         try:
             assert_nothing_is_broken(home, template, verb, answer)
         except Exception as error:
             raise AssertionError(f"{kind} {nth} of {answer['failed']}: {error}") from error
         shutil.rmtree(home)
+
+
+OF_RTASSAY, OF_GIT = "tmp", "linux/.git"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", ERRNO)
+@pytest.mark.parametrize(("below", "stride"), [(OF_RTASSAY, 3), (OF_GIT, 7)])
+def test_a_bisection_whose_files_fail_never_names_a_wrong_commit(
+    below: str,
+    stride: int,
+    kind: str,
+    driver: Callable[[dict[str, Any]], dict[str, Any]],
+    template: Path,
+    tmp_path: Path,
+) -> None:
+    """In rtassay, in the steps that git starts, and in git itself: the commit, or none, and the tree is put back or one is told how."""
+    nth, failed = 1, "not yet"
+    while failed:
+        home = tmp_path / str(nth)
+        shutil.copytree(template, home)
+        tree = home / "linux"
+        later = subprocess.check_output(["git", "rev-parse", "main~1"], cwd=tree, text=True).strip()
+        argv = ["gate", "bisect", "main~3", "main", "--tree", str(tree), "--build", "true", "--json"]
+        argv += ["--image", str(tree / "bzImage"), "--load", "idle", "--count", "100"]
+        where = {"kind": kind, "nth": nth, "errno": ERRNO[kind], "below": str(home / below)}
+        answer = driver({"argv": argv, "home": str(home), "shared": str(tmp_path / f"{nth}.shared"), **where})
+        failed = answer["failed"]
+        said = f"{kind} {nth} of {failed}: {answer}"
+        assert "Traceback" not in answer["err"] and "a bug in rtassay" not in answer["err"], said
+        assert answer["code"] in ((0, EXIT_BOARD, EXIT_NOT_DEMONSTRATED) if failed else (0,)), said
+        if answer["code"] == 0:
+            assert json.loads(answer["out"])["commit"] == later, said
+        elif answer["code"] == EXIT_NOT_DEMONSTRATED:
+            assert later in json.loads(answer["out"])["candidates"], said
+        at_work = (tree / ".git" / "BISECT_LOG").exists()
+        back = (tree / ".git" / "HEAD").read_text() == "ref: refs/heads/main\n" and not at_work
+        assert back or "git bisect reset" in answer["err"], said
+        assert_nothing_lies_about(home)
+        shutil.rmtree(home)
+        nth += stride
+    assert nth > 1
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", ERRNO)
+def test_a_campaign_whose_files_fail_is_resumed_to_the_end(
+    kind: str, driver: Callable[[dict[str, Any]], dict[str, Any]], template: Path, tmp_path: Path
+) -> None:
+    """Nothing is measured twice, and nothing is lost but the run that failed. The first files one by one, then every seventeenth."""
+    nth, failed = 1, "not yet"
+    while failed:
+        home = tmp_path / str(nth)
+        shutil.copytree(template, home)
+        asked = ["prove", "--one", "vmstat-interval", *ASKED, "-o", str(home / "proof"), "--json"]
+        request = {"home": str(home), "below": str(home), "kind": kind, "nth": nth, "errno": ERRNO[kind]}
+        answer = driver({"argv": asked, **request})
+        failed = answer["failed"]
+        said = f"{kind} {nth} of {failed}: {answer}"
+        assert "Traceback" not in answer["err"] and "a bug in rtassay" not in answer["err"], said
+        assert answer["code"] in ((1, EXIT_BOARD, EXIT_NOT_DEMONSTRATED) if failed else (1,)), said
+        if answer["code"] == EXIT_BOARD:
+            assert any(words in answer["err"] for words in WORDS) and str(home) in answer["err"], said
+        begun = (home / "proof" / "prove.json").exists()
+        if answer["code"] == EXIT_NOT_DEMONSTRATED:
+            assert begun and "rtassay prove --resume" in answer["err"], said
+        again = ["prove", "--resume", str(home / "proof"), "--json"] if begun else asked
+        rest = driver({"argv": again, **request, "kind": "none"})
+        assert rest["code"] == 1, (said, rest)
+        told = json.loads(rest["out"])
+        assert told["next"] is None and len({run["recording"] for run in told["runs"]}) == len(told["runs"]) == 12
+        assert_nothing_lies_about(home)
+        shutil.rmtree(home)
+        nth += 1 if nth < 12 else 17
+    assert nth > 12
+
+
+@pytest.fixture(scope="module")
+def dynamic(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An rtprobe that failing.c reaches."""
+    place = tmp_path_factory.mktemp("dynamic")
+    probe_build.build(["make", "--silent", "-C", "probe", f"BUILD={place}", "LDFLAGS=", "CFLAGS=-O0"])
+    return place / "rtprobe"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", ERRNO)
+@pytest.mark.parametrize("failing", ["tune", "tune --revert"])
+def test_settings_are_put_back_whatever_fails(
+    failing: str,
+    kind: str,
+    dynamic: Path,
+    driver: Callable[[dict[str, Any]], dict[str, Any]],
+    template: Path,
+    tmp_path: Path,
+) -> None:
+    """On this host, in the shell of the board, and in rtprobe, its guard and the guard's standby. In the end every setting is as it was."""
+    change, back = ["tune", "--only", "one", "--for", "60s"], ["tune", "--revert"]
+    nth, failed = 1, "not yet"
+    while failed:
+        home = tmp_path / str(nth)
+        shutil.copytree(template, home)
+        (home / "run").mkdir()
+        settings = [home / "settings" / name for name in failing_doubles.SETTINGS]
+        base = {"home": str(home), "below": str(home), "probe": str(dynamic)}
+        where = {"kind": kind, "nth": nth, "errno": ERRNO[kind], "shared": str(tmp_path / f"{nth}.shared")}
+        calm = {"kind": "none", "nth": 0, "errno": 0}
+        if failing != "tune":
+            assert driver({"argv": change, **base, **calm})["code"] == 0
+        answer = driver({"argv": change if failing == "tune" else back, **base, **where})
+        failed = answer["failed"]
+        now = [path.read_text() for path in settings]
+        said = f"{kind} {nth} of {failed}: {now} {answer}"
+        assert "Traceback" not in answer["err"] and "a bug in rtassay" not in answer["err"], said
+        if not failed:
+            assert answer["code"] == 0 and now == ["new" if failing == "tune" else "old"] * len(settings), said
+        elif failing == "tune":
+            assert answer["code"] in (0, EXIT_BOARD, EXIT_NOT_DEMONSTRATED), said
+            assert answer["code"] == EXIT_NOT_DEMONSTRATED or len(set(now)) == 1, said
+            assert answer["code"] != EXIT_BOARD or set(now) == {"old"}, said
+        else:
+            assert answer["code"] in (0, EXIT_BOARD), said
+            assert answer["code"] == EXIT_BOARD or set(now) == {"old"}, said
+        reverted = driver({"argv": back, **base, **calm})
+        assert reverted["code"] == 0, (said, reverted)
+        assert [path.read_text() for path in settings] == ["old"] * len(settings), (said, reverted)
+        assert list((home / "run").iterdir()) == [] == list((home / "tuned").glob("*")), (said, reverted)
+        assert_nothing_lies_about(home)
+        shutil.rmtree(home)
+        nth += 1
+    assert nth > 1

@@ -1,6 +1,7 @@
 """Runs verbs of rtassay under failing.c: each in a fork of a process that has imported everything, so that a case costs no start of Python.
 
 One request a line on stdin (JSON: argv, home, and where something shall fail: kind, nth, errno, below), one answer a line on stdout.
+With `shared` (a file), programs that the verb starts fail as well, and are counted with it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ import os
 import signal
 import sys
 import tempfile
+from pathlib import Path
 from typing import Any
+
+import failing_doubles
 
 from rtassay.cli import main
 
@@ -25,8 +29,16 @@ def child(request: dict[str, Any], out: int, err: int, told: int) -> None:
     shim = ctypes.CDLL(None)
     shim.failing_disarm.restype = ctypes.c_char_p
     os.environ["RTASSAY_HOME"] = os.environ["XDG_CONFIG_HOME"] = request["home"]
-    if request["argv"][0] == "kernel":
+    verb = request["argv"][0]
+    if verb in ("kernel", "gate"):
         os.environ["XDG_CACHE_HOME"] = request["home"] + "/cache"
+    if verb in ("gate", "prove", "tune"):
+        failing_doubles.begin(verb, Path(request["home"]))
+    if "probe" in request:
+        os.environ["RTASSAY_PROBE"] = request["probe"]
+    if "shared" in request:
+        shim.failing_share(request["shared"].encode())
+        os.environ["FAILING_SHARED"] = request["shared"]
     for number, to in ((1, out), (2, err)):
         os.dup2(to, number)
     sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))

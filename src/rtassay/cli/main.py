@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import sys
 from importlib import import_module
@@ -19,16 +18,13 @@ from rtassay.model.errors import (
     EXIT_BUG,
     EXIT_INTERRUPTED,
     EXIT_USAGE,
-    BoardError,
     RtassayError,
     UsageError,
+    environment_error,
 )
 from rtassay.model.foreign import is_utf8
 
 # What a disk, a device or the kernel refuses is no bug, wherever it is met first.
-_ENVIRONMENT: Final = frozenset(
-    (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EFBIG)
-)
 # In the order of the work; each module holds one command named `command`.
 VERBS: Final = {
     "plan": ("rtassay.cli.plan", "How long to measure, and with what chance of success."),
@@ -171,9 +167,10 @@ def run(argv: list[str]) -> int:
         echo("rtassay: interrupted", err=True)
         return EXIT_INTERRUPTED
     except OSError as error:
-        if error.errno not in _ENVIRONMENT:
+        of_machine = environment_error(error)
+        if of_machine is None:
             return _bug(error, argv)
-        tell(BoardError(f"cannot use {error.filename or 'a file or a device'}", error.strerror))
+        tell(of_machine)
         return EXIT_BOARD
     except Exception as bug:
         return _bug(bug, argv)

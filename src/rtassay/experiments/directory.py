@@ -36,7 +36,7 @@ def create(path: Path, text: bytes, plan: ExperimentPlan) -> Path:
     """A new experiment at `path`, made from a file with this text. Raises UsageError if `path` holds an experiment or other files."""
     if is_experiment(path):
         raise UsageError(f"there is an experiment in {path} already", hint=f"rtassay experiment resume {path}")
-    if path.exists() and (not path.is_dir() or any(entry.name not in (FILE, "lock") for entry in path.iterdir())):
+    if path.exists() and not (path.is_dir() and all(_is_of_a_failed_creation(entry) for entry in path.iterdir())):
         raise UsageError(f"{path} exists and is not an experiment", hint="name a new or empty directory")
     make_directory(path)
     make_directory(path / RECORDINGS)
@@ -46,6 +46,11 @@ def create(path: Path, text: bytes, plan: ExperimentPlan) -> Path:
         path / PLAN, msgspec.json.format(msgspec.json.encode(plan), indent=1) + b"\n", "nothing was measured"
     )
     return path
+
+
+def _is_of_a_failed_creation(entry: Path) -> bool:
+    """A full disk leaves the text without its plan, and room for recordings."""
+    return entry.name in (FILE, "lock") or (entry.name == RECORDINGS and entry.is_dir() and not any(entry.iterdir()))
 
 
 def is_experiment(path: Path) -> bool:

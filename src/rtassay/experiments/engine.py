@@ -24,7 +24,7 @@ from rtassay.experiments.recovery import (
     recover,
     unfinished,
 )
-from rtassay.model.errors import BoardError, RtassayError, RunLost
+from rtassay.model.errors import BoardError, RtassayError, RunLost, environment_error
 from rtassay.model.manifest import Manifest
 from rtassay.model.units import NS_PER_S
 from rtassay.session.attach import forget
@@ -284,6 +284,8 @@ class _Experiment:
             words = str(error) if error.hint is None else f"{error}; {error.hint}"
             return self._failure(cell, words, again=isinstance(error, BoardError))
         except Exception as bug:
+            if isinstance(bug, OSError) and (of_machine := environment_error(bug)) is not None:
+                return self._failure(cell, str(of_machine), again=True)
             # A bug in one cell must not end the whole experiment: it is journaled, and the other cells go on.
             return self._failure(cell, f"a bug in rtassay: {type(bug).__name__}: {bug}", again=False)
         manifest = load_manifest(recording)

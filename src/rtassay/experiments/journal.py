@@ -6,6 +6,8 @@ good lines after it is damage, and an error.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import zlib
@@ -45,35 +47,48 @@ class Journal:
         """Raises CorruptRecording for a damaged journal, BoardError if it cannot be written."""
         self.path = path / JOURNAL
         new = not self.path.exists()
-        self.entries, whole = ([], 0) if new else _read(self.path)
+        self.entries, self._whole = ([], 0) if new else _read(self.path)
         try:
             self._fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-            if not new and os.fstat(self._fd).st_size > whole:
-                os.ftruncate(self._fd, whole)
-                os.fsync(self._fd)
+            self._cut_what_is_torn()
             if new:
                 sync_directory(path)
         except OSError as error:
             raise disk_error(error, self.path, _LEFT) from error
 
     def add(self, event: str, *, cell: str | None = None, recording: str | None = None, **facts: Any) -> Entry:
-        """Append and sync. When this returns, a power cut does not undo it."""
+        """Append and sync. When this returns, a power cut does not undo it. Raises BoardError; the journal is as before then."""
         at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         entry = Entry(event, at, cell, recording, facts)
         line = _line(entry)
         failpoints.reached(f"journal before {event}")
         try:
+            self._cut_what_is_torn()
             # Two writes, so that a crash between them (the failpoint) leaves what a power cut can leave: half a line.
             half = len(line) // 2
-            os.write(self._fd, line[:half])
+            self._write(line[:half])
             failpoints.reached(f"journal torn {event}")
-            os.write(self._fd, line[half:])
+            self._write(line[half:])
             os.fsync(self._fd)
         except OSError as error:
+            with contextlib.suppress(OSError):
+                self._cut_what_is_torn()
             raise disk_error(error, self.path, _LEFT) from error
         failpoints.reached(f"journal after {event}")
         self.entries.append(entry)
+        self._whole += len(line)
         return entry
+
+    def _write(self, data: bytes) -> None:
+        """Raises OSError, also where only a part of it fits."""
+        if os.write(self._fd, data) < len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+
+    def _cut_what_is_torn(self) -> None:
+        """A line that a crash or a full disk left half; a whole one after it would be damage. Raises OSError."""
+        if os.fstat(self._fd).st_size > self._whole:
+            os.ftruncate(self._fd, self._whole)
+            os.fsync(self._fd)
 
     def close(self) -> None:
         if self._fd >= 0:

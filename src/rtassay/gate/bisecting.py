@@ -15,6 +15,7 @@ from rtassay.gate.tree import ABORT, SKIP, BuildFailed, Tree
 from rtassay.lab.places import Say
 from rtassay.model.bisection import BAD, GOOD, NOT_BOOTED, NOT_BUILT, Bisection, Step
 from rtassay.model.errors import EXIT_OK, EXIT_VIOLATED, BoardError, RtassayError, UsageError
+from rtassay.model.files import naming, write_file
 from rtassay.model.gate import REGRESSED, TOO_LATE, Gate, gate_dict
 
 Measure = Callable[[Opened, Opened | Gate | None, Plan], Gate]
@@ -35,12 +36,12 @@ class Work:
     def keep(self, commit: str, opened: Opened) -> None:
         """The image and its configuration, so that nothing is built twice."""
         self.kernel(commit).mkdir(exist_ok=True)
-        (self.kernel(commit) / "bzImage").write_bytes(opened.bootable)
+        write_file(self.kernel(commit) / "bzImage", opened.bootable)
         lines = [f"CONFIG_{name}={value}" for name, value in (opened.options or {}).items()]
-        (self.kernel(commit) / "config").write_text("\n".join([*lines, ""]))
+        write_file(self.kernel(commit) / "config", "\n".join([*lines, ""]).encode())
 
     def note(self, step: Step) -> None:
-        with (self.home / _STEPS).open("a") as file:
+        with naming(self.home / _STEPS), (self.home / _STEPS).open("a") as file:
             file.write(json.dumps(asdict(step)) + "\n")
 
     def steps(self) -> tuple[Step, ...]:
@@ -50,8 +51,8 @@ class Work:
 
     def write(self, tree: Tree, plan: Plan, base: Gate) -> None:
         of_tree = {"home": str(tree.home), "build": tree.build, "image": str(tree.image)}
-        (self.home / _PLAN).write_text(json.dumps({"tree": of_tree, "plan": asdict(plan)}))
-        (self.home / _BASE).write_text(json.dumps(gate_dict(base)))
+        write_file(self.home / _PLAN, json.dumps({"tree": of_tree, "plan": asdict(plan)}).encode())
+        write_file(self.home / _BASE, json.dumps(gate_dict(base)).encode())
 
     def read(self) -> tuple[Tree, Plan, Gate]:
         """Raises BoardError if the directory is gone: git gives up then."""
@@ -97,11 +98,19 @@ def bisect(
         work.write(tree, narrow, kept)
         tree.bisect(good, bad, step)
         commit, left = tree.bisected()
+        _require_judged(commit, work)
         found = None if commit is None else _explained(tree, commit, good, narrow, work, measure, say)
         subject = None if commit is None else tree.subject(commit)
     finally:
         tree.end(head)
     return Bisection(str(tree.home), good, bad, later, commit, subject, left, work.steps(), found)
+
+
+def _require_judged(commit: str | None, work: Work) -> None:
+    """A step that died before it could say anything is a bad commit to git. Raises BoardError."""
+    outcomes = {one.commit: one.outcome for one in work.steps()}
+    if commit is not None and outcomes.get(commit) != BAD:
+        raise BoardError(f"git names {commit[:12]}, which was never judged", "a step died", "start the search again")
 
 
 def _built(tree: Tree, commit: str, work: Work, say: Say) -> Opened:
@@ -128,7 +137,18 @@ def _explained(tree: Tree, commit: str, good: str, plan: Plan, work: Work, measu
 
 
 def step(work: Work, measure: Measure, say: Say) -> int:
-    """One step: build what git has checked out, and gate it. The exit code for `git bisect run`."""
+    """One step: build what git has checked out, and gate it. The exit code for `git bisect run`.
+
+    To git every other exit code is a bad commit. So it gives up where we fail for a reason that is not the commit's: a full disk, a bug.
+    """
+    try:
+        return _stepped(work, measure, say)
+    except Exception as error:
+        say(f"{type(error).__name__}: {error}")
+        return ABORT
+
+
+def _stepped(work: Work, measure: Measure, say: Say) -> int:
     try:
         tree, plan, base = work.read()
         commit = tree.commit("HEAD")

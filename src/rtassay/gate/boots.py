@@ -17,6 +17,7 @@ from rtassay.lab import measured
 from rtassay.lab.script import LIMIT_S, ScriptResult
 from rtassay.model.errors import BoardError
 from rtassay.model.events import Event
+from rtassay.model.files import write_file
 from rtassay.model.gate import IDLE, Boot
 
 SECONDS_A_BOOT = 20
@@ -110,7 +111,7 @@ def _made(
         return Measured(result.stream, events, series_of(events), result)
 
     for cell in cells:
-        (scratch / cell.kernel.kernel.sha256).write_bytes(cell.kernel.bootable)
+        write_file(scratch / cell.kernel.kernel.sha256, cell.kernel.bootable)
     with ThreadPoolExecutor(at_once()) as pool:
         futures: dict[Cell, Future[Measured]] = {}
         try:

@@ -104,10 +104,14 @@ class Tree:
         return None, tuple(left)
 
     def end(self, head: str) -> None:
-        """Put the tree back to where it was."""
+        """Put the tree back to where it was. Raises BoardError, with what puts it back."""
         if self._git("bisect", "log").returncode == 0:
             self._git("bisect", "reset")
-        self.check_out(head)
+        try:
+            self.check_out(head)
+        except BoardError as error:
+            by_hand = f"cd {self.home} && git bisect reset; git checkout {head}"
+            raise BoardError(f"{self.home} is not put back: {error.what}", error.why, by_hand) from error
 
     def _must(self, *words: str) -> str:
         done = self._git(*words)

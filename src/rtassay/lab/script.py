@@ -24,6 +24,7 @@ from typing import Any
 from rtassay.lab import places, qmp
 from rtassay.lab.initramfs import Initramfs
 from rtassay.model.errors import BoardError
+from rtassay.model.files import naming, write_file
 
 QEMU = "qemu-system-x86_64"
 SHIFT = 3
@@ -110,7 +111,7 @@ class ScriptBoard:
         initrd = self.userland + self._own()
         with tempfile.TemporaryDirectory(prefix="rtassay-script-") as scratch:
             home = Path(scratch)
-            (home / "initrd").write_bytes(initrd)
+            write_file(home / "initrd", initrd)
             begun = time.monotonic_ns()
             _boot(self._argv(home), home, _Limits(limit_s, virtual_limit_s, stop))
             wall_ns = time.monotonic_ns() - begun
@@ -170,7 +171,7 @@ class _Limits:
 
 
 def _boot(argv: list[str], home: Path, limits: _Limits) -> None:
-    with (home / "qemu.log").open("wb") as log:
+    with naming(home / "qemu.log"), (home / "qemu.log").open("wb") as log:
         # It ends with this process in any case.
         bound = ["setpriv", "--pdeathsig", "KILL", *argv]
         qemu = subprocess.Popen(bound, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+from typing import Final
+
 from rtassay.model.foreign import clean
 
 EXIT_OK = 0
@@ -68,3 +71,15 @@ class BoardError(RtassayError):
 
 class RunLost(BoardError):
     """The board has lost its data of a run: asking again will not help (exit 3)."""
+
+
+_OF_THE_MACHINE: Final = frozenset(
+    (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EFBIG)
+)
+
+
+def environment_error(error: OSError) -> BoardError | None:
+    """What a full or broken disk, or a lack of memory or files, is told as; None for an error that is a bug of ours."""
+    if error.errno not in _OF_THE_MACHINE:
+        return None
+    return BoardError(f"cannot use {error.filename or 'a file or a device'}", error.strerror)

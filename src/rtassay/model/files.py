@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,11 +28,28 @@ def require_regular(path: Path) -> None:
     open_regular(path).close()
 
 
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """An OSError of the block names `path`: one of write, fsync or close names no file by itself."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """For files that nobody reads if this fails. Raises OSError that names the file."""
+    with naming(path):
+        path.write_bytes(data)
+
+
 def replace_file(path: Path, data: bytes) -> None:
     """The whole new file, or the one that was there: aside, synced, renamed. Raises OSError."""
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with aside.open("wb") as file:
+        with naming(path), aside.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -108,8 +108,8 @@ async def look(board: LinuxBoard, plan: TuningPlan) -> Look:
     """What the plan would change on an open board, with the values of now. Changes nothing. Raises BoardError."""
     rtprobe = await board.probe()
     target = f"{tuning.PLACE}.look-{secrets.token_hex(6)}"
-    await put_text(board, plan.text, target)
     try:
+        await put_text(board, plan.text, target)
         process = await board.start([rtprobe, "tune", "--look", target])
         await process.close_stdin()
         told = await answer(process, whose(board), "rtprobe tune --look", within_s=_APPLY_S)

@@ -159,6 +159,14 @@ def test_a_bug_in_one_cell_costs_no_other_unless_fail_fast(carried: Any) -> None
     assert sorted(state.state for state in known.values()) == ["failed", "sealed"]
 
 
+def test_a_full_disk_is_no_bug_and_its_cell_is_tried_again(carried: Any) -> None:
+    full = OSError(28, "No space left on device", "/x/stream.rtw")
+    outcome, path, _ = carried(FakeSession(full, "duration"))
+    assert outcome.sealed == 2 and not outcome.failed
+    (why,) = [entry.facts["why"] for entry in read_journal(path) if entry.event == "failed"]
+    assert why == "cannot use /x/stream.rtw: No space left on device"
+
+
 def test_a_run_that_was_stopped_is_superseded_and_measured_again(carried: Any) -> None:
     stop = StopRequest()
 
@@ -173,6 +181,17 @@ def test_a_run_that_was_stopped_is_superseded_and_measured_again(carried: Any) -
     assert (status.state, len(status.superseded)) == ("interrupted", 1)
     outcome, path, _ = carried(FakeSession("duration"))
     assert outcome.complete and len(status_of(path).superseded) == 1
+
+
+def test_a_directory_whose_creation_failed_is_taken_again_and_one_with_recordings_is_not(tmp_path: Path) -> None:
+    """A full disk leaves the text without its plan, and an empty folder of recordings."""
+    place = tmp_path / "x"
+    (place / RECORDINGS).mkdir(parents=True)
+    (place / "experiment.toml").write_text("half")
+    assert create(place, b"whole", plan_of("")) == place and (place / "experiment.toml").read_bytes() == b"whole"
+    (tmp_path / "y" / RECORDINGS / "20261101T000001-aaaaaa.rta").mkdir(parents=True)
+    with pytest.raises(UsageError, match="is not an experiment"):
+        create(tmp_path / "y", b"whole", plan_of(""))
 
 
 def test_stopped_before_anything_was_measured(carried: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtassay.experiments.journal import JOURNAL, Journal, read_journal, states
-from rtassay.model.errors import CorruptRecording
+from rtassay.model.errors import BoardError, CorruptRecording
 
 
 def three(path: Path) -> bytes:
@@ -42,6 +44,35 @@ def test_cut_at_every_byte_whole_lines_are_kept_and_writing_goes_on(
         with Journal(tmp_path) as journal:
             journal.add("closed", sealed=1)
         assert [e.event for e in read_journal(tmp_path)][whole:] == ["closed"]
+
+
+@pytest.mark.parametrize("failing", ["first half", "second half", "short", "fsync"])
+def test_a_full_disk_costs_the_line_and_not_the_journal(
+    failing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The experiment goes on after it, and so do the lines."""
+    real, calls = os.write, 0
+
+    def write(fd: int, data: bytes) -> int:
+        nonlocal calls
+        calls += 1
+        if failing == "first half" or (failing == "second half" and calls == 2):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(fd, data[:5] if failing == "short" else data)
+
+    def fsync(fd: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    before = three(tmp_path)
+    with Journal(tmp_path) as journal:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, *(("fsync", fsync) if failing == "fsync" else ("write", write)))
+            with pytest.raises(BoardError):
+                journal.add("failed", cell="b", why="the disk is full")
+        journal.add("closed")
+        assert len(journal.entries) == 4
+    assert [e.event for e in read_journal(tmp_path)] == ["started", "sealed", "started", "closed"]
+    assert (tmp_path / JOURNAL).read_bytes().startswith(before)
 
 
 def test_zeros_at_the_end_as_a_power_cut_leaves_them_are_passed_over(tmp_path: Path) -> None:

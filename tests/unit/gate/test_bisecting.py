@@ -130,6 +130,35 @@ def test_a_good_that_cannot_be_built_is_said_and_the_tree_is_put_back(home: Path
     assert git(home, "rev-parse", "HEAD") == git(home, "rev-parse", "main~1")
 
 
+@pytest.mark.parametrize("code", [1, 3, 70])
+def test_a_step_that_dies_is_no_verdict_on_a_commit(code: int, home: Path, tmp_path: Path) -> None:
+    """To git it is a bad commit: Python itself exits with 1, rtassay with 3 when the disk is full."""
+    history(home, ["fine", "fine", "late", "late"])
+    (tmp_path / "work").mkdir()
+    tree = tree_at(home, "sh Kbuild", home / "bzImage")
+    work = bisecting.Work(tmp_path / "work")
+    with pytest.raises(BoardError, match="which was never judged"):
+        bisecting.bisect(
+            tree, ("main~3", "main"), PLAN, work, ["sh", "-c", f"exit {code}"], measure, lambda words: None
+        )
+    assert git(home, "symbolic-ref", "--short", "HEAD") == "main"
+
+
+def test_a_step_that_cannot_write_gives_up(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    history(home, ["fine", "late"])
+    work = bisecting.Work(tmp_path)
+    tree = tree_at(home, "sh Kbuild", home / "bzImage")
+    work.write(tree, PLAN, measure(bisecting._built(tree, "main~1", work, print), None, PLAN))
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(bisecting.Work, "keep", full)
+    said: list[str] = []
+    assert bisecting.step(work, measure, said.append) >= 128
+    assert "No space left" in said[-1]
+
+
 def test_a_step_without_its_directory_makes_git_give_up(home: Path, tmp_path: Path) -> None:
     assert bisecting.step(bisecting.Work(tmp_path / "gone"), measure, lambda words: None) >= 128
     history(home, ["fine", "fine", "late"])
