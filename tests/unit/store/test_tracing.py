@@ -195,6 +195,21 @@ def test_a_run_that_ended_before_its_events_were_on_is_judged_by_its_untraced_pa
     assert told["TRACED"] == told["COUNT-MISMATCH"] == told["ENDED-EARLY"] == "pass"
 
 
+def test_an_unsealed_run_without_a_traced_part_has_no_traced_lane(tmp_path: Path) -> None:
+    recording = store.open_recording(record(tmp_path, [e for e in traced_run() if not getattr(e, "traced", False)]))
+    assert recording.traced == () and recording.lanes[0].histogram.total == N // 2
+    assert len(store.open_recording(record(tmp_path, traced_run())).traced) == 1
+
+
+def test_an_imported_stream_has_its_causes_too(tmp_path: Path) -> None:
+    """No counters were watched while it was read."""
+    file = tmp_path / "f.rtw"
+    file.write_bytes(StreamEncoder().encode_all(traced_run()))
+    path = store.import_events(tmp_path, file, MANIFEST.source, traced_run())
+    recording = store.open_recording(path, verify=True)
+    assert [one.hit.k for one in recording.causes] == [HIT_K] and "causes.parquet" in recording.manifest.seals
+
+
 def store_and_seal(home: Path, events: Sequence[Event]) -> Path:
     path = record(home, events)
     store.seal(path)

@@ -85,6 +85,16 @@ def test_a_file_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
         (writer.path / "telemetry.rtw").mkdir()
         with pytest.raises(BoardError, match="cannot write"):
             writer.append_to("telemetry.rtw", b"x")
+        os.mkfifo(writer.path / "load-0.rtw")
+        reader = os.open(writer.path / "load-0.rtw", os.O_RDONLY | os.O_NONBLOCK)  # without one, opening waits for ever
+        with pytest.raises(BoardError, match="cannot write") as caught:
+            writer.append_to("load-0.rtw", b"x")
+        os.close(reader)
+        assert (caught.value.what, caught.value.why) == (
+            f"cannot write {writer.path / 'load-0.rtw'}",
+            "it is no regular file",
+        )
+        assert writer.written("load-0.rtw") == 0
 
 
 def test_a_recording_that_cannot_be_begun_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
