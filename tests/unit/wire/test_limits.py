@@ -35,6 +35,10 @@ def histogram(*rows: tuple[int, int, int]) -> bytes:
     return struct.pack("<II", len(rows), 0) + b"".join(struct.pack("<qIIq", a, w, 0, n) for a, w, n in rows)
 
 
+def gaps(left_out: int, *rows: tuple[int, int]) -> bytes:
+    return struct.pack("<QII", left_out, len(rows), 0) + b"".join(struct.pack("<qq", *row) for row in rows)
+
+
 def second(**fields: int) -> bytes:
     names = ("second", "n", "missed", "dropped", "exceedances", "min", "max", "sum", "total_n", "max_so_far")
     row = [fields.get(name, 0) for name in (*names, "p50", "p99", "p99_9", "p99_99", "wall_offset")]
@@ -52,6 +56,11 @@ def json_of(text: str) -> bytes:
         (p.SPILL, 0, spill(0, (0, -1, 0)), spill(0, (-1, 5, 0))),
         (p.SPILL, 0, spill(0, (0, -1, 0)), spill(0, (5, 5, -1))),
         (p.SPILL, 0, spill(0), spill(0)[:-1]),
+        (p.GAPS, 0, gaps(INT64_MAX), gaps(INT64_MAX + 1)),
+        (p.GAPS, 0, gaps(0, (5, 7), (-9, 1)), gaps(0, (5, 7), (9, 0))),
+        (p.GAPS, 0, gaps(0, (5, 1)), gaps(0, (5, -1))),
+        (p.GAPS, 0, gaps(0), gaps(0)[:-1]),
+        (p.GAPS, 0, gaps(0, (5, 1)), gaps(0, (5, 1)) + b"\0"),
         (p.SECOND, 0, second(n=INT64_MAX), second(n=INT64_MAX + 1)),
         (p.SECOND, 0, second(), second() + b"\0"),
         (p.HISTOGRAM, 0, histogram((5, 1, 0), (5, 1, 1)), histogram((5, 1, 1), (4, 1, 1))),
