@@ -148,7 +148,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def runs_something(words: list[str]) -> bool:
-    return words[1] in ("run", "watch") or words[1:3] in (
+    return words[1] in ("run", "exec", "watch") or words[1:3] in (
         ["experiment", "run"],
         ["probe", "selftest"],
         ["board", "inventory"],
@@ -198,15 +198,18 @@ def codes(words: list[str]) -> tuple[int, ...]:
     return (0, 3) if words[1:3] == ["probe", "path"] else (0,)
 
 
-MEASURING = [(page, words) for page, words in HERE if words[1] == "run" or words[1:3] == ["probe", "selftest"]]
+MEASURING = [
+    (page, words) for page, words in HERE if words[1] in ("run", "exec") or words[1:3] == ["probe", "selftest"]
+]
 
 
 @pytest.mark.full
 @pytest.mark.parametrize(("page", "words"), MEASURING, ids=shown)
 def test_a_command_that_measures_comes_to_a_verdict(page: Path, words: list[str], tmp_path: Path) -> None:
     """The same line for a second or two; a program that is not installed here is named with its package."""
-    short = ["--duration", "2s"] if words[1] == "run" else []
-    done = as_process(*words[1:], *short, home=tmp_path)
+    end = words.index("--") if "--" in words else len(words)
+    short = [] if words[1] == "probe" else ["--duration", "2s"]
+    done = as_process(*words[1:end], *short, *words[end:], home=tmp_path)
     missing = done.returncode == 3 and "apt" in done.stderr
     assert missing or done.returncode in (0, 1, 4, 5), done.stderr
     assert missing or done.stdout

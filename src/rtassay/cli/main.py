@@ -29,6 +29,7 @@ from rtassay.model.foreign import is_utf8
 VERBS: Final = {
     "plan": ("rtassay.cli.plan", "How long to measure, and with what chance of success."),
     "run": ("rtassay.cli.run", "Measure a board, record it, judge it, report it."),
+    "exec": ("rtassay.cli.exec", "Measure a program of your own: response and execution time of each run of it."),
     "import": (
         "rtassay.cli.import_",
         "Turn files of cyclictest, rtla, jitterdebugger, CSV and others into recordings.",
@@ -68,7 +69,7 @@ VERBS: Final = {
 
 GROUPS: Final = {
     "The first hour": ("run", "list", "show", "report", "compare"),
-    "Measure": ("experiment", "presets", "status", "watch", "seal"),
+    "Measure": ("exec", "experiment", "presets", "status", "watch", "seal"),
     "Judge": ("plan", "causes", "zoom", "explain", "extrapolate", "checks", "published"),
     "Boards and kernels": ("doctor", "tune", "prove", "board", "kernel", "lab", "gate", "probe"),
     "Recordings": ("import", "export", "figure", "table", "label", "rm", "prune"),

@@ -9,6 +9,8 @@
 | `timer-user` | from that moment until a thread is back in user space (rtla: Usr) |
 | `response:NAME` | from the moment a request was due until the thread that it wakes by way of NAME (`futex`, `signal`, ...) runs |
 | `response:NAME-answer` | from that moment until the thread that waits for the answer, sent the same way, runs |
+| `job-response` | from the moment an activation was due until the program that it starts has ended (rtprobe exec) |
+| `job-execution` | that the program was busy: CPU time of all its threads (rtprobe exec) |
 | `noise` | that something else took from a busy thread (rtla osnoise) |
 | `noise-total`, `noise-longest` | that something else took from a busy thread in one window of the interval: all of it, and the longest piece (rtprobe noise, osnoise) |
 | `hardware-gap` | the longest in one window that a loop with interrupts off did not run: firmware or a hypervisor; 0: none above the threshold (rtprobe hwlat) |
@@ -31,18 +33,35 @@ TIMER_THREAD: Final = "timer-thread"
 TIMER_USER: Final = "timer-user"
 TIMERS: Final = (TIMER_IRQ, TIMER_THREAD, TIMER_USER)
 """Of a tracer of the kernel, which also skips activations that the lane's own latency does not show."""
+JOB_RESPONSE: Final = "job-response"
+JOB_EXECUTION: Final = "job-execution"
 NOISE: Final = "noise"
 NOISE_TOTAL: Final = "noise-total"
 NOISE_LONGEST: Final = "noise-longest"
 HARDWARE_GAP: Final = "hardware-gap"
 WINDOWS: Final = (NOISE_TOTAL, NOISE_LONGEST, HARDWARE_GAP)
 """An activation is a window, and its value is no lateness: a window that was not looked at was missed for another reason."""
+NO_LATENESS: Final = (*WINDOWS, JOB_EXECUTION)
+"""A long value makes no activation miss its due time; what was missed was missed for another reason."""
 STALL: Final = "stall"
 TAKEN: Final = (NOISE, *WINDOWS, STALL)
 """Of a busy thread or loop that waits for nothing: no latency, so there is no deadline for it."""
 MIXTURE: Final = "mixture"
 UNKNOWN: Final = "unknown"
-MEASURES: Final = (WAKE_UP, APPLICATION, TIMER_IRQ, TIMER_THREAD, TIMER_USER, NOISE, *WINDOWS, STALL, MIXTURE, UNKNOWN)
+MEASURES: Final = (
+    WAKE_UP,
+    APPLICATION,
+    TIMER_IRQ,
+    TIMER_THREAD,
+    TIMER_USER,
+    JOB_RESPONSE,
+    JOB_EXECUTION,
+    NOISE,
+    *WINDOWS,
+    STALL,
+    MIXTURE,
+    UNKNOWN,
+)
 _RESPONSE = re.compile(r"response:[a-z0-9][a-z0-9-]{0,39}")
 _ANSWER: Final = "-answer"
 _WORDS: Final = {
@@ -51,6 +70,8 @@ _WORDS: Final = {
     TIMER_IRQ: "latency of the timer's interrupt",
     TIMER_THREAD: "latency of the timer's kernel thread",
     TIMER_USER: "latency until a thread is back in user space",
+    JOB_RESPONSE: "response time of a job",
+    JOB_EXECUTION: "execution time of a job",
     NOISE: "time taken from a busy thread",
     NOISE_TOTAL: "time taken from a busy thread in a window",
     NOISE_LONGEST: "longest time taken from a busy thread in a window",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rtassay.model.manifest import LaneEntry
-from rtassay.model.measures import WINDOWS
+from rtassay.model.measures import NO_LATENESS
 from rtassay.store.counts import Counts
 
 COUNTED = "counted"
@@ -39,6 +39,6 @@ class JitterCounts:
 
 def jitter_counts(entry: LaneEntry, late_policy: str) -> JitterCounts | None:
     """None for a lane whose missed activations are not known one by one, or whose values are no lateness."""
-    if late_policy != COUNTED or not entry.interval_ns or entry.measure in WINDOWS:
+    if late_policy != COUNTED or not entry.interval_ns or entry.measure in NO_LATENESS:
         return None
     return JitterCounts(entry.interval_ns, None if entry.untraced is None else entry.untraced.n)

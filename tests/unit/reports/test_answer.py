@@ -53,6 +53,15 @@ def test_what_keeps_no_trace_is_not_repeated_with_one(tool: str, probe: str) -> 
     assert ("--trace-above" in said.command) is (tool == "jitterdebugger") and "--probe" not in said.command
 
 
+def test_a_method_without_a_trace_proposes_wake_ups_with_one() -> None:
+    recording = examples.violated()[1]
+    argv = ("rtassay", "run", "pi", "--probe", "exec", "--set", "command=a job", "--interval=20ms", "--load", "x")
+    told = replace(recording.manifest, plan=replace(recording.manifest.plan, probe="exec", argv=argv))
+    _, said = judged(replace(recording, manifest=told), deadline_ns=100_000, p_target=1e-7)
+    assert said.command == "rtassay run pi --load x --deadline 100us --p 1e-7 --trace-above 100us"
+    assert said.advice.startswith("find the cause: wake-ups under the same conditions")
+
+
 def test_too_few_activations_tell_what_they_show_and_the_run_that_would_do() -> None:
     findings, said = judged(examples.holds()[1], deadline_ns=120_000, p_target=1e-9)
     assert said.said.endswith("1 in 1,000,000,000 is required.") and ": at most 1 in " in said.said

@@ -18,7 +18,7 @@ from rtassay.analysis.judge import judge
 from rtassay.model.events import End, Event, Facts, Samples
 from rtassay.model.findings import Findings, Jitter, JitterStep
 from rtassay.model.manifest import LaneEntry, Manifest, Plan, Source, Untraced
-from rtassay.model.measures import NOISE_TOTAL, WAKE_UP
+from rtassay.model.measures import JOB_EXECUTION, NOISE_TOTAL, WAKE_UP
 from rtassay.reports.recording import jitter as words
 from rtassay.store import tables
 from rtassay.store.jitter import JitterCounts, jitter_counts
@@ -90,7 +90,13 @@ def test_of_a_traced_run_only_the_untraced_part_counts() -> None:
 
 @pytest.mark.parametrize(
     ("policy", "measure", "interval_ns"),
-    [("skip", WAKE_UP, 5), ("catch_up", WAKE_UP, 5), ("counted", NOISE_TOTAL, 5), ("counted", WAKE_UP, None)],
+    [
+        ("skip", WAKE_UP, 5),
+        ("catch_up", WAKE_UP, 5),
+        ("counted", NOISE_TOTAL, 5),
+        ("counted", JOB_EXECUTION, 5),
+        ("counted", WAKE_UP, None),
+    ],
 )
 def test_where_it_has_no_meaning_it_is_not_told(policy: str, measure: str, interval_ns: int | None) -> None:
     assert jitter_counts(LaneEntry(0, "0", 0, interval_ns, 5, measure), policy) is None

@@ -27,7 +27,7 @@ from rtassay.analysis.lane.account import COUNTED, Account
 from rtassay.analysis.lane.missed import UNEXPLAINED, due_view
 from rtassay.model import warnings
 from rtassay.model.findings import lane_words
-from rtassay.model.measures import TIMERS, WINDOWS
+from rtassay.model.measures import NO_LATENESS, TIMERS
 from rtassay.model.units import NS_PER_MS
 
 SHARE_OF_COUNT = 1e-3
@@ -281,7 +281,7 @@ def _doubts(lane: Account, context: Context) -> list[str]:
                 f"{lane_words(lane.entry.name, lane.entry.cpu)}: its end mark says {column} {told}, the table {stated}"
             )
     # A tracer of the kernel skips for other reasons than the lane's own latency; CO-MISSED says so.
-    skips = lane.entry.measure in (*TIMERS, *WINDOWS)
+    skips = lane.entry.measure in (*TIMERS, *NO_LATENESS)
     why = due_view(lane).why_not if lane.policy == COUNTED and not skips else None
     if why is not None and why.code == UNEXPLAINED:
         found.append(f"{lane_words(lane.entry.name, lane.entry.cpu)}: {why.words}")

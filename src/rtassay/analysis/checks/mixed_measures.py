@@ -17,6 +17,8 @@ from rtassay.analysis.checks.base import (
 from rtassay.analysis.checks.context import Context
 from rtassay.analysis.lane.measures import pooled_measure
 from rtassay.model.measures import (
+    JOB_EXECUTION,
+    JOB_RESPONSE,
     MIXTURE,
     TIMER_IRQ,
     TIMER_THREAD,
@@ -27,7 +29,7 @@ from rtassay.model.measures import (
     measure_words,
 )
 
-_APART = (TIMER_IRQ, TIMER_THREAD, TIMER_USER)
+_APART = (TIMER_IRQ, TIMER_THREAD, TIMER_USER, JOB_RESPONSE, JOB_EXECUTION)
 
 
 @check(

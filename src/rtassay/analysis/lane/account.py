@@ -10,7 +10,7 @@ import numpy as np
 from rtassay.analysis.lane.bounds import nearest_rank
 from rtassay.analysis.lane.distribution import Ints, ints
 from rtassay.model.manifest import LaneEntry, Manifest
-from rtassay.model.measures import WINDOWS
+from rtassay.model.measures import NO_LATENESS
 from rtassay.model.recording import Lane, Recording, Spills
 
 COUNTED = "counted"
@@ -76,7 +76,7 @@ class Account:
     @property
     def counted(self) -> bool:
         """Whether missed activations are known exactly, sample by sample."""
-        return self.policy == COUNTED and self.interval_ns is not None and self.entry.measure not in WINDOWS
+        return self.policy == COUNTED and self.interval_ns is not None and self.entry.measure not in NO_LATENESS
 
     @property
     def over(self) -> int:
@@ -182,7 +182,7 @@ class Account:
         """The activations at the end that never ran, with their least lateness; None if the clock facts are missing, or where a value is no lateness."""
         entry, interval = self.entry, self.interval_ns
         if (
-            entry.measure in WINDOWS
+            entry.measure in NO_LATENESS
             or entry.closed_ns is None
             or entry.first_due_ns is None
             or entry.due is None

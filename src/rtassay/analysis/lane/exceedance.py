@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.distribution import Ints, ints
-from rtassay.model.measures import TIMERS, WINDOWS
+from rtassay.model.measures import NO_LATENESS, TIMERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _overflow(account: Account, deadline_ns: int) -> tuple[int, int]:
 def _hidden(account: Account, deadline_ns: int) -> tuple[int, int]:
     """Dropped samples and what they missed. The lane's own maximum and exceedance count still see them."""
     dropped = account.dropped
-    if account.entry.measure in (*TIMERS, *WINDOWS):  # what a tracer of the kernel lost or skipped is in no maximum
+    if account.entry.measure in (*TIMERS, *NO_LATENESS):  # what a tracer of the kernel lost or skipped is in no maximum
         known = account.explained.most if account.counted and account.explained is not None else 0
         return 0, dropped + max(0, (account.entry.missed or 0) - known) + account.unaccounted
     unexplained = 0

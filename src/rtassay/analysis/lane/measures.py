@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Final, TypeVar
 
 from rtassay.model.manifest import LaneEntry
-from rtassay.model.measures import TIMER_THREAD, TIMER_USER, WAKE_UP, answer_of
+from rtassay.model.measures import JOB_RESPONSE, TIMER_THREAD, TIMER_USER, WAKE_UP, answer_of
 
 # In the order that matters to an application: its thread first, then the return to user space.
-SHOWN_FIRST: Final = (WAKE_UP, TIMER_THREAD, TIMER_USER)
+SHOWN_FIRST: Final = (WAKE_UP, JOB_RESPONSE, TIMER_THREAD, TIMER_USER)
 
 T = TypeVar("T")
 

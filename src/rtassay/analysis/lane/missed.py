@@ -10,7 +10,7 @@ import numpy as np
 from rtassay.analysis.lane.account import COUNTED, SKIP, Account
 from rtassay.analysis.lane.distribution import NOTHING, Parts, Progressions, ints, joined, points, progression
 from rtassay.analysis.lane.quantiles import View
-from rtassay.model.measures import WINDOWS
+from rtassay.model.measures import NO_LATENESS
 
 
 def raw_view(account: Account) -> View:
@@ -37,7 +37,7 @@ _WHY: Final = {
     INTERVAL_UNKNOWN: "the interval is not known",
     TRUNCATED_WHEN: "the time of {truncated} truncated activations is not known",
     UNEXPLAINED: "the histogram explains {explained} missed activations, the lane counted {missed}",
-    NOT_LOOKED_AT: "{missed} windows were not looked at",
+    NOT_LOOKED_AT: "{missed} were not looked at, or not started",
     IN_OVERFLOW: "{over} samples above the histogram may have missed any number of activations",
 }
 
@@ -84,7 +84,7 @@ def _counted(account: Account) -> DueView:
         return _none(MISSED_UNKNOWN)
     if missed == 0 and account.truncated == 0:
         return DueView(raw, missed=0)
-    if account.entry.measure in WINDOWS:
+    if account.entry.measure in NO_LATENESS:
         return _none(NOT_LOOKED_AT, missed=missed + account.truncated)
     if not account.interval_ns:
         return _none(INTERVAL_UNKNOWN)

@@ -22,6 +22,8 @@ from rtassay.reports.recording import recording_text
 CONSOLE_TOOL = "rtprobe-lite"
 _MOST_BECAUSE = 4
 _REQUIREMENT = ("--deadline", "--p", "--at-most", "--confidence")
+_TRACED = ("rtprobe", "cyclic", "timerlat")
+"""The methods of rtprobe that keep the kernel's trace."""
 _METHOD = ("--probe", "--set", "--interval", "-i")
 _ENDS = ("--duration", "-D", "--count", "-l")
 _MARGIN = 1.02
@@ -126,6 +128,10 @@ def _find_cause(findings: Findings, verdict: Verdict, recording: Recording, limi
             "find the cause: this system keeps no trace; measure again with a part of what runs beside the lane",
             _repeat(verdict, recording, []) or f"rtassay show {one_line(findings.id, 80)}",
         )
+    if _is_ours(recording) and recording.manifest.plan.probe not in _TRACED:
+        advice = "find the cause: wake-ups under the same conditions, with the kernel's trace of the late ones"
+        line = _repeat(verdict, recording, ["--trace-above", limit], left_out=_METHOD)
+        return advice, line or f"rtassay run --deadline {limit} --trace-above {limit}"
     return (
         "find the cause: repeat it with the kernel's trace of the late wake-ups, then: rtassay causes",
         (_repeat(verdict, recording, ["--trace-above", limit]) if _is_ours(recording) else None)
@@ -364,10 +370,16 @@ def _invalidating(findings: Findings) -> list[CheckResult]:
     ]
 
 
-def _repeat(verdict: Verdict, recording: Recording, more: Sequence[str], at_least_s: float | None = None) -> str | None:
-    """The run's own command, for the requirement that was judged, with `more` options and, if given, a duration. None for an import, which
-    has no command, and for a change to a line that is not `rtassay run`."""
-    argv = list(recording.manifest.plan.argv)
+def _repeat(
+    verdict: Verdict,
+    recording: Recording,
+    more: Sequence[str],
+    at_least_s: float | None = None,
+    left_out: Sequence[str] = (),
+) -> str | None:
+    """The run's own command, for the requirement that was judged, with `more` options, without some and, if given, with a duration. None for an
+    import, which has no command, and for a change to a line that is not `rtassay run`."""
+    argv = _without(list(recording.manifest.plan.argv), left_out)
     ours, changes = argv[1:2] == ["run"], at_least_s is not None or bool(more)
     if not argv or "import" in recording.manifest.facts or (changes and not ours):
         return None

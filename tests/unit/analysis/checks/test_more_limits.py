@@ -12,7 +12,16 @@ from rtassay.analysis.checks.platform import claims_rt
 from rtassay.analysis.lane.account import accounts
 from rtassay.analysis.lane.exceedance import exceedances
 from rtassay.model.manifest import Obtained, Plan
-from rtassay.model.measures import HARDWARE_GAP, NOISE_LONGEST, NOISE_TOTAL, TIMER_IRQ, TIMER_THREAD, WAKE_UP
+from rtassay.model.measures import (
+    HARDWARE_GAP,
+    JOB_EXECUTION,
+    JOB_RESPONSE,
+    NOISE_LONGEST,
+    NOISE_TOTAL,
+    TIMER_IRQ,
+    TIMER_THREAD,
+    WAKE_UP,
+)
 
 from ..build import MS, SECOND, US, block_lane, counted_lane, cyclictest, inventory, recording, skip_lane
 from .condition_cases import kernel, load, minute, under, watching
@@ -74,7 +83,15 @@ def test_the_window_is_that_of_the_lanes_that_tell_theirs() -> None:
 
 @pytest.mark.parametrize(
     ("measure", "severity"),
-    [(WAKE_UP, "warning"), (TIMER_IRQ, "pass"), (TIMER_THREAD, "pass"), (NOISE_TOTAL, "pass"), (HARDWARE_GAP, "pass")],
+    [
+        (WAKE_UP, "warning"),
+        (TIMER_IRQ, "pass"),
+        (TIMER_THREAD, "pass"),
+        (NOISE_TOTAL, "pass"),
+        (HARDWARE_GAP, "pass"),
+        (JOB_EXECUTION, "pass"),
+        (JOB_RESPONSE, "warning"),
+    ],
 )
 def test_the_kernels_tracer_may_skip_what_the_lanes_own_latency_does_not_show(measure: str, severity: str) -> None:
     lane = counted_lane([100] * 50, MS)

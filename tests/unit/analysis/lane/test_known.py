@@ -249,6 +249,7 @@ def test_which_measure_is_pooled() -> None:
     assert pooled_measure(["timer-irq", "timer-user", "timer-thread"]) == "timer-thread"
     assert pooled_measure(["timer-irq", "timer-user"]) == "timer-user"
     assert pooled_measure(["noise", "timer-irq"]) == "noise"
+    assert pooled_measure(["job-execution", "job-response"]) == "job-response"
     assert pooled_measure(["noise", "wake-up"]) == "wake-up"
     assert pooled_measure(["wake-up", "response:pipe", "response:pipe-answer"]) == "response:pipe"
     assert comparable_measures(["wake-up", "response:pipe", "response:pipe-answer"]) == (
