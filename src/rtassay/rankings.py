@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from rtassay.model import ranking as codes
+from rtassay.model.causes import HYPERVISOR, SMI
+from rtassay.model.errors import UsageError
+from rtassay.model.facts import SettingsFacts
 from rtassay.model.manifest import Manifest
-from rtassay.model.measures import TIMER_THREAD
-from rtassay.model.ranking import Analysis, Beside, CrossCheck, Ranking, Traced
+from rtassay.model.measures import HARDWARE_GAP, TIMER_THREAD
+from rtassay.model.ranking import Analysis, Below, Beside, CrossCheck, Ranking, Traced
 from rtassay.model.recording import Lane, Recording
 from rtassay.model.settings import default
 
@@ -86,6 +89,47 @@ def beside(recordings: Sequence[Recording], analyses: Sequence[Analysis], above_
                 sums[part] += ns
         found.append(Beside(analysis, len(mine), sum(one.hit.latency_ns for one in mine), sums))
     return tuple(found)
+
+
+def below(recordings: Sequence[Recording], looked: Recording, above_ns: int) -> Below:
+    """What hwlat found in the run `looked`, beside the causes of the others: stalls that make a wake-up later than `above_ns`.
+
+    Raises UsageError if `looked` was not measured by hwlat.
+    """
+    from rtassay.causes.removing import owned_ns
+
+    lanes = [lane for lane in looked.lanes if lane.entry.measure == HARDWARE_GAP]
+    if not lanes:
+        raise UsageError(
+            f"{looked.manifest.id} was not measured by hwlat",
+            hint="measure one: rtassay run --probe hwlat --interval 1s",
+        )
+    own = [(lane.entry.interval_ns or 0, lane.entry.due or 0) for one in recordings for lane in one.traced]
+    level_ns = above_ns + max((interval for interval, _ in own), default=0)
+    settings = looked.manifest.probe_facts.settings
+    stalls = [
+        sum(ns for key, ns in owned_ns(one).items() if key[0] in (SMI, HYPERVISOR))
+        for recording in recordings
+        for one in recording.causes
+    ]
+    return Below(
+        id=looked.manifest.id,
+        level_ns=level_ns,
+        windows=sum(lane.histogram.total for lane in lanes),
+        gaps=sum(int(h.counts[h.lower_ns >= level_ns].sum()) + h.over for h in (lane.histogram for lane in lanes)),
+        longest_ns=max((lane.entry.max_ns or 0 for lane in lanes), default=0),
+        looked_ns=sum(_width_ns(lane, settings) * lane.histogram.total for lane in lanes),
+        stalls=sum(ns >= level_ns for ns in stalls),
+        largest_ns=max(stalls, default=0),
+        possible=sum(one.stall_possible for recording in recordings for one in recording.causes),
+        traced_ns=sum(interval * due for interval, due in own),
+    )
+
+
+def _width_ns(lane: Lane, settings: SettingsFacts | None) -> int:
+    """How long hwlat looked in each window."""
+    width_ns = None if settings is None else settings.width
+    return (lane.entry.interval_ns or 0) // 2 if width_ns is None else width_ns
 
 
 def of_report(recording: Recording, deadline_ns: int | None = None) -> Ranking | None:

@@ -113,6 +113,14 @@ def traced(home: Path, identity: str) -> None:
     path.rename(path.with_name(f"{identity}.rta"))
 
 
+def looked_below(home: Path, identity: str) -> None:
+    """A run of hwlat, with an id of our choice."""
+    path = traced_run.record(home / "recordings", traced_run.hwlat_run())
+    store.seal(path)
+    store.save_manifest(path, replace(store.load_manifest(path), id=identity))
+    path.rename(path.with_name(f"{identity}.rta"))
+
+
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of a reader who has measured what the pages speak of."""
@@ -131,6 +139,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for identity in ("20230907T120000-dddddd", "20230907T130000-eeeeee"):
         recording(home, timed, identity)
     traced(home, "20261122T180000-ffffff")
+    looked_below(home, "20261122T190000-dddddd")
     console = DATA / "importers" / "console" / "freertos-critical.ok.log"
     shutil.copy(console, place / "minicom.log")
     assert in_process("import", console, "--name", "with-sections", home=home).returncode == 0

@@ -93,6 +93,27 @@ def traced_run(*, keep_samples: bool = True, cut: bool = False, hits: Sequence[N
     ]
 
 
+def hwlat_run(windows: int = 10) -> list[Event]:
+    """A run of the kernel's tracer hwlat, one window a second, which found nothing."""
+    width_ns, none = 1_000 * MS, np.zeros(windows, np.int64)
+    account = {"missed": 0, "dropped": 0, "truncated": 0, "exceedances": 0, "min_ns": 0, "max_ns": 0, "sum_ns": 0}
+    end_ns = BEGIN + windows * width_ns
+    lane = {"lane": 0, "due": windows, "n": windows, "closed_ns": end_ns, "first_due_ns": BEGIN, "state": "ended"}
+    return [
+        Facts(
+            {
+                **{"stream": 1, "probe": "rtprobe", "version": "1", "command": "hwlat", "origin_ns": BEGIN},
+                **{"interval_ns": width_ns, "mono_ns": BEGIN, "wall_ns": BEGIN, "requested": {}},
+                **{"settings": {"threshold": 10 * US}},
+                "lanes": [{"lane": 0, "cpu": 3, "measure": "hardware-gap", "tid": 7, "first_due_ns": BEGIN}],
+            }
+        ),
+        Samples(0, 0, none, none, none),
+        bins(none, traced=False),
+        End({"mono_ns": end_ns, "reason": "duration", "lanes": [lane | account | {"last_due_ns": end_ns - width_ns}]}),
+    ]
+
+
 def with_pages(events: Sequence[Event], kernel: str, cpu: int = 3) -> list[Event]:
     """The same run with the real texts and pages of a kernel (tests/data/causes) in place of its own."""
     header, formats = texts(kernel)

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from rtassay.causes.functions import functions
-from rtassay.causes.removing import Key, key_of, owned_ns, without
+from rtassay.causes.removing import Key, key_of, left_ns, owned_ns, without
 from rtassay.model import causes as kinds
 from rtassay.model import ranking as steps
 from rtassay.model.causes import Attribution, Cause
@@ -295,7 +295,7 @@ class _Predictor:
         )
 
     def _left(self, keys: set[Key]) -> list[int]:
-        return [hit.latency_ns - sum(hit.owned.get(key, 0) for key in keys) for hit in self._hits]
+        return [hit.latency_ns if keys.isdisjoint(hit.owned) else left_ns(hit.attribution, keys) for hit in self._hits]
 
     def _changed(self, keys: set[Key]) -> list[Recording]:
         changed = []

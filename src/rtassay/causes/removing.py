@@ -1,13 +1,27 @@
-"""The traced part of a run as it would have been without some causes: L' = L - part(cause), a prediction."""
+"""The traced part of a run as it would have been without some causes: L' = L - part(cause), and less what came only while it ran. A prediction."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from itertools import pairwise
+from typing import Final
 
 import numpy as np
 
-from rtassay.model.causes import Attribution, Cause
+from rtassay.model.causes import (
+    BOTTOM_HALVES_OFF,
+    NO_PREEMPTION_POINT,
+    PAGE_FAULT,
+    PREEMPTION_OFF,
+    SOFTIRQ,
+    THREAD,
+    THROTTLING,
+    UNATTRIBUTED,
+    WAKE_UP,
+    Attribution,
+    Cause,
+)
 from rtassay.model.recording import Histogram, Lane, Spills
 
 Key = tuple[str, str, int | None]
@@ -24,6 +38,35 @@ def owned_ns(attribution: Attribution) -> dict[Key, int]:
     for part in attribution.parts:
         found[key_of(part.cause)] = found.get(key_of(part.cause), 0) + part.ns
     return found
+
+
+_INTERRUPTED: Final = frozenset(
+    (THREAD, PREEMPTION_OFF, BOTTOM_HALVES_OFF, NO_PREEMPTION_POINT, SOFTIRQ, THROTTLING, PAGE_FAULT)
+)
+"""Kinds that interrupts, and threads above, interrupt at once: what lies between two parts of one came at its own time."""
+
+
+def left_ns(attribution: Attribution, keys: Collection[Key]) -> int:
+    """The latency of a hit, had these causes taken no time.
+
+    What interrupted a turn of one of them (a tick, another thread) came at its own time: it stays only if the thread had still not run by then.
+    """
+    parts = attribution.parts
+    removed = [part if key_of(part.cause) in keys else None for part in parts]
+    left = attribution.hit.latency_ns - sum(part.ns for part in removed if part is not None)
+    turns = [at for at, part in enumerate(removed) if part is not None and part.cause.kind in _INTERRUPTED]
+    inside = [
+        parts[at]
+        for begin, end in pairwise(turns)
+        if parts[begin].cause == parts[end].cause
+        for at in range(begin + 1, end)
+        if removed[at] is None and parts[at].cause.kind not in (WAKE_UP, UNATTRIBUTED)
+    ]
+    left -= sum(part.ns for part in inside)
+    for part in inside:
+        if part.start_ns - attribution.hit.due_ns < left:
+            left += part.ns
+    return left
 
 
 def without(lanes: Iterable[Lane], latencies_ns: Mapping[tuple[int, int], int], bin_width_ns: int) -> tuple[Lane, ...]:

@@ -42,8 +42,8 @@ _MANY = 3
 )
 @click.option(
     "--beside",
-    metavar="FILE",
-    help="Also set rtla's own analysis beside ours: the output of `rtla timerlat top -a US`, of the same board and load.",
+    metavar="FILE|RECORDING",
+    help="Also set other tools beside ours, of the same board and load: the output of `rtla timerlat top -a US`, or a recording of hwlat.",
 )
 @json_option
 def command(
@@ -96,7 +96,7 @@ def command(
         measured = [one.recording for one in open_all(without)]
         return _confirm([one.recording for one in opened], ranking, confirm, measured, as_json=as_json)
     if beside is not None:
-        ranking = _with_rtla(ranking, [one.recording for one in opened], beside)
+        ranking = _set_beside(ranking, [one.recording for one in opened], beside)
     if output is not None:
         from rtassay import reports
         from rtassay.cli.report import write_bytes
@@ -115,15 +115,19 @@ def command(
     return EXIT_OK if ranking.answered else EXIT_NOT_DEMONSTRATED
 
 
-def _with_rtla(ranking: Ranking, recordings: Sequence[Recording], file: str) -> Ranking:
-    """With the analyses of a file of rtla. Raises InputFileError."""
+def _set_beside(ranking: Ranking, recordings: Sequence[Recording], other: str) -> Ranking:
+    """With the analyses of a file of rtla, or the findings of recordings of hwlat. Raises InputFileError, UsageError."""
     from dataclasses import replace
     from pathlib import Path
 
     from rtassay import rankings
+    from rtassay.cli.figure import open_all
     from rtassay.importers.rtla_analysis import read_analyses
 
-    return replace(ranking, beside=rankings.beside(recordings, read_analyses(Path(file)), ranking.above_ns))
+    if Path(other).is_file():
+        return replace(ranking, beside=rankings.beside(recordings, read_analyses(Path(other)), ranking.above_ns))
+    looked = [one.recording for one in open_all((other,))]
+    return replace(ranking, below=tuple(rankings.below(recordings, one, ranking.above_ns) for one in looked))
 
 
 def _confirm(

@@ -81,10 +81,11 @@ class Requested:
 
 @dataclass(frozen=True, slots=True)
 class SettingsFacts:
-    """How the lanes of `rtprobe cyclic` slept."""
+    """How the lanes of `rtprobe cyclic` slept; how long `rtprobe hwlat` looks in each window (None: half of it)."""
 
     sleep: str | None
     clock: str | None
+    width: int | None
 
 
 @dataclass(frozen=True, slots=True)

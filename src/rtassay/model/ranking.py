@@ -47,6 +47,9 @@ INTERRUPTS: Final = "interrupts"
 SOFTIRQS: Final = "softirqs"
 THREADS: Final = "threads"
 
+EXPECTED: Final = 3
+"""Where so many are expected, none at all comes by chance once in twenty times (Poisson)."""
+
 CUT: Final = "cut"
 NOT_ROOT: Final = "not-root"
 LOCKED_DOWN: Final = "locked-down"
@@ -253,13 +256,53 @@ class Beside:
 
 
 @dataclass(frozen=True, slots=True)
+class Below:
+    """What the kernel's tracer hwlat found below the kernel in the run `id`, and our attributions of other runs of that board.
+
+    gaps: of its `windows` those with a gap of `level_ns` or more, which makes a wake-up late wherever it begins; `longest_ns` of all. `looked_ns`: how long it
+    looked, `traced_ns`: how long the lanes were traced, both added up over CPUs. stalls: late wake-ups of which firmware or a hypervisor owns `level_ns` or more, `largest_ns` of all;
+    `possible`: those that are marked as a possible stall.
+    """
+
+    id: str
+    level_ns: int
+    windows: int
+    gaps: int
+    longest_ns: int
+    looked_ns: int
+    stalls: int
+    largest_ns: int
+    possible: int
+    traced_ns: int
+
+    @property
+    def stalls_expected(self) -> float:
+        """How many late wake-ups its gaps would have made in the time that was traced."""
+        return self.gaps * self.traced_ns / self.looked_ns if self.looked_ns else 0.0
+
+    @property
+    def gaps_expected(self) -> float:
+        """How many gaps our stalls would have been in the time that it looked."""
+        return self.stalls * self.looked_ns / self.traced_ns if self.traced_ns else 0.0
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether both found such stalls, or neither. None: too short a time to tell, or possible stalls are all there is."""
+        if bool(self.gaps) == bool(self.stalls):
+            return True if self.looked_ns and self.traced_ns else None
+        if self.gaps:
+            return False if self.stalls_expected >= EXPECTED and not self.possible else None
+        return False if self.gaps_expected >= EXPECTED else None
+
+
+@dataclass(frozen=True, slots=True)
 class Ranking:
     """The answer of `rtassay causes`: causes with the largest share of the lateness first.
 
     `deadline_ns` None: none is stated, and `exceedances` counts all hits. `above_ns`: only hits at or above it count. `demonstrated_ns`: D* of the traced
     part, with which the predictions compare. `share_unattributed`: of the lateness; `stall_possible`: hits that may be a stall of the host. `observer`: what the threads of the measurement itself took; they are
-    in no other list, though their time is part of the lateness. `crosschecks`: of runs that a tracer of the kernel measured; `beside`: analyses of rtla
-    (`causes --beside`).
+    in no other list, though their time is part of the lateness. `crosschecks`: of runs that a tracer of the kernel measured; `beside`: analyses of rtla,
+    `below`: findings of hwlat (`causes --beside`).
     """
 
     runs: tuple[Traced, ...]
@@ -282,6 +325,7 @@ class Ranking:
     masked: tuple[Masked, ...] = ()
     crosschecks: tuple[CrossCheck, ...] = ()
     beside: tuple[Beside, ...] = ()
+    below: tuple[Below, ...] = ()
     schema: str = field(default="rtassay/causes/1")
 
     @property

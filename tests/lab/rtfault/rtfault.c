@@ -36,7 +36,6 @@
 #define SMRAM_OPEN 0x40
 #define SMI_HANDLER 0xa8000UL /* where the lab's firmware put SMBASE, and 0x8000 */
 #define NS_PER_ROUND 16 /* two instructions of virtual time */
-#define THROTTLED_NS 500000 /* a preemption by a lane is shorter, in virtual time too */
 #define HOG_NS 90000000
 #define LANE_PRIORITY 90
 
@@ -135,7 +134,8 @@ static void rtfault_fifo(int priority)
 
 /*
  * A thread below the lane that does not sleep: the scheduler takes the CPU from all real-time threads for the rest of its period
- * (sched_rt_period_us, sched_rt_runtime_us: their difference is the length). It ends after the first such time.
+ * (sched_rt_period_us, sched_rt_runtime_us: their difference is the length). It ends after the first such time. What is shorter was a lane
+ * or a thread of the measurement.
  */
 static noinline void rtfault_hog(void)
 {
@@ -144,7 +144,7 @@ static noinline void rtfault_hog(void)
 	while (now < start + HOG_NS) {
 		cond_resched();
 		now = now_ns();
-		if (now - before > THROTTLED_NS) {
+		if (now - before > plan.length_us * NSEC_PER_USEC) {
 			logged(before, now);
 			return;
 		}
@@ -306,7 +306,7 @@ static int work(void *unused)
 
 		if (plan.kind == 'h') {
 			hrtimer_start(&timer, at, HRTIMER_MODE_ABS_PINNED_HARD);
-			at = ktime_add_us(at, plan.length_us + 1000);
+			at = ktime_add_us(at, plan.length_us + 10000); /* not in what the other of two faults delays */
 		}
 		set_current_state(TASK_UNINTERRUPTIBLE);
 		schedule_hrtimeout(&at, HRTIMER_MODE_ABS);

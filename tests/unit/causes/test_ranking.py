@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from rtassay.causes.ranking import rank
-from rtassay.causes.removing import without
+from rtassay.causes.removing import key_of, left_ns, without
 from rtassay.model import causes as kinds
 from rtassay.model import ranking as steps
 from rtassay.model.causes import Cause
@@ -148,3 +148,44 @@ def test_a_prediction_is_never_worse_than_what_is() -> None:
     assert found.demonstrated_ns == 400 * US and len(predictions) == 2
     assert all(one.demonstrated_ns == 400 * US and one.spread is not None for one in predictions)
     assert all(one.spread is not None and one.spread.high == 400 * US for one in predictions)
+
+
+HOG = Cause(kinds.THREAD, "hog", None, 7, 0)
+TICK = Cause(kinds.HRTIMER, "tick_sched_timer")
+OFF = Cause(kinds.INTERRUPTS_OFF, "driver")
+
+
+def left(*owners: tuple[Cause, int], without: Cause = HOG) -> int:
+    return left_ns(attribution(1, *owners), {key_of(without)})
+
+
+def test_what_interrupted_a_thread_for_long_goes_with_it() -> None:
+    """Without the hog the thread had run at 60 us: no tick had come yet."""
+    turns = [(HOG, 4 * MS), (TICK, 30 * US)] * 5
+    assert left((WAKE_UP, 50 * US), *turns, (HOG, MS), (WAKE_UP, 10 * US)) == 60 * US
+
+
+def test_what_came_before_the_thread_would_have_run_stays() -> None:
+    owners = (
+        (WAKE_UP, 50 * US),
+        (HOG, 5 * US),
+        (TICK, 30 * US),
+        (HOG, 20 * US),
+        (IRQ, 7 * US),
+        (HOG, MS),
+        (WAKE_UP, 10 * US),
+    )
+    # At 55 us the tick came, with 5 us of the wake-up to go; that makes 90 us, but the interrupt came at 105 us.
+    assert left(*owners) == 90 * US
+
+
+def test_interrupts_that_were_kept_out_or_came_later_stay() -> None:
+    assert left((OFF, MS), (TICK, 30 * US), (OFF, MS), (WAKE_UP, US), without=OFF) == 31 * US
+    assert left((HOG, MS), (TICK, 30 * US), (WAKE_UP, US)) == 31 * US
+    assert left((HOG, MS), (UNKNOWN, 30 * US), (HOG, MS)) == 30 * US
+
+
+def test_a_thread_above_it_that_came_later_goes_with_it() -> None:
+    above = Cause(kinds.THREAD, "above", None, 8, 0)
+    assert left((WAKE_UP, 50 * US), (HOG, MS), (above, MS), (HOG, MS)) == 50 * US
+    assert left((WAKE_UP, 50 * US), (HOG, MS), (above, MS), (HOG, MS), without=above) == 50 * US + 2 * MS

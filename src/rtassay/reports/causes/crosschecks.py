@@ -7,7 +7,7 @@ from typing import Final
 
 from rtassay.model import ranking as codes
 from rtassay.model.foreign import one_line
-from rtassay.model.ranking import Analysis, Beside, Compared, CrossCheck, Ranking
+from rtassay.model.ranking import Analysis, Below, Beside, Compared, CrossCheck, Ranking
 from rtassay.model.units import format_time
 from rtassay.reports import wording
 from rtassay.reports.causes import causes_text as text
@@ -24,7 +24,7 @@ _PARTS: Final[Mapping[str, str]] = {
 def notes(ranking: Ranking) -> list[str]:
     """Whether both say the same, a sentence a run; and where they differ most."""
     told = [_note(one, several=len(ranking.runs) > 1) for one in ranking.crosschecks]
-    return told + [_beside(one) for one in ranking.beside]
+    return [*told, *map(_beside, ranking.beside), *map(_below, ranking.below)]
 
 
 def _note(one: CrossCheck, *, several: bool) -> str:
@@ -59,6 +59,28 @@ def _largest(analysis: Analysis) -> str:
         return "it names no part"
     who = f" ({', '.join(one_line(name, 60) for name in analysis.names[:3])})" if analysis.names else ""
     return f"{_PARTS[part]} {text.share_of(analysis.parts[part] / analysis.latency_ns)}{who}"
+
+
+def _below(one: Below) -> str:
+    """hwlat's gaps and our stalls, and whether they fit."""
+    level = format_time(one.level_ns)
+    found = (
+        f"hwlat ({one_line(one.id)}) looked for {format_time(one.looked_ns)}: {wording.count(one.gaps)} of {wording.count(one.windows)} windows "
+        f"with a gap of {level} or more, the longest {format_time(one.longest_ns)}."
+    )
+    ours = (
+        f"rtassay traced for {format_time(one.traced_ns)}: {wording.count(one.stalls)} late wake-ups in which firmware or a hypervisor "
+        f"owned as much, the most {format_time(one.largest_ns)}"
+    )
+    if one.agrees:
+        return f"{found} {ours}: they agree."
+    if one.agrees is None:
+        why = "possible stalls may be these gaps" if one.gaps and one.possible else "too short a time to tell"
+        possible = f", {wording.count(one.possible)} marked as a possible stall" if one.possible else ""
+        return f"{found} {ours}{possible}: {why}."
+    if one.gaps:
+        return f"{found} {ours}, and {one.stalls_expected:.0f} were to be expected: they DISAGREE."
+    return f"{found} {ours}, so that hwlat should have found {one.gaps_expected:.0f}: they DISAGREE."
 
 
 def rows(ranking: Ranking) -> list[tuple[str, ...]]:
