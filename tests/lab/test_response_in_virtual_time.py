@@ -1,4 +1,4 @@
-"""Known answers of `rtprobe response` in virtual time, on both kernels: a receiver that sleeps, priority inversion, a stall."""
+"""Known answers of `rtprobe response` and `exec` in virtual time, on both kernels: what sleeps, priority inversion, a stall."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ pytestmark = pytest.mark.full
 US = 1000
 SENT, RECEIVED, ANSWERED = range(3)
 STALL_US, INTERVAL_NS, SLOW_NS = 50_000, 1_000_000, 300_000
+JOB_INTERVAL_NS, JOB_SLEEPS_NS, STARTED_NS = 50_000_000, 10_000_000, 1_000_000
+RESPONSE, EXECUTION = range(2)
 SCRIPT = f"""
 set -e
 ip link set lo up
@@ -36,6 +38,12 @@ for by in futex mqueue udp; do
     echo "p {STALL_US} 1 $((now + 50000000)) 1000000000" > /proc/rtfault
     wait $!
 done
+rtprobe exec --interval {JOB_INTERVAL_NS}ns --count 60 --command "sleep {JOB_SLEEPS_NS / 1e9}" -o /out/job
+rtprobe exec --interval {JOB_INTERVAL_NS}ns --duration 2s --command true -o /out/stall-job &
+sleep 0.5
+now=$(( $(cut -d' ' -f1 /proc/uptime | tr -d .) * 10000000 ))
+echo "p {3 * STALL_US} 1 $((now + 50000000)) 1000000000" > /proc/rtfault
+wait $!
 cat /proc/rtfault > /out/faults
 """
 
@@ -106,6 +114,25 @@ def test_a_stall_of_50_ms_is_missed_to_the_activation(by: str, at: int, files: d
         # The lane itself runs some 100 us after the stall: one more activation may be due by then.
         least, most = (moment // INTERVAL_NS - start_ns // INTERVAL_NS - 1 for moment in (end_ns, end_ns + SLOW_NS))
         assert least <= lane["missed"] <= most and most - least <= 1
+
+
+def test_a_job_that_sleeps_10_ms_takes_so_much_longer_than_its_cpu_time(files: dict[str, bytes]) -> None:
+    """What is left is the wake-up and the start of the process, which is not yet CPU time of the job."""
+    run = Run(files["job"])
+    assert [lane["n"] for lane in run.end["lanes"]] == [60, 60]
+    rest_ns = [run.lanes[RESPONSE][k] - run.lanes[EXECUTION][k] - JOB_SLEEPS_NS for k in range(60)]
+    assert min(rest_ns) > 0 and max(rest_ns) < STARTED_NS
+
+
+def test_a_stall_of_150_ms_makes_jobs_missed(files: dict[str, bytes]) -> None:
+    run = Run(files["stall-job"])
+    *_, start_ns, end_ns = (int(word) for word in files["faults"].decode().splitlines()[3].split()[1:])
+    response, execution = run.end["lanes"]
+    assert response["due"] == response["n"] + response["missed"] == 40 and execution["n"] == response["n"]
+    during = [k for k in range(40) if start_ns < response["first_due_ns"] + k * JOB_INTERVAL_NS <= end_ns]
+    # The first of them is late, those that were due meanwhile are missed. One that ran when the stall began is late itself.
+    assert len(during) - 1 <= response["missed"] <= len(during)
+    assert not set(during[1:]) & set(run.lanes[RESPONSE]) and set(run.lanes[RESPONSE]) == set(run.lanes[EXECUTION])
 
 
 def by_k(event: Samples) -> dict[int, int]:
