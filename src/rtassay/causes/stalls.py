@@ -105,7 +105,8 @@ def _events(line: Timeline, start_ns: int, end_ns: int) -> int:
 def _counted(
     hits: Sequence[Hit], cuts: Sequence[Cut], long: Sequence[int | None], moved: Sequence[Moved]
 ) -> dict[int, Owner]:
-    """A counter that moved by n explains at most n stretches, or n ns of them: the longest go first."""
+    """A counter that moved by n explains at most n stretches, or n ns of them: the longest go first, but those of the observer
+    last, which has interrupts off each time it takes a page."""
     found: dict[int, Owner] = {}
     for count in moved:
         inside = []
@@ -114,9 +115,9 @@ def _counted(
                 continue
             stretch = cuts[at][where]
             if stretch.start_ns < count.end_ns and stretch.end_ns > count.start_ns:
-                inside.append((stretch.ns, at))
+                inside.append((stretch.owner.cause.kind != OBSERVER, stretch.ns, at))
         left = count.by
-        for ns, at in sorted(inside, reverse=True):
+        for _, ns, at in sorted(inside, reverse=True):
             if count.counter == "smi" and left > 0:
                 found[at], left = Owner(Cause(SMI), (SMI_COUNT,)), left - 1
             elif count.counter == "steal" and 2 * left >= ns:

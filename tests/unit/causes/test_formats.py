@@ -28,6 +28,7 @@ def test_every_kernel_can_be_decoded(kernel: str) -> None:
         ("debian-6.1-amd64", 8, 16, 24),
         ("debian-6.1-rt-amd64", 8, 16, 28),
         ("debian-6.1-armhf", 4, 12, 24),
+        ("cloud-6.18-amd64", 8, 16, 24),
         ("documented-5.10-rt-arm64", 8, 16, 28),
         ("documented-6.12-arm64", 8, 16, 28),
     ],

@@ -1,4 +1,4 @@
-"""Real pages of four kernels against the kernel's own text of them; damaged pages; anything."""
+"""Real pages of five kernels against the kernel's own text of them; damaged pages; anything."""
 
 from __future__ import annotations
 

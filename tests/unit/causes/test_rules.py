@@ -314,9 +314,9 @@ def test_a_waking_by_another_cpu_takes_that_cpu_s_phases() -> None:
     assert one.parts[-2].phase == "C" and "woken-elsewhere" in one.evidence and one.complete
 
 
-def two_silent_cpus(apart_ns: int = 0) -> Trace:
-    """Both CPUs stand still from before their due times until the same moment."""
-    cpus = [cpu_at_due(), cpu_at_due()]
+def two_silent_cpus(apart_ns: int = 0, second: Thread = WORKER) -> Trace:
+    """Both CPUs stand still from before their due times until the same moment, the second one under its own thread."""
+    cpus = [cpu_at_due(), cpu_at_due(under=second)]
     hits = []
     for number, cpu in enumerate(cpus):
         cpu.spend(2_000_000 + number * apart_ns, NOBODY)
@@ -357,6 +357,14 @@ def test_one_smi_explains_one_hit() -> None:
     trace = two_silent_cpus(500_000)
     moved = (Moved("smi", None, 0, 2 * DUE, 1),)
     assert sorted(one.top.kind for one in attribute(trace, virtual=False, moved=moved)) == ["interrupts-off", "smi"]
+
+
+def test_one_smi_is_not_taken_for_interrupts_that_the_observer_has_off() -> None:
+    """rtprobe-trace was silent for longer, but it has interrupts off for each page it takes."""
+    trace = two_silent_cpus(500_000, second=Thread(210, "rtprobe-trace", 10))
+    some = [Moved("smi", None, 0, 2 * DUE, by) for by in (1, 2)]
+    found = [[one.top.kind for one in attribute(trace, virtual=False, moved=(moved,))] for moved in some]
+    assert found == [["smi", "observer"], ["smi", "smi"]]
 
 
 def test_a_hit_before_the_trace_begins_is_not_attributed() -> None:
