@@ -25,6 +25,12 @@ ARGUMENTS = [
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "reports"))
 import examples  # noqa: E402
 
+# Numbers in cells of tables that stand on two lines, as 14,9 | 85.
+BROKEN_NUMBERS = """() => [...document.querySelectorAll("td, th")].filter((cell) => /^[≥<>]?[ ]?[0-9][0-9.,]*$/.test(cell.textContent.trim())).filter((cell) => {
+  const range = document.createRange();
+  range.selectNodeContents(cell);
+  return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1;
+}).map((cell) => cell.textContent)"""
 # The colours on a canvas, read from a copy made for reading: chromium complains on the console about reading the original.
 COLOURS = """c => {
   const copy = document.createElement('canvas'); copy.width = c.width; copy.height = c.height;
@@ -143,6 +149,7 @@ def test_every_plot_is_drawn_in_the_colours_of_its_lanes(visit, name):
     until(page, lambda: canvases(page, "fig-histogram")[0].bounding_box()["width"] <= 390)
     page.wait_for_timeout(100)
     assert_every_axis_has_labels(page, charts)
+    assert page.evaluate(BROKEN_NUMBERS) == []
 
 
 def test_the_legend_shows_the_maximum_and_switches_its_line_off(visit):

@@ -111,8 +111,8 @@
     });
   }
 
-  /* A dashed line across the plot with its name, in canvas pixels. */
-  function rule(u, scale, value, text, stroke, slot) {
+  /* A dashed line across the plot with its name, in canvas pixels. `above`: the value of a line close above, whose dashes would strike the name through. */
+  function rule(u, scale, value, text, stroke, slot, above) {
     const { min, max } = u.scales[scale];
     if (value == null || value < min || value > max) return;
     const ctx = u.ctx, px = uPlot.pxRatio, box = u.bbox, pos = u.valToPos(value, scale, true);
@@ -132,7 +132,9 @@
       ctx.moveTo(box.left, pos); ctx.lineTo(box.left + box.width, pos); ctx.stroke();
       ctx.textAlign = slot ? "right" : "left";
       const lift = slot && box.width < 500 * px ? 22 : 6;  // on a narrow page the two names would meet
-      say(slot ? box.left + box.width - 5 * px : box.left + 5 * px, pos - lift * px);
+      const gap = above == null ? Infinity : pos - u.valToPos(above, scale, true);
+      const under = gap > 0 && gap < 24 * px && pos + 18 * px < box.top + box.height;
+      say(slot ? box.left + box.width - 5 * px : box.left + 5 * px, under ? pos + 15 * px : pos - lift * px);
     }
     ctx.restore();
   }
@@ -231,7 +233,7 @@
       hooks: { draw: [(u) => {
         rule(u, "x", data.deadline_ns == null ? null : us(data.deadline_ns), data.deadline_ns == null ? "" : deadlineText(), css("--bad"), 0);
         rules(u);
-        rule(u, "y", 1 / n, `1/n of ${data.labels[data.judged]}, n = ${n.toLocaleString("en-US")}`, css("--soft"), 0);
+        rule(u, "y", 1 / n, `1/n of ${data.labels[data.judged]}, n = ${n.toLocaleString("en-US")}`, css("--soft"), 0, data.p_target);
         rule(u, "y", data.p_target, data.p_target == null ? "" : "required p " + chance(data.p_target), css("--bad"), 1);
       }] },
       say: (u, i) => micro(fromNs[i]) + ": " + data.labels.map((name, lane) => [name, share[lane][i], lane]).filter(([, v, lane]) => shown[lane] && v != null)

@@ -53,7 +53,7 @@ def return_levels(lane: LaneExtrapolation, *, narrow: bool = False) -> str:
     parts += [f'<circle class="seen" cx="{x_of(p):.1f}" cy="{y_of(ns):.1f}" r="2.2"/>' for p, ns in seen]
     end = x_of(1 / lane.n)
     parts.append(
-        f'<path class="turn" d="M{end:.1f} {_TOP}V{_HEIGHT - _BOTTOM}"/><text class="end" x="{end - 8:.1f}" y="{_TOP + 12}">the data end: 1/n</text>'
+        f'<path class="turn" d="M{end:.1f} {_TOP}V{_HEIGHT - _BOTTOM}"/><text class="end" x="{end - 8:.1f}" y="{_HEIGHT - _BOTTOM - 8}">the data end: 1/n</text>'
     )
     for row in lane.thresholds:
         y = y_of(row.threshold_ns)
