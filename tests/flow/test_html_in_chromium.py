@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from chart_labels import RECORD, assert_every_axis_has_labels
 
+from rtassay.model.findings import Jitter, JitterStep
 from rtassay.reports.base import JudgedRecording
 from rtassay.reports.recording.html import HtmlRecording
 
@@ -68,7 +69,10 @@ def files(tmp_path_factory):
 
 
 def odd_minimum(findings, recording):
-    """Every latency 1370 ns later: the log axis begins at no round number."""
+    """Every latency 1370 ns later: the log axis begins at no round number. And period jitter with numbers of five digits."""
+    steps = tuple(JitterStep(q, int(q * 21_000_500), "exact") for q in (0.5, 0.99, 0.999, 0.9999))
+    jitter = Jitter(1_014_985, 30_512.0, 25_316_100, steps)
+    findings = replace(findings, lanes=tuple(replace(lane, jitter=jitter) for lane in findings.lanes))
     lanes = tuple(
         replace(lane, histogram=replace(lane.histogram, lower_ns=lane.histogram.lower_ns + 1370))
         for lane in recording.lanes
