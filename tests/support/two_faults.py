@@ -19,8 +19,6 @@ from rtassay.model.recording import Recording
 
 P = 5e-3
 """A few thousand activations demonstrate it; `HITS` faults are more than it allows."""
-PATH_NS = 120_000
-"""What wakes and starts the thread of a fault, in virtual time (8 ns an instruction): it goes with the fault, and is no part of it."""
 _BY_LETTER = {fault.letter: fault for fault in FAULTS}
 FIRST = replace(_BY_LETTER["f"], lengths_us=(2000,))
 # Its function runs in the interrupt just before the due time, so that the thread, woken before, begins after it: both delay one wake-up.
@@ -40,14 +38,8 @@ class Prediction:
     @property
     def off(self) -> float:
         """How far the prediction is from what was measured, as a share of that."""
-        assert self.measured_ns is not None
-        return self.apart_ns / self.measured_ns
-
-    @property
-    def apart_ns(self) -> int:
-        """The same in ns."""
         assert self.predicted_ns is not None and self.measured_ns is not None
-        return abs(self.predicted_ns - self.measured_ns)
+        return abs(self.predicted_ns - self.measured_ns) / self.measured_ns
 
 
 def predictions(
