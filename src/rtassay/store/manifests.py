@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from rtassay.store.paths import MANIFEST
 
 FINDINGS = "findings.json"
 _SCHEMA = "rtassay/recording"
+_SUM = b'"sha256":"'
 
 
 class _Head(msgspec.Struct):
@@ -63,17 +65,26 @@ def save_manifest(path: Path, manifest: Manifest) -> None:
 def load_findings(path: Path) -> dict[str, Any] | None:
     """The cached findings; None if there are no usable ones (they can be computed again)."""
     try:
-        value = msgspec.json.decode(read_regular(path / FINDINGS))
+        head, found, tail = read_regular(path / FINDINGS).rpartition(_SUM)
+        body = head.removesuffix(b",") + b"}"
+        # Nothing else would notice a digit that a disk has changed: these numbers are shown as they are.
+        if not found or tail != _sum_of(body) + b'"}':
+            return None
+        value = msgspec.json.decode(body)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
 def save_findings(path: Path, findings: dict[str, Any]) -> None:
-    """Cache findings atomically. Raises BoardError."""
-    write_replacing(
-        path / FINDINGS, msgspec.json.encode(findings), "the recording is whole, only its cache is not kept"
-    )
+    """Cache findings atomically, with the SHA-256 of all before it as the last key. Raises BoardError."""
+    body = msgspec.json.encode(findings)
+    data = body[:-1] + (b"," if findings else b"") + _SUM + _sum_of(body) + b'"}'
+    write_replacing(path / FINDINGS, data, "the recording is whole, only its cache is not kept")
+
+
+def _sum_of(body: bytes) -> bytes:
+    return hashlib.sha256(body).hexdigest().encode()
 
 
 def check_sizes(path: Path, manifest: Manifest) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from rtassay import store
@@ -56,6 +57,22 @@ def test_findings_that_cannot_be_used_are_computed_again(tmp_path: Path, content
     assert store.load_findings(tmp_path) is None
     store.save_findings(tmp_path, {"a": 1})
     assert store.load_findings(tmp_path) == {"a": 1}
+
+
+def test_no_damaged_byte_of_findings_is_believed(tmp_path: Path) -> None:
+    """A digit that a disk changes leaves good JSON."""
+    found = {"max_ns": 5335, "lanes": [{"sha256": "a"}], "text": "p <= 1e-6"}
+    store.save_findings(tmp_path, found)
+    file = tmp_path / "findings.json"
+    data = file.read_bytes()
+    assert msgspec.json.decode(data) == found | {"sha256": hashlib.sha256(msgspec.json.encode(found)).hexdigest()}
+    for at in range(len(data)):
+        file.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+        assert store.load_findings(tmp_path) is None, data[at:]
+    file.write_bytes(msgspec.json.encode(found))
+    assert store.load_findings(tmp_path) is None, "without its sum"
+    store.save_findings(tmp_path, {})
+    assert store.load_findings(tmp_path) == {}
 
 
 @pytest.mark.parametrize(
