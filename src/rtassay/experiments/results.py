@@ -210,7 +210,8 @@ def _acceptance(
     judged = [(str(row[key]), row) for row in told if row.get(key)]
     if not judged:
         return {"state": "NOT DEMONSTRATED", "at": None, "why": "nothing was measured yet"}
-    state, worst = min(judged, key=lambda one: (_WORST_FIRST.index(one[0]), -(one[1]["p_upper"] or 0.0)))
+    bound = "p_upper" if plan.per_hour is None else "rate_upper_per_h"
+    state, worst = min(judged, key=lambda one: (_WORST_FIRST.index(one[0]), -(one[1][bound] or 0.0)))
     why = [] if state in ("HOLDS", "VIOLATED") else _lacking(state, worst, plan)
     if done < len(plan.cells):
         why.append(f"{len(plan.cells) - done} of {len(plan.cells)} cells are not measured")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
@@ -114,6 +115,12 @@ def most_events_per_h(lanes: Sequence[LaneVerdict]) -> float | None:
     return max(known) if known and len(known) == len(rates) else None
 
 
-def worst_of(lanes: Sequence[LaneVerdict]) -> LaneVerdict | None:
-    """The worst state decides, then the largest bound."""
-    return min(lanes, key=lambda lane: (WORST_FIRST.index(lane.state), -lane.p_upper), default=None)
+def worst_of(lanes: Sequence[LaneVerdict], requirement: Requirement) -> LaneVerdict | None:
+    """The worst state decides, then the largest bound of what the requirement asks for: p, or events per hour, where one that is not known is the largest."""
+
+    def bound(lane: LaneVerdict) -> float:
+        if requirement.per_hour is None:
+            return lane.p_upper
+        return math.inf if lane.rate_upper_per_h is None else lane.rate_upper_per_h
+
+    return min(lanes, key=lambda lane: (WORST_FIRST.index(lane.state), -bound(lane), -lane.p_upper), default=None)

@@ -35,7 +35,7 @@ def judge_deadline(
 ) -> Verdict:
     """The whole verdict except its sentence. Without lanes it is NOT DEMONSTRATED."""
     lanes = [judge_lane(account, requirement, len(accounts)) for account in accounts]
-    worst = worst_of(lanes)
+    worst = worst_of(lanes, requirement)
     state, capped_by, reasons = under_checks(worst.state if worst else NOT_DEMONSTRATED, checks, strict)
     factor = requirement.deadline_ns / max_ns if max_ns else None
     reasons = [*about(worst, requirement), *reasons]

@@ -81,7 +81,7 @@ def judge_repeats(
         return Repeats(len(recordings), star, confidence=confidence)
     requirement = Requirement(deadline_ns, p, confidence, per_hour)
     rows = {name: judge_runs(parts, requirement, len(lanes)) for name, parts in lanes.items()}
-    worst = worst_of(list(rows.values()))
+    worst = worst_of(list(rows.values()), requirement)
     assert worst is not None
     name = next(name for name, row in rows.items() if row is worst)
     deciding = _first_of_each([check for check in checks if check.id not in answered])

@@ -102,6 +102,22 @@ def test_exceedances_without_order_hold_if_they_come_singly() -> None:
     assert excused.state == "HOLDS" and excused.assumes == held.assumes
 
 
+def test_the_worst_lane_is_the_worst_for_what_was_asked() -> None:
+    """One burst of five late ones bounds p worse than three single ones, which are more events."""
+    values = [[100] * 100_000 for _ in range(2)]
+    values[0][50_000:50_005] = [900] * 5
+    for at in (20_000, 50_000, 80_000):
+        values[1][at] = 900
+    made = recording(*(counted_lane(row, index=i, spill_from=500) for i, row in enumerate(values)))
+    by_p, by_events = verdict(made, p_target=5e-5), verdict(made, per_hour=100.0)
+    assert {lane["state"] for one in (by_p, by_events) for lane in one.lanes} == {"NOT DEMONSTRATED"}
+    burst, single = by_p.lanes
+    assert burst["p_upper"] > single["p_upper"] and burst["rate_upper_per_h"] < single["rate_upper_per_h"]
+    assert (by_p.lane, by_p.exceedances, by_p.events) == ("0", 5, 1)
+    assert (by_events.lane, by_events.exceedances, by_events.events) == ("1", 3, 3)
+    assert by_events.rate_upper_per_h == single["rate_upper_per_h"] and by_events.needed != by_p.needed
+
+
 def stalls(n: int, every: int, burst: int) -> Lane:
     """Samples of 100 ns with bursts of exceedances in a row."""
     values = [100] * n
