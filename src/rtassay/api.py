@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -24,12 +25,36 @@ if TYPE_CHECKING:
     from rtassay.model.comparison import Comparison
     from rtassay.model.events import Parser
     from rtassay.model.extrapolation import Extrapolation
-    from rtassay.model.findings import Findings, Verdict
+    from rtassay.model.findings import Findings, Sealed, Verdict
     from rtassay.model.manifest import LaneEntry, Manifest
     from rtassay.model.ranking import Ranking
     from rtassay.model.recording import Recording
     from rtassay.model.settings import Setting
     from rtassay.session.control import Progress
+
+
+def judged(recording: Recording, *, deadline_ns: int | None, **requirement: Any) -> Findings:
+    """`analysis.judge.judge` of a recording as the store opened it, with the order of what is late at that deadline.
+
+    Figures and checks that sealing computed are taken from there. If more samples were read for a lower deadline, D* is found anew, and
+    the checks are looked at again unless sealing had the tail of every lane in order.
+    """
+    from rtassay import store
+    from rtassay.analysis.judge import judge
+    from rtassay.analysis.lane.account import tails_in_order
+
+    ordered = store.with_order(recording, deadline_ns)
+    sealed = _sealed(recording)
+    if sealed is not None and ordered is not recording:
+        sealed = replace(sealed, confidence=None, checks=sealed.checks if tails_in_order(recording) else {})
+    return judge(ordered, deadline_ns=deadline_ns, sealed=sealed, **requirement)
+
+
+def _sealed(recording: Recording) -> Sealed | None:
+    from rtassay import store
+
+    manifest = recording.manifest
+    return store.load_sealed(Path(recording.path), manifest) if recording.path is not None and manifest.sealed else None
 
 
 class OpenRecording:
@@ -69,16 +94,12 @@ class OpenRecording:
         `at_most` in its place is a number of events, as text (`"0.1/h"`) or an hour. `confidence` lies between 0 and 1.
         Formulas: docs/method. Raises UsageError for values outside these ranges, and for `p` beside `at_most`.
         """
-        from rtassay import store
-        from rtassay.analysis.judge import judge
         from rtassay.model.settings import BY_NAME
 
-        deadline_ns = _ns(deadline)
-        recording = store.with_order(self.recording, deadline_ns)
         per_hour = _value(BY_NAME["at-most"], at_most)
         if per_hour is not None and p is not None:
             raise both_stated("p", "at_most")
-        return judge(recording, deadline_ns=deadline_ns, p_target=p, confidence=confidence, per_hour=per_hour)
+        return judged(self.recording, deadline_ns=_ns(deadline), p_target=p, confidence=confidence, per_hour=per_hour)
 
     @property
     def verdict(self) -> Verdict | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from rtassay.api import judged
 from rtassay.api import parser_for as parser_for
 from rtassay.model.findings import Findings
 from rtassay.model.manifest import Manifest
@@ -55,11 +56,8 @@ def with_trust(requirement: Requirement, strict: bool, waivers: dict[str, str]) 
 
 def judge(recording: Recording, requirement: Requirement) -> Findings:
     """Findings computed now."""
-    from rtassay import store
-    from rtassay.analysis.judge import judge
-
-    return judge(
-        store.with_order(recording, requirement.deadline_ns),
+    return judged(
+        recording,
         deadline_ns=requirement.deadline_ns,
         p_target=requirement.p_target if requirement.per_hour is None else None,
         per_hour=requirement.per_hour,

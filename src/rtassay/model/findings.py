@@ -337,3 +337,16 @@ def part_of_cpu(name: str | None, cpu: int) -> str:
     """` irq` of the lane `cpu3 irq` on CPU 3: one of several quantities that a tool reports per CPU. Empty for others."""
     prefix = f"cpu{cpu} "
     return f" {name[len(prefix) :]}" if name is not None and name.startswith(prefix) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """What sealing computed of a recording that a later judgement needs again: the figures of its lanes, of all of them, and its checks by id.
+
+    `confidence`: of their D*; None where a later judgement must find it anew.
+    """
+
+    lanes: tuple[LaneFindings, ...]
+    pooled: LaneFindings
+    checks: dict[str, CheckResult]
+    confidence: float | None

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rtassay.store.finding import find
-from rtassay.store.manifests import check_sizes, load_findings, load_manifest, save_findings, save_manifest
+from rtassay.store.manifests import check_sizes, load_findings, load_manifest, load_sealed, save_findings, save_manifest
 from rtassay.store.paths import home, new_id
 from rtassay.store.writer import RecordingWriter, is_running
 
@@ -42,6 +42,7 @@ __all__ = [
     "kernel_trace",
     "load_findings",
     "load_manifest",
+    "load_sealed",
     "new_id",
     "open_recording",
     "save_findings",

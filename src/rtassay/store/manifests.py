@@ -10,6 +10,7 @@ import msgspec
 
 from rtassay.model.errors import CorruptRecording, InputFileError, NewerFormat
 from rtassay.model.files import read_regular, require_regular
+from rtassay.model.findings import ANALYSIS_VERSION, CheckResult, LaneFindings, Sealed
 from rtassay.model.manifest import RECORDING_VERSION, Manifest
 from rtassay.store.disk import explain, sha256_of, write_replacing
 from rtassay.store.paths import MANIFEST
@@ -74,6 +75,24 @@ def load_findings(path: Path) -> dict[str, Any] | None:
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def load_sealed(path: Path, manifest: Manifest) -> Sealed | None:
+    """Of the cached findings what a later judgement needs; None if there are none of this version of the analysis."""
+    data = load_findings(path)
+    if data is None or data.get("analysis_version") != ANALYSIS_VERSION:
+        return None
+    try:
+        lanes, pooled = (
+            msgspec.convert(data["lanes"], tuple[LaneFindings, ...]),
+            msgspec.convert(data["pooled"], LaneFindings),
+        )
+        checks = msgspec.convert(data["checks"], tuple[CheckResult, ...])
+    except (KeyError, msgspec.ValidationError):
+        return None
+    verdict = data.get("verdict")
+    confidence = manifest.plan.confidence if verdict is None else verdict["confidence"]
+    return Sealed(lanes, pooled, {check.id: check for check in checks}, confidence)
 
 
 def save_findings(path: Path, findings: dict[str, Any]) -> None:

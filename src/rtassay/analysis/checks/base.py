@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
@@ -48,7 +48,8 @@ class Check(Generic[C]):
     `C` is the type the function reads: `checks.context.Context` of a recording, `many.compare.checks.pair.Pair` of a comparison.
 
     `severity`: the check fires with it by default. `required`: unknown caps a verdict at NOT DEMONSTRATED. `proof`: see PROOFS.
-    `unwaivable`: why `--waive` is refused for this check; empty where it may be waived.
+    `unwaivable`: why `--waive` is refused for this check; empty where it may be waived. `kept`: it takes long and reads no requirement,
+    so that the result of sealing serves every later judgement.
     """
 
     id: str
@@ -60,6 +61,7 @@ class Check(Generic[C]):
     proof: str
     required: bool
     unwaivable: str
+    kept: bool
     function: Callable[[C], Outcome]
 
     def run(self, context: C) -> CheckResult:
@@ -81,18 +83,22 @@ def check(
     proof: str,
     required: bool = False,
     unwaivable: str = "",
+    kept: bool = False,
 ) -> Callable[[Callable[[C], Outcome]], Check[C]]:
     """Decorator that makes a Check of a function, so that the row stands directly above it. The fields are those of Check."""
 
     def of(function: Callable[[C], Outcome]) -> Check[C]:
-        return Check(id, condition, kind, severity, explanation, remedy, proof, required, unwaivable, function)
+        return Check(id, condition, kind, severity, explanation, remedy, proof, required, unwaivable, kept, function)
 
     return of
 
 
-def run_checks(checks: Iterable[Check[C]], context: C) -> tuple[CheckResult, ...]:
-    """The result of every check, in the order of the table."""
-    return tuple(check.run(context) for check in checks)
+def run_checks(
+    checks: Iterable[Check[C]], context: C, known: Mapping[str, CheckResult] | None = None
+) -> tuple[CheckResult, ...]:
+    """The result of every check, in the order of the table. `known`: results by id, which are not computed again."""
+    known = known or {}
+    return tuple(known[check.id] if check.id in known else check.run(context) for check in checks)
 
 
 def passed(message: str, **facts: Any) -> Outcome:

@@ -43,6 +43,7 @@ TOO_NARROW = 1.1
     explanation="Ten late wake-ups of one stall are one event. The verdict's bounds count events then, and need a longer run. The test looks at single activations, or at groups of neighbours so large that 10 pairs a lag are expected by chance: with fewer, a single coincidence would look like dependence.",
     remedy="Read events per hour; look for what causes the bursts.",
     proof=SYNTHETIC,
+    kept=True,
 )
 def clustered(context: Context) -> Outcome:
     """Late wake-ups depend on each other, by the extremal index or by Ljung and Box's test."""

@@ -183,6 +183,7 @@ def no_activation(context: Context) -> Outcome:
     remedy="Run again; if it repeats, report it with the recording.",
     proof=RECORDED,
     unwaivable="no reason makes samples that were lost or invented come back; a stream that was cut is no answer",
+    kept=True,
 )
 def count_mismatch(context: Context) -> Outcome:
     """due = n + missed + dropped + truncated per lane, and all other counts agree."""

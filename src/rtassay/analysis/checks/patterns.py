@@ -82,6 +82,7 @@ def _per_second(context: Context) -> list[_PerSecond]:
     explanation="Caches, governors and temperature need time to settle. Only a declared warm-up is left out; nothing is cut after the run, since one could then choose what to cut.",
     remedy="Measure with --warm-up.",
     proof=SYNTHETIC,
+    kept=True,
 )
 def warm_up(context: Context) -> Outcome:
     """The first minute differs from the rest."""
@@ -123,6 +124,7 @@ def ks_distance(a: Floats, b: Floats) -> float:
     explanation="A drifting latency has no single distribution: a percentile of the whole run is true for no part of it. Extrapolation is refused.",
     remedy="Find what drifts (temperature, load, memory); warm up; measure longer.",
     proof=SYNTHETIC,
+    kept=True,
 )
 def non_stationary(context: Context) -> Outcome:
     """The latency drifts over the run: the drift is large (10 % of its level) and significant (p < 0.01, Holm over all lanes)."""
@@ -199,6 +201,7 @@ def mann_kendall_p(values: Floats) -> float:
     explanation="Something periodic delays the lane: a timer, a daemon, a refresh. Find this cause; bounds for random samples do not fit it.",
     remedy="Look for a timer of that period (systemd timers, cron, polling drivers).",
     proof=SYNTHETIC,
+    kept=True,
 )
 def periodic_outliers(context: Context) -> Outcome:
     """Late wake-ups that follow a period."""
@@ -288,6 +291,7 @@ def aliasing(context: Context) -> Outcome:
     explanation="A maximum far from all others has another cause: a rare one, and perhaps the most important one. It is never removed.",
     remedy="Look at the moment it happened (kernel's log, monitors, --break-above); measure longer to see it again.",
     proof=SYNTHETIC,
+    kept=True,
 )
 def lone_extreme(context: Context) -> Outcome:
     """A maximum far beyond the tail of the other values."""

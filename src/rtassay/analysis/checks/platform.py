@@ -312,6 +312,7 @@ def dma_latency_side_effect(context: Context) -> Outcome:
     explanation="Firmware can stop all CPUs for any time, and no priority helps against it. On Arm the secure world can do the same, and nothing counts it.",
     remedy="Look in the firmware's settings (USB legacy support, power management, error reporting); count with the kernel's hwlat tracer.",
     proof=SYNTHETIC,
+    kept=True,
 )
 def smi_firmware(context: Context) -> Outcome:
     """Firmware took the CPUs away from the kernel."""

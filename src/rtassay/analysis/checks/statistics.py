@@ -116,6 +116,7 @@ def percentile_unsupported(context: Context) -> Outcome:
     explanation="The maximum was still growing. One run in five does that by chance. New maxima get rarer as a run goes on: independent samples have 1.15 of them on average in a half-decade, and two or more in a third of all lanes, so only four or five are told.",
     remedy="Measure longer.",
     proof=SYNTHETIC,
+    kept=True,
 )
 def record_late(context: Context) -> Outcome:
     """The run's maximum came in its last fifth, or a lane had too many new maxima towards the end.
@@ -195,6 +196,7 @@ def at_least(seen: int, chance: npt.NDArray[np.float64]) -> float:
     explanation="Start and stop of the run disturb it and may cause the maximum. It is not removed. By chance one lane in five has it there in a run of 10 s, one in thirty in a run of 60 s.",
     remedy="Use a declared warm-up (--warm-up).",
     proof=SYNTHETIC,
+    kept=True,
 )
 def startup_max(context: Context) -> Outcome:
     """More maxima came in the first or last second of the run than by chance."""
@@ -259,6 +261,7 @@ def _seconds(lane: Account) -> _Seconds | None:
     explanation="A cause common to all CPUs: firmware (SMI), the hypervisor, heat, stop_machine. CPUs are then not independent.",
     remedy="Look at hwlat, SMI counters and temperature at those moments.",
     proof=SYNTHETIC,
+    kept=True,
 )
 def simultaneous(context: Context) -> Outcome:
     """Outliers of several CPUs at the same moment, more often than by chance."""

@@ -12,7 +12,7 @@ from rtassay.model.findings import ANALYSIS_VERSION
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rtassay.model.findings import Findings
+    from rtassay.model.findings import Findings, Sealed
     from rtassay.model.recording import Recording
 
 __all__ = ["ANALYSIS_VERSION", "findings_dict", "judge"]
@@ -27,12 +27,14 @@ def judge(
     strict: bool | None = None,
     waivers: Mapping[str, str] | None = None,
     per_hour: float | None = None,
+    sealed: Sealed | None = None,
 ) -> Findings:
     """Everything rtassay can say about one recording (`model.findings.Findings`).
 
     Without `deadline_ns` the run's own requirement is judged (its deadline, p and confidence); if it had none the verdict is None.
     With it, `p_target` defaults to 1e-6 and `confidence` to 0.95. `strict` (None: as the run was asked for) makes warnings invalid.
-    `per_hour`: at most so many late events an hour are required, in place of `p_target`.
+    `per_hour`: at most so many late events an hour are required, in place of `p_target`. `sealed`: what sealing computed of this
+    recording, which is then not computed again.
     `waivers` (id of a check -> why it does not decide) come on top of the run's own. Raises UsageError for values out of range,
     unknown checks and checks that cannot be waived.
     """
@@ -46,6 +48,7 @@ def judge(
         strict=strict,
         waivers=waivers,
         per_hour=per_hour,
+        sealed=sealed,
     )
 
 

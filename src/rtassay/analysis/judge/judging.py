@@ -19,7 +19,15 @@ from rtassay.analysis.lane.claim import Requirement
 from rtassay.analysis.lane.measures import of_one_measure
 from rtassay.analysis.lane.summary import lane_findings, pooled_findings
 from rtassay.model.errors import UsageError
-from rtassay.model.findings import ANALYSIS_VERSION, CheckResult, Findings, LaneFindings, Verdict, lane_words
+from rtassay.model.findings import (
+    ANALYSIS_VERSION,
+    CheckResult,
+    Findings,
+    LaneFindings,
+    Sealed,
+    Verdict,
+    lane_words,
+)
 from rtassay.model.manifest import Manifest
 from rtassay.model.measures import UNKNOWN
 from rtassay.model.recording import Recording
@@ -40,6 +48,7 @@ def judge(
     strict: bool | None = None,
     waivers: Mapping[str, str] | None = None,
     per_hour: float | None = None,
+    sealed: Sealed | None = None,
 ) -> Findings:
     """See `rtassay.analysis.judge`."""
     manifest = recording.manifest
@@ -50,11 +59,24 @@ def judge(
     look = look_at(manifest, confidence)
     confidence = confidence if look is None else look.confidence
     lanes = accounts(recording)
-    rows = tuple(lane_findings(lane, p, confidence, per_hour, len(lanes)) for lane in lanes)
+    known = sealed.lanes if sealed is not None and len(sealed.lanes) == len(lanes) else (None,) * len(lanes)
+    sealed_at = sealed.confidence if sealed is not None else None
+    rows = tuple(
+        lane_findings(lane, p, confidence, per_hour, len(lanes), row, sealed_at)
+        for lane, row in zip(lanes, known, strict=True)
+    )
     context = Context(recording, lanes, rows, deadline_ns, p, confidence, per_hour)
-    checks = waive(run_all(context), excused)
+    checks = waive(run_all(context, sealed.checks if sealed is not None else None), excused)
     alike = of_one_measure([lane.entry for lane in lanes], list(zip(lanes, rows, strict=True)))
-    pooled = pooled_findings([lane for lane, _ in alike], [row for _, row in alike], p, confidence, per_hour)
+    pooled = pooled_findings(
+        [lane for lane, _ in alike],
+        [row for _, row in alike],
+        p,
+        confidence,
+        per_hour,
+        sealed.pooled if sealed is not None else None,
+        sealed_at,
+    )
     findings = Findings(
         id=manifest.id,
         source={

@@ -198,6 +198,13 @@ def accounts(recording: Recording) -> tuple[Account, ...]:
     return tuple(_account(recording.manifest, lane) for lane in recording.lanes)
 
 
+def tails_in_order(recording: Recording) -> bool:
+    """Whether the tail of every lane is among its spills."""
+    return all(
+        lane.ordered_from_ns is not None and lane.ordered_from_ns <= lane.tail_from_ns for lane in accounts(recording)
+    )
+
+
 def _account(manifest: Manifest, lane: Lane) -> Account:
     lower, width = ints(lane.histogram.lower_ns), ints(lane.histogram.width_ns)
     top = lower + width

@@ -127,18 +127,17 @@ class Evidence:
         self.confidence_lower = 1 - (1 - confidence) / max(1, lanes)
         self.due = sum(account.exposure for account in accounts)
         self._gaps = merging_gaps(accounts[0].interval_ns)
-        self._limits: list[tuple[Bound | None, float | None]] = []
+        self._limits: dict[int, tuple[Bound, float | None]] = {}
         self._claims: dict[int, Claim] = {}
+        self._seen: dict[int, list[Exceedances]] = {}
 
     def claim(self, deadline_ns: int) -> Claim:
         """The claim at a deadline. The upper limits are the largest of those at it and above: p never rises with the deadline."""
         raw = self.at(deadline_ns)
-        bound, rate = self._largest_above(deadline_ns)
+        bound, rate = self._largest_above(deadline_ns, raw)
         if bound is not None:
             raw = replace(raw, upper=max(raw.upper, bound, key=lambda one: one.p))
-        if rate is not None and raw.rate_upper_per_h is not None:
-            raw = replace(raw, rate_upper_per_h=max(raw.rate_upper_per_h, rate))
-        return raw
+        return replace(raw, rate_upper_per_h=rate)
 
     def holds(self, requirement: Requirement) -> bool:
         """Whether the claim at its deadline holds."""
@@ -148,7 +147,13 @@ class Evidence:
         return self.at(deadline_ns).holds(requirement) and self.claim(deadline_ns).holds(requirement)
 
     def _certain(self, deadline_ns: int) -> int:
-        return sum(exceedances(account, deadline_ns).certain for account in self.accounts)
+        return sum(part.certain for part in self._parts(deadline_ns))
+
+    def _parts(self, deadline_ns: int) -> list[Exceedances]:
+        """The exceedances of each run, counted once."""
+        if deadline_ns not in self._seen:
+            self._seen[deadline_ns] = [exceedances(account, deadline_ns) for account in self.accounts]
+        return self._seen[deadline_ns]
 
     @cached_property
     def trace(self) -> Trace | None:
@@ -176,22 +181,43 @@ class Evidence:
             rows.append(int(rows[-1] * _STEP) + 1)
         return sorted({int(known[row]) + width for row in rows}, reverse=True)
 
-    def _largest_above(self, deadline_ns: int) -> tuple[Bound | None, float | None]:
-        """The largest upper limits at the levels above the deadline. Each is looked at once."""
-        bound, rate = None, None
-        for i, level in enumerate(self._levels):
-            if level <= deadline_ns:
+    def _largest_above(self, deadline_ns: int, raw: Claim) -> tuple[Bound | None, float | None]:
+        """The largest upper limits: of p at the levels above the deadline, of the events per hour at them and in `raw`.
+
+        Levels are looked at upwards, each once, until so few are late that no way in which they may come makes a larger limit.
+        """
+        bound, rate = None, raw.rate_upper_per_h
+        above = next((i for i, level in enumerate(self._levels) if level <= deadline_ns), len(self._levels))
+        for level in reversed(self._levels[:above]):
+            if self._none_above(level, max(raw.upper.p, bound.p if bound is not None else 0.0), rate):
                 break
-            if i == len(self._limits):
+            if level not in self._limits:
                 late = self._late(level)
-                one, events = self._limit(late), self._rate_upper(late)
-                if bound is None or one.p > bound.p:
-                    bound = one
-                if events is not None:
-                    rate = max(rate or 0.0, events)
-                self._limits.append((bound, rate))
-            bound, rate = self._limits[i]
+                self._limits[level] = self._limit(late), self._rate_upper(late)
+            one, more = self._limits[level]
+            if bound is None or one.p >= bound.p:
+                bound = one
+            if rate is not None and more is not None:
+                rate = max(rate, more)
         return bound, rate
+
+    def _none_above(self, deadline_ns: int, p: float, rate: float | None) -> bool:
+        """Whether all upper limits at that deadline and above are below `p`, and none of the events per hour above `rate`, however late ones come.
+
+        Not known of several runs, since unlike ones widen the limits, and with dropped samples, which count at one deadline and not at others.
+        A gamma distribution has at most 1 - c above mean + sqrt(c / (1 - c)) standard deviations (Cantelli). Both are largest, in the
+        bound by sizes, if all late ones are one event and the next is 1 + FEW_EVENTS^2 times as large.
+        """
+        if len(self.accounts) > 1 or self.accounts[0].dropped or self.due <= 0:
+            return False
+        seen = self._parts(deadline_ns)[0]
+        most, following = seen.certain + seen.possible, 1 + FEW_EVENTS**2
+        deviations = math.sqrt(self.confidence / (1 - self.confidence))
+        if most * (1 + following + math.sqrt(1 + following**2) * deviations) >= p * self.due:
+            return False
+        if rate is not None and self._hours and poisson_upper(most, self.confidence) / self._hours > rate:
+            return False
+        return self._by_theta(seen, 2 * most).p < p
 
     def at(self, deadline_ns: int) -> Claim:
         """The claim of what is seen at that deadline alone."""
@@ -213,7 +239,7 @@ class Evidence:
         )
 
     def _late(self, deadline_ns: int) -> _Late:
-        parts = [exceedances(account, deadline_ns) for account in self.accounts]
+        parts = self._parts(deadline_ns)
         runs = [one.late(deadline_ns) for one in self._kept]
         seen = total(parts)
         ordered = all(run.late == part.certain for run, part in zip(runs, parts, strict=True))
@@ -354,7 +380,7 @@ class Evidence:
         least = sum(part.certain > 0 for part in late.parts) if late.bursts is None else int(late.bursts.sizes.size)
         return poisson_lower(least, self.confidence_lower) / hours
 
-    @property
+    @cached_property
     def _hours(self) -> float | None:
         interval = self.accounts[0].interval_ns
         return self.due * interval / NS_PER_H if interval and self.due > 0 else None

@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from rtassay.analysis.lane.account import Account
-from rtassay.analysis.lane.distribution import Ints, ints
+from rtassay.analysis.lane.distribution import Ints
 from rtassay.model.units import NS_PER_S
 
 GAPS = (10, 1_000, 10_000, 60_000)
@@ -111,11 +111,14 @@ def join(runs: Sequence[Runs], due: int, gaps: Sequence[int]) -> Bursts:
     the events that the next smaller counting gap left), and if late ones are at least twice as dense where it joins them as in the
     whole run: lateness at regular intervals is no burst. The coarsest counting gap makes the events.
     """
-    run = np.repeat(np.arange(len(runs)), [one.first.size for one in runs])
-    if not run.size:
-        return Bursts(ints([]), ints([]), 0)
-    first = np.concatenate([one.first for one in runs]) + run * _FAR
-    count = np.concatenate([one.count for one in runs])
+    if len(runs) == 1:
+        run, first, count = np.zeros(runs[0].first.size, np.int64), runs[0].first, runs[0].count
+    else:
+        run = np.repeat(np.arange(len(runs)), [one.first.size for one in runs])
+        first = np.concatenate([one.first for one in runs]) + run * _FAR
+        count = np.concatenate([one.count for one in runs])
+    if run.size < 2:
+        return Bursts(count, run, 0)
     spacing = first[1:] - np.maximum.accumulate(first + count - 1)[:-1]
     free = max(1, due - int(count.sum()))
     counting = 0

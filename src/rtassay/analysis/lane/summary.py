@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,9 +22,20 @@ _LONGEST = 10
 
 
 def lane_findings(
-    account: Account, p: float, confidence: float, per_hour: float | None = None, lanes: int = 1
+    account: Account,
+    p: float,
+    confidence: float,
+    per_hour: float | None = None,
+    lanes: int = 1,
+    sealed: LaneFindings | None = None,
+    sealed_at: float | None = None,
 ) -> LaneFindings:
-    """One lane."""
+    """One lane. `sealed`: its figures as sealing computed them, with a D* at the confidence `sealed_at`. Only D* depends on the requirement."""
+    if sealed is not None and sealed_at == confidence and _asked(sealed) == (p, per_hour):
+        return sealed
+    star = demonstrated([account], p, confidence, per_hour=per_hour, lanes=lanes)
+    if sealed is not None:
+        return replace(sealed, demonstrated=star)
     entry = account.entry
     raw, due = raw_view(account), due_view(account).view
     mean, sd = moments([account])
@@ -43,7 +55,7 @@ def lane_findings(
         sd_ns=sd,
         quantiles=quantiles,
         quantiles_due=_due_ladder(due, raw, quantiles),
-        demonstrated=demonstrated([account], p, confidence, per_hour=per_hour, lanes=lanes),
+        demonstrated=star,
         measure=entry.measure,
         noise=_noise(account),
         jitter=jitter([account.lane]),
@@ -51,9 +63,20 @@ def lane_findings(
 
 
 def pooled_findings(
-    accounts: list[Account], lanes: list[LaneFindings], p: float, confidence: float, per_hour: float | None = None
+    accounts: list[Account],
+    lanes: list[LaneFindings],
+    p: float,
+    confidence: float,
+    per_hour: float | None = None,
+    sealed: LaneFindings | None = None,
+    sealed_at: float | None = None,
 ) -> LaneFindings:
-    """Lanes of one measure as one. A number that one lane lacks, the pool lacks too."""
+    """Lanes of one measure as one. A number that one lane lacks, the pool lacks too. `sealed`, `sealed_at`: as in `lane_findings`."""
+    if sealed is not None and sealed_at == confidence and _asked(sealed) == (p, per_hour):
+        return sealed
+    star = lanes[0].demonstrated if len(lanes) == 1 else demonstrated(accounts, p, confidence, per_hour=per_hour)
+    if sealed is not None:
+        return replace(sealed, demonstrated=star)
     raw = pooled([raw_view(account) for account in accounts])
     views = [due_view(account).view for account in accounts]
     due = pooled([view for view in views if view is not None]) if views and None not in views else None
@@ -75,12 +98,15 @@ def pooled_findings(
         sd_ns=sd,
         quantiles=quantiles,
         quantiles_due=_due_ladder(due, raw, quantiles),
-        demonstrated=lanes[0].demonstrated
-        if len(lanes) == 1
-        else demonstrated(accounts, p, confidence, per_hour=per_hour),
+        demonstrated=star,
         measure=lanes[0].measure if lanes else UNKNOWN,
         jitter=jitter([account.lane for account in accounts]),
     )
+
+
+def _asked(findings: LaneFindings) -> tuple[float, float | None]:
+    """What its D* is for."""
+    return findings.demonstrated.p, findings.demonstrated.per_hour
 
 
 def _noise(account: Account) -> Noise | None:

@@ -233,6 +233,34 @@ ABOVE = st.dictionaries(st.integers(0, 2000), st.integers(100, 140), max_size=12
 
 
 @settings(max_examples=40, deadline=None)
+def everything_above(accounts: list[Account], deadline: int) -> tuple[float, float | None]:
+    """The largest limits at the deadline and at every level above it, none left out."""
+    found = Evidence(accounts, 0.95)
+    claims = [found.at(level) for level in [deadline, *found._levels] if level >= deadline]
+    rates = [one.rate_upper_per_h for one in claims if one.rate_upper_per_h is not None]
+    return max(one.upper.p for one in claims), max(rates, default=None)
+
+
+@pytest.mark.parametrize("entry", [{}, {"dropped": 2}, {"truncated": 3}])
+@pytest.mark.parametrize("runs", [1, 3])
+def test_levels_are_left_out_only_where_none_has_a_larger_limit(runs: int, entry: dict[str, int]) -> None:
+    """Late ones that come singly at low deadlines and in a burst at high ones, and the other way round."""
+    random = np.random.default_rng(20261123)
+    singly = {int(k): int(random.integers(20, 90)) * US for k in random.choice(HOUR, 400, replace=False)}
+    for late in (
+        singly | spread(1, HOUR, 30, 200 * US) | at(5, latency=300 * US),
+        spread(12, HOUR, 25, 60 * US, 40) | at(70_000, 700_000, latency=250 * US),
+        spread(3, HOUR, 4, 120 * US),
+    ):
+        made = lane(HOUR, late)
+        told = replace(made.lane, entry=replace(made.entry, **entry, due=HOUR + sum(entry.values())))
+        accounts = [account(told), *[lane(HOUR, singly)] * (runs - 1)]
+        found = Evidence(accounts, 0.95)
+        for deadline in (15 * US, 40 * US, 61 * US, 90 * US, 130 * US, 199 * US, 260 * US, 400 * US):
+            one = found.claim(deadline)
+            assert (one.upper.p, one.rate_upper_per_h) == everything_above(accounts, deadline)
+
+
 @given(BELOW, ABOVE, st.booleans(), st.sampled_from([1e-4, 1e-3, 1e-2, 0.2]), st.sampled_from([None, 1000.0]))
 def test_d_star_holds_and_what_is_not_below_it_too(
     below: dict[int, int], above: dict[int, int], ordered: bool, p: float, per_hour: float | None
