@@ -12,7 +12,7 @@ from rtassay.model.foreign import one_line
 from rtassay.model.measures import UNKNOWN
 from rtassay.model.units import format_time
 
-ANALYSIS_VERSION = 9
+ANALYSIS_VERSION = 10
 STATES = ("VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT")
 SEVERITIES = ("invalid", "warning", "note", "unknown", "pass")
 VIRTUAL_BOARD = "virtual board: function only"
