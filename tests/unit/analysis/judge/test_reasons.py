@@ -131,5 +131,11 @@ def test_the_worst_lane_is_of_the_worst_state_then_of_the_largest_bound() -> Non
         for state in ("HOLDS", "NOT DEMONSTRATED", "VIOLATED")
         for p in (0.1, 0.3, 0.2)
     ]
-    assert worst_of(rows) == rows[7] and worst_of(rows[:6]) == rows[4] and worst_of(rows[:3]) == rows[1]
-    assert worst_of([]) is None
+    asked = Requirement(1000, 1e-6, 0.95)
+    assert [worst_of(some, asked) for some in (rows, rows[:6], rows[:3])] == [rows[7], rows[4], rows[1]]
+    assert worst_of([], asked) is None
+    rates = [replace(row, rate_upper_per_h=rate) for row, rate in zip(rows[:3], (5.0, 2.0, 2.0), strict=True)]
+    by_events = replace(asked, per_hour=1.0)
+    assert [worst_of(some, by_events) for some in (rates, rates[1:])] == [rates[0], rates[1]]
+    unknown = replace(rates[2], rate_upper_per_h=None)
+    assert worst_of([*rates, unknown], by_events) == unknown
