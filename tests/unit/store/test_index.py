@@ -63,6 +63,23 @@ def test_damaged_recordings_are_listed_as_such(tmp_path: Path) -> None:
     (path / "manifest.json").write_text("{")
     (entry,) = index.entries(tmp_path)
     assert entry.error is not None and "damaged" in entry.error and entry.id == path.name.removesuffix(".rta")
+    assert entry == index.IndexEntry(entry.id, str(path), error=entry.error), "nothing else is known of it"
+    assert (entry.created, entry.sealed, entry.board, entry.kernel, entry.tool, entry.load) == (
+        "",
+        False,
+        "",
+        None,
+        "",
+        "",
+    )
+    assert (entry.lanes, entry.n, entry.missed, entry.max_ns, entry.labels, entry.duration_s) == (
+        0,
+        0,
+        None,
+        None,
+        {},
+        None,
+    )
     (path / "manifest.json").unlink()
     assert index.entries(tmp_path)[0].error is not None
 

@@ -76,6 +76,18 @@ def test_every_lane_has_its_own_rows(tmp_path: Path, sealed: bool) -> None:
     assert (first.histogram.over, first.histogram.under) == (0, 0)
 
 
+def test_overflow_that_nobody_told_is_counted_as_none(tmp_path: Path) -> None:
+    """A file with a last bin that was cut off before its trailer."""
+    part = HistogramPart(0, np.array([1000]), np.array([1000]), np.array([3]), limit_ns=5000)
+    (tmp_path / "a.txt").write_text("x")
+    path = store.import_events(
+        tmp_path, tmp_path / "a.txt", Source("cyclictest", None, "text", "skip"), [Facts({}), part]
+    )
+    (lane,) = store.open_recording(path).lanes
+    assert (lane.entry.over, lane.histogram.over, lane.histogram.under, lane.histogram.limit_ns) == (None, 0, 0, 5000)
+    assert lane.histogram.total == 3
+
+
 @pytest.mark.parametrize("sealed", [False, True])
 def test_samples_of_one_lane_alone(tmp_path: Path, sealed: bool) -> None:
     path = made(tmp_path, [Facts({}), block(0, 0, 5, 6), block(1, 0, 7), block(0, 3, 8), End({})], sealed=sealed)

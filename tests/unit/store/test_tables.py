@@ -33,6 +33,12 @@ def read(path: Path) -> list[tuple[int, list[int], list[int], list[int]]]:
     return [(lane, *(column.tolist() for column in columns)) for lane, *columns in tables._groups(path)]  # type: ignore[misc]
 
 
+def test_the_lanes_that_are_left_are_written_by_their_number(tmp_path: Path) -> None:
+    path = tmp_path / "samples.parquet"
+    written(path, (5, [1, 2]), (0, [3]), (2, [4, 5]))
+    assert [(lane, latency) for lane, latency, *_ in read(path)] == [(0, [3]), (2, [4, 5]), (5, [1, 2])]
+
+
 def test_rows_are_written_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "_ROWS_AT_ONCE", 4)
     writer = RowWriter(tmp_path, tables.TELEMETRY)
