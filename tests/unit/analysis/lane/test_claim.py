@@ -14,7 +14,15 @@ from scipy.stats import binom, chi2, gamma
 from scipy.stats import t as stats_t
 
 from rtassay.analysis.lane.account import Account
-from rtassay.analysis.lane.bounds import burst_lower, burst_upper, p_lower, p_upper, poisson_lower, poisson_upper
+from rtassay.analysis.lane.bounds import (
+    burst_lower,
+    burst_upper,
+    p_lower,
+    p_upper,
+    poisson_lower,
+    poisson_upper,
+    samples_needed,
+)
 from rtassay.analysis.lane.claim import Claim, Evidence, Requirement
 from rtassay.analysis.lane.demonstrated import demonstrated
 from rtassay.analysis.lane.dispersion import differ, p_value, widening
@@ -167,6 +175,7 @@ def test_runs_that_differ_are_bounded_by_the_worst() -> None:
     found = claim(*clean, bad)
     assert found.runs_differ and found.upper.basis == "worst_run"
     assert found.upper.p == pytest.approx(p_upper(20, n, 0.95))
+    assert found.upper.share == 0.1 and found.upper.needed(1e-6, 0.95) == 10 * (samples_needed(1e-6, 0.95, 20) or 0)
     assert found.seen.due == 10 * n
     assert found.rate_upper_per_h == pytest.approx(poisson_upper(20, 0.95) / (n / HOUR))
     assert found.rate_lower_per_h == pytest.approx(burst_lower(ints([20]), 0.95) / (10 * n / HOUR))

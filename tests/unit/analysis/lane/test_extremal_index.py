@@ -1,4 +1,4 @@
-"""The extremal index: by hand, from processes of known clusters, and its lower limit."""
+"""The extremal index: by hand and from processes of known clusters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rtassay.analysis.lane.distribution import Ints
-from rtassay.analysis.lane.extremal_index import theta_d_gaps, theta_intervals, theta_k_gaps, theta_lower
+from rtassay.analysis.lane.extremal_index import theta_d_gaps, theta_intervals, theta_k_gaps
 
 N = 100_000
 
@@ -54,29 +54,31 @@ def test_the_d_gaps_estimate_has_the_highest_likelihood() -> None:
 
 
 @pytest.mark.parametrize("theta", [0.2, 0.5, 0.8, 1.0])
-def test_max_ar_has_the_theta_it_is_made_with_and_the_limit_lies_below(theta: float) -> None:
-    """40 series: a mean has a standard error below .02; 7 limits of 95 % above theta have a chance of 1e-3 (fixed draws)."""
+def test_max_ar_has_the_theta_it_is_made_with(theta: float) -> None:
+    """40 series: a mean has a standard error below .02 (fixed draws)."""
     rng = np.random.default_rng(3)
     every = [max_ar(theta, rng) for _ in range(40)]
     for estimate in (theta_intervals, lambda k, n: theta_k_gaps(k, n, 10), lambda k, n: theta_d_gaps(k, n, 300)):
         assert np.mean([estimate(index, N) for index in every]) == pytest.approx(theta, abs=0.06)
-    lower = np.array([theta_lower(index, N, 0.95) for index in every])
-    assert (lower > theta).sum() <= 6
-    assert np.median(lower) > 0.75 * theta
-
-
-def test_wide_bursts_are_seen_where_neighbours_are_far_apart() -> None:
-    """60 late ones, 1000 apart, 20 times in 1e7: no two are neighbours, and theta is 1/60."""
-    starts = np.random.default_rng(4).integers(0, 10**7 - 60_000, 20)
-    index = np.unique((starts[:, None] + 1000 * np.arange(60)).ravel())
-    assert theta_k_gaps(index, 10**7, 10) > 0.95
-    assert 1 / 120 < theta_lower(index, 10**7, 0.95) <= 1 / 60
 
 
 def test_nothing_is_known_from_one_position() -> None:
-    assert theta_lower(np.array([7]), 100, 0.95) == 0.0
+    assert theta_intervals(np.array([7]), 100) == 1.0
     assert theta_d_gaps(np.array([7]), 100, 1) == theta_k_gaps(np.array([7]), 100, 1) == 1.0
 
 
-def test_one_burst_gives_no_limit_above_zero() -> None:
-    assert theta_lower(np.arange(100, 200), N, 0.95) == 0.0
+def test_gaps_of_a_single_burst_have_no_long_one() -> None:
+    assert theta_d_gaps(np.arange(100, 200), N, 1) == 0.0 == theta_k_gaps(np.arange(100, 200), N, 1)
+    assert theta_d_gaps(np.arange(100, 200, 2), N, 1) == 1.0, "none is short"
+
+
+@pytest.mark.parametrize(("far", "d"), [([30, 50], 3), ([500, 900], 20), ([5000, 20_000], 400)])
+def test_the_d_gaps_estimate_solves_its_equation(far: list[int], d: int) -> None:
+    """theta: sum over long gaps of (2 / theta - q T) = sum over short ones of e (1 - theta q d) / (1 - theta e), e = exp(-theta q d)."""
+    index, n = at(d, 1, *far, 2, d, *far, 1), 100_000
+    q, gaps = index.size / n, np.diff(index)
+    theta = theta_d_gaps(index, n, d)
+    e = np.exp(-theta * q * d)
+    long, short = gaps[gaps > d], int((gaps <= d).sum())
+    within = short * e * (1 - theta * q * d) / (1 - theta * e)
+    assert 0 < theta < 1 and 2 * long.size / theta - q * long.sum() == pytest.approx(within, rel=1e-4)
