@@ -210,6 +210,32 @@ def test_a_plan_names_why_a_setting_is_left() -> None:
         plan_of(seen, Asked(("x",)))
 
 
+def test_what_is_left_to_a_person_is_told_in_full() -> None:
+    """At most four actions of those that are none at run time."""
+    write, words = Action(WRITE, "/p", "1"), [Action(BOOT_WORD, "", f"w{i}") for i in range(5)]
+    seen = examined(
+        found("part", WRONG, write, *words),
+        found("boot", WRONG, *words, scope=BOOT),
+        found("bare", WRONG, scope=BOOT),
+        found("hand", WRONG, Action(BOOT_WORD, "/f", "x")),
+        found("lost", UNKNOWN),
+        found("gone", ABSENT, write),
+        found("maybe", UNKNOWN, write),
+    )
+    made = {one.id: one for one in plan_of(seen, Asked(tuple(one.id for one in seen.found))).settings}
+    assert {name: one.left for name, one in made.items()} == {
+        "part": "the rest by hand: w0; w1; w2; w3",
+        "boot": "not at run time (boot): w0; w1; w2; w3",
+        "bare": "not at run time (boot)",
+        "hand": "by hand: /f x",
+        "lost": "unknown: now",
+        "gone": "not there: now",
+        "maybe": "only a measurement can tell whether it helps: --only maybe (now)",
+    }
+    assert {name for name, one in made.items() if one.actions} == {"part"} and made["part"].actions == (write,)
+    assert (made["part"].title, made["part"].harm) == ("title", "harm")
+
+
 def test_what_a_setting_needs_comes_first() -> None:
     write = Action(WRITE, "/proc/sys/vm/a", "1")
     seen = examined(found("irq", WRONG, write, needs=("daemon",)), found("daemon", WRONG, write))

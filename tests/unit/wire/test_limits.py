@@ -236,6 +236,24 @@ def test_bytes_that_may_begin_a_frame_are_kept_for_the_next_piece() -> None:
         assert parser.damage == Damage(skipped_bytes=6), cut
 
 
+def test_text_between_frames_is_passed_over_in_one_piece_of_any_length() -> None:
+    encoder = StreamEncoder()
+    data = b"".join(b"noise" * 20 + encoder.encode(Note("x", None, {"n": n})) for n in range(3))
+    parser = StreamParser()
+    assert len(parser.feed(data)) == 3 and parser.finish() == []
+    assert parser.damage == Damage(skipped_bytes=300, cut=True)
+    whole = StreamParser()
+    events = whole.feed(data[:50]) + whole.feed(data[50:] + b"noise")
+    assert len(events) == 3 and whole.damage.skipped_bytes == 302, "the last three bytes may begin a frame"
+    assert whole.finish() == [] and whole.damage.skipped_bytes == 305
+
+
+def test_counts_of_zero_have_no_mark() -> None:
+    plain = samples_body(0, [5, 6])
+    assert samples_body(0, [5, 6], [0, 0], [0, 0]) == plain and len(plain) == 16 + 8
+    assert len(samples_body(0, [5, 6], [0, 1], [2, 0], gap_missed=3)) == 16 + 8 + 3 * 16
+
+
 def test_damage_is_counted_frame_by_frame() -> None:
     encoder = StreamEncoder()
     frames = [encoder.encode(Note("x", None, {"n": n})) for n in range(6)]

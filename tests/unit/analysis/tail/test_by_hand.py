@@ -17,7 +17,7 @@ from rtassay.analysis.tail import chance_table, doubts
 from rtassay.analysis.tail.calibration import CHOICE, p_value, sides
 from rtassay.analysis.tail.clusters import Run, Tail
 from rtassay.analysis.tail.gpd import Excesses, Profile, excesses, level, log_survival
-from rtassay.analysis.tail.shape import anderson_darling, two_pieces
+from rtassay.analysis.tail.shape import PIECES, anderson_darling, two_pieces
 from rtassay.analysis.tail.thresholds import chosen
 
 MINUTE_NS = 60_000_000_000
@@ -324,6 +324,7 @@ def test_another_distribution_above_a_higher_threshold() -> None:
         parts = Profile(data.below(cut)).fit.log_likelihood + Profile(data.above(cut)).fit.log_likelihood
         gains.append(parts - whole.fit.log_likelihood)
     assert two_pieces(data, whole) == pytest.approx(2 * max(gains)) and max(gains) == gains[1]
+    assert PIECES == (10, 20, 40, 80, 160)
     few = excesses(np.repeat(np.arange(4.0), 30), 0, 1.0)
     assert two_pieces(few, Profile(few)) == 0.0, "no piece has three different values"
     small = excesses(rng.exponential(1, 29), 0, 0.0)
