@@ -290,3 +290,19 @@ def test_from_where_samples_are_missing(
         lane, histogram=Histogram(bins.lower_ns, bins.width_ns, np.array([samples.READ_MOST - 1, 0, 1])), spills=None
     )
     assert samples._missing_from(some, 1, width) == 10
+
+
+def test_frames_that_waited_come_back_lane_by_lane(tmp_path: Path) -> None:
+    frames = order.SpillFrames(tmp_path)
+    for made in (spill(2, (5, 50, 1)), spill(0, (1, 10, 0), (3, 30, 2)), spill(2, (7, 70, 0))):
+        frames.add(made)
+    found = list(frames.read())
+    assert [(one.lane, one.suppressed) for one in found] == [(0, 0), (2, 0)], (
+        "what was left out is told by other tables"
+    )
+    assert [list(zip(one.k, one.latency_ns, one.missed, strict=True)) for one in found] == [
+        [(1, 10, 0), (3, 30, 2)],
+        [(5, 50, 1), (7, 70, 0)],
+    ]
+    frames.close()
+    assert list(tmp_path.iterdir()) == [] and list(order.SpillFrames(tmp_path).read()) == []

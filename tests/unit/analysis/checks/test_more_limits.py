@@ -81,6 +81,12 @@ def test_the_window_is_that_of_the_lanes_that_tell_theirs() -> None:
     assert context.window_ns == (told.entry.first_due_ns, told.entry.closed_ns)
 
 
+def test_measured_cpus_are_in_order_and_each_once() -> None:
+    lanes = [block_lane({5: 9}, index=i, cpu=cpu) for i, cpu in enumerate((9, 33, None, 1, 9))]
+    made = recording(*lanes)
+    assert Context(made, accounts(made), (), None, 1e-6, 0.95).measured_cpus == (1, 9, 33)
+
+
 @pytest.mark.parametrize(
     ("measure", "severity"),
     [

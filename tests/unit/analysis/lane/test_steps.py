@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom, gamma
 
 from rtassay.analysis.lane.account import Account, Truncated, accounts
 from rtassay.analysis.lane.bounds import burst_upper, p_lower, p_upper, poisson_lower, poisson_upper
@@ -18,7 +19,7 @@ from rtassay.analysis.lane.events import Bursts, Kept, Runs, join, latest, toget
 from rtassay.analysis.lane.exceedance import Exceedances, exceedances, most_reaching
 from rtassay.analysis.lane.jitter import jitter
 from rtassay.analysis.lane.missed import due_view
-from rtassay.analysis.lane.summary import lane_findings
+from rtassay.analysis.lane.summary import lane_findings, pooled_findings
 from rtassay.analysis.lane.trace import ordered_from, trace
 from rtassay.model.findings import Gap, Noise
 from rtassay.model.manifest import Damage, Plan, Source
@@ -254,10 +255,10 @@ def single(*positions: int) -> Runs:
 
 
 def test_late_ones_are_joined_only_where_they_are_twice_as_dense() -> None:
-    """Three spacings, of which two are short: 2 * (sum of the short) * 3 <= 2 * (activations that were not late)."""
-    for due, gap in ((64, 10), (63, 0)):  # two spacings of 10, one of 1000; 60 not late
-        found = join([single(0, 10, 20, 1020)], due, (10,))
-        assert found.gap in (0, gap)
+    """Ten spacings of 1 and one of 990: 2 * (sum of the short ones) * 11 <= 10 * (activations that were not late)."""
+    for due, sizes in ((12 + 22, [11, 1]), (12 + 21, [1] * 12)):
+        found = join([single(*range(11), 1000)], due, (1,))
+        assert (found.gap, found.sizes.tolist()) == (int(len(sizes) == 2), sizes)
     dense = join([single(0, 10, 20, 1_000_020)], 10**6 + 100, (10,))
     assert (dense.gap, dense.sizes.tolist(), dense.run.tolist()) == (10, [3, 1], [0, 0])
     apart = join([single(0, 11, 22, 1_000_020)], 10**6 + 100, (10,))
@@ -380,6 +381,19 @@ def test_windows_that_were_not_looked_at_and_an_interval_nobody_told() -> None:
     )
 
 
+def test_due_activations_of_all_lanes_are_pooled_where_every_lane_tells_them() -> None:
+    late, early = account(counted_lane([10, 2500], 1000)), account(counted_lane([20, 30], 1000, index=1))
+    rows = [lane_findings(one, 0.2, 0.95) for one in (late, early)]
+    found = pooled_findings([late, early], rows, 0.2, 0.95)
+    assert [row.value_ns for row in found.quantiles[:2]] == [20, 2500]
+    assert found.quantiles_due is not None
+    # 10 20 30 500 1500 2500
+    assert [row.value_ns for row in found.quantiles_due[:2]] == [30, 2500]
+    blind = account(entry(counted_lane([20, 30], 1000, index=1), missed=None))
+    assert pooled_findings([late, blind], rows, 0.2, 0.95).quantiles_due is None
+    assert pooled_findings([], [], 0.2, 0.95).quantiles_due is None
+
+
 def test_what_was_dropped_or_lies_above_may_have_missed_more() -> None:
     for changes, known in (({}, False), ({"dropped": 1}, True)):
         found = due_view(account(entry(counted_lane([10, 2500], 1000), missed=3, due=6, **changes)))
@@ -387,6 +401,22 @@ def test_what_was_dropped_or_lies_above_may_have_missed_more() -> None:
     over = entry(replace(counted_lane([10, 2500], 1000), histogram=histogram({10: 1, 2500: 1}, over=1)), missed=3)
     assert due_view(account(over)).view is not None
     assert due_view(account(entry(over, missed=1))).view is None, "fewer than the histogram explains"
+
+
+@pytest.mark.parametrize(("seen", "due"), [((4, 1), (100, 300)), ((0, 6), (500, 100)), ((2, 1), (10, 11))])
+def test_chance_of_a_scatter_by_all_that_may_have_happened(seen: tuple[int, int], due: tuple[int, int]) -> None:
+    """Mean and variance of Pearson's statistic over every way in which the events may fall, and the gamma distribution that has both."""
+    total, share = sum(seen), due[0] / sum(due)
+
+    def statistic(first: int) -> float:
+        return (first - total * share) ** 2 / (total * share * (1 - share))
+
+    chance = binom.pmf(np.arange(total + 1), total, share)
+    values = np.array([statistic(first) for first in range(total + 1)])
+    mean = float((chance * values).sum())
+    variance = float((chance * (values - mean) ** 2).sum())
+    expected = gamma.sf(statistic(seen[0]), mean**2 / variance, scale=variance / mean)
+    assert p_value(ints(seen), ints(due)) == pytest.approx(expected, rel=1e-9)
 
 
 def test_chance_of_a_scatter_at_its_ends() -> None:
@@ -408,3 +438,9 @@ def test_timers_of_the_kernel_hide_what_they_lost() -> None:
     assert (found.certain, found.possible, found.apart, found.due) == (0, 3 + 3 + 2, 8, 12)
     plain = exceedances(account(entry(tracer, measure="wake-up")), 5000)
     assert (plain.certain, plain.possible) == (0, 2), "the lane's own maximum is below the deadline"
+
+
+def test_a_counted_lane_that_lost_its_own_count_of_missed_ones() -> None:
+    cut = entry(counted_lane([10, 2500], 1000), missed=None, due=4)
+    found = exceedances(account(cut, end={}), 2000)
+    assert (found.certain, found.possible, found.due) == (1, 2, 4), "the two that nobody names"

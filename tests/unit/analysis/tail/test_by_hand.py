@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import runpy
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -234,6 +236,12 @@ def node(name: str, *at: int) -> Any:
     """The table as numbers, at shape, size and further indices."""
     inner = (3, 12) if name == "ROOTS" else (16,)
     return np.array(getattr(chance_table, name).split(), float).reshape(14, 4, *inner)[at]
+
+
+def test_the_axes_of_the_table_are_those_it_was_made_with() -> None:
+    made = runpy.run_path(str(Path(__file__).parents[4] / "tools" / "build_tail_tables.py"))
+    for axis in ("SHAPES", "SIZES", "BEYOND", "TAILS", "UPPER"):
+        assert getattr(chance_table, axis) == made[axis], axis
 
 
 @pytest.mark.parametrize("name", ["ANDERSON_DARLING", "PIECES"])

@@ -142,3 +142,9 @@ def test_runs_are_compared_by_scipys_rank_test() -> None:
     theirs = scipy.stats.kruskal(*(values[group == i] for i in (0, 2, 3))).statistic
     assert _kruskal_wallis(values, group) == (pytest.approx(theirs), 3)
     assert _kruskal_wallis(np.full(60, 4), group) == (0.0, 3)
+
+
+def test_no_shape_of_block_maxima_lies_below_minus_one() -> None:
+    """There the likelihood has no maximum: most values lie just below an end."""
+    fit = Blocks(1 - np.linspace(0.001, 1, 60) ** 3, 0.0, 0).fit
+    assert fit.xi == pytest.approx(-1, abs=1e-3) and fit.xi >= -1 - 1e-9
