@@ -177,9 +177,8 @@ def test_limits_of_higher_levels_hold_below_them_too() -> None:
     assert evidence.claim(1001).upper.p == p_upper(0, 10_000_000, 0.95) and evidence.claim(1000).upper.p == p_upper(
         10, 10_000_000, 0.95
     )
-    assert evidence.claim(500) == evidence.claim(1000) and evidence._largest_above(1000) == (None, None)
-    bound, rate = evidence._largest_above(500)
-    assert bound is not None and bound.p == evidence.at(1000).upper.p and rate == evidence.at(1000).rate_upper_per_h
+    assert evidence.claim(500).upper == evidence.claim(1000).upper
+    assert evidence.claim(500).rate_upper_per_h == evidence.at(1000).rate_upper_per_h
     many = Evidence([lane(10_000_000, {k * 1000: 1000 for k in range(10)})], 0.95)
     hidden = Requirement(500, 1.05e-6, 0.95)
     assert not many.holds(hidden) and many._certain(500) == 10
@@ -362,7 +361,7 @@ def test_windows_that_were_not_looked_at_and_an_interval_nobody_told() -> None:
     missed = entry(counted_lane([10, 20], 1000), missed=2, truncated=1)
     windows = due_view(account(entry(missed, measure=NOISE_TOTAL)))
     assert windows.view is None and windows.why_not is not None
-    assert (windows.why_not.code, windows.why_not.words) == ("not-looked-at", "3 windows were not looked at")
+    assert (windows.why_not.code, windows.why_not.words) == ("not-looked-at", "3 were not looked at, or not started")
     blind = due_view(account(entry(missed, interval_ns=None), plan=Plan())).why_not
     assert blind is not None and (blind.code, blind.words) == ("interval-unknown", "the interval is not known")
     whole = due_view(account(entry(missed, missed=0, truncated=0, interval_ns=None), plan=Plan()))
