@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import replace
 from types import SimpleNamespace
@@ -159,8 +160,9 @@ EXPONENTIAL = 10_000 + np.random.default_rng(2).exponential(5000, 3000)
 PLACES = np.sort(np.random.default_rng(1).choice(1_000_000, 3000, replace=False))
 
 
-def lane(levels: tuple[float, ...] = (1e-7, 1e-5), figure: bool = True, **changes: Any) -> LaneExtrapolation:
-    made = run(PLACES, EXPONENTIAL, 1_000_000, interval_ns=1_000_000, **changes)
+@functools.cache
+def lane(levels: tuple[float, ...] = (1e-7, 1e-5), figure: bool = True) -> LaneExtrapolation:
+    made = run(PLACES, EXPONENTIAL, 1_000_000, interval_ns=1_000_000)
     return extrapolate("lane 0", (made,), levels, 0.95, figure=figure)
 
 
