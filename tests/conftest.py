@@ -38,6 +38,10 @@ GROUPS = {
     # Some set the machine's limit of real-time throttling for a while, one asks the kernel about it.
     "unit/probe/test_cyclic.py::test_a_hog_": "throttling",
     "unit/probe/test_deadline_policy.py::test_more_than_the_kernel_admits": "throttling",
+    # The pages name their boards: a second lab:quick would have another name.
+    "flow/test_guides.py::test_the_commands_with_a_virtual_board": "boards of guides",
+    "flow/test_guides_on_boards.py::test_the_page_of_two_kernels": "boards of guides",
+    "flow/test_guides_on_boards.py::test_the_board_behind": "boards of guides",
     # What one worker has parsed, another would parse again.
     "house/test_architecture.py": "pictures",
     "house/test_structure.py": "imports",
