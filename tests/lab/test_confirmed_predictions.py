@@ -6,20 +6,21 @@ import json
 import tempfile
 from pathlib import Path
 
+import known_causes
 import pytest
 import rtfault
-from known_causes import FAULTS
+from known_causes import FAULTS, HITS
 
 from rtassay.boards.binaries import probe_path
 from rtassay.lab import quick
 from rtassay.lab.arches import arch_named
-from rtassay.lab.script import STREAM, ScriptBoard
+from rtassay.lab.script import ScriptBoard
 
 from ..support.command_line import in_process
 
 pytestmark = pytest.mark.full
 
-HITS, PERIOD_MS, LENGTH_US = 20, 40, 1000
+LENGTH_US = 1000
 OFF, TIMER = "interrupts-off:rtfault_i", "hrtimer:rtfault_hrtimer [rtfault]"
 BOTH = "ih"
 
@@ -46,21 +47,9 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def plan(kernel: str, letters: str) -> str:
     """One run of the same length whatever is injected, at the phase of the lane's due times."""
     traced_ms = len(BOTH) * 1300 + 3000
-    lines = [
-        "set -e; insmod /rtfault.ko",
-        f"rtprobe cyclic --cpus 0 --interval 1ms --duration {2 * traced_ms}ms --trace-above 110us --no-samples -o /out/{STREAM} &",
-        "probe=$!",
-        f"until grep -q -a trace_begin /out/{STREAM} 2>/dev/null; do sleep 0.2; done",
-        f"first=$(grep -a -o '\"first_due_ns\": *[0-9]*' /out/{STREAM} | head -n 1 | grep -o '[0-9]*$')",
-    ]
+    lines = ["set -e; insmod /rtfault.ko", *known_causes.begun(traced_ms)]
     for fault in (fault for fault in FAULTS if fault.letter in letters):
-        lead_ns = fault.lead_rt_ns if kernel == "rt" else fault.lead_ns
-        lines += [
-            "now=$(( $(cut -d' ' -f1 /proc/uptime | tr -d .) * 10000000 ))",
-            "k=$(( (now - first) / 1000000 + 150 ))",
-            f'echo "{fault.letter} {LENGTH_US} {HITS} $((first + k * 1000000 - {lead_ns})) {PERIOD_MS}000000" > /proc/rtfault',
-            "sleep 1",
-        ]
+        lines += [known_causes.SOON, known_causes.planned(fault, kernel, LENGTH_US, "rtfault"), "sleep 1"]
     return "\n".join([*lines, "wait $probe", ""])
 
 
@@ -75,8 +64,9 @@ def test_a_prediction_comes_true_and_a_cause_that_stayed_is_told(runs: Path) -> 
     for cause, without in ((OFF, "h"), (TIMER, "i")):
         code, found = confirmed(runs, cause, without)
         assert (code, found["state"], found["share_after"]) == (0, "agrees", 0.0), found
-        assert (found["exceedances_before"], found["exceedances_predicted"]) == (2 * HITS, HITS)
-        assert abs(found["exceedances_after"] - HITS) <= 1  # a fault may begin behind its wake-up
+        # One fault of twenty may begin behind its wake-up.
+        assert 2 * HITS - 1 <= found["exceedances_before"] <= 2 * HITS
+        assert abs(found["exceedances_predicted"] - HITS) <= 1 and abs(found["exceedances_after"] - HITS) <= 1
         assert found["demonstrated_predicted_ns"] < found["demonstrated_before_ns"] > found["demonstrated_after_ns"]
     code, found = confirmed(runs, OFF, "i")
     assert (code, found["state"]) == (1, "not-removed") and found["share_after"] > found["share_before"]
