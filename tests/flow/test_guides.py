@@ -260,7 +260,7 @@ def test_the_commands_with_a_virtual_board_in_their_order(page: Path, chapter: s
         for words in lines:
             done = as_process(*words[1:], home=home, timeout_s=1200)
             assert done.returncode in ((0, 1, 4, 5) if words[1] in ("run", "gate") else (0,)), (words, done.stderr)
-        assert [words[1] for words in lines if words[1] == verb] == [verb]
+        assert [words[1] for words in lines if words[1] == verb]
     finally:
         started = [words[3] if len(words) > 3 else "quick" for words in lines if words[1:3] == ["lab", "start"]]
         as_process("lab", "stop", *started, home=home)

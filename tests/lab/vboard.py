@@ -72,7 +72,13 @@ class Board:
 
     def as_booted(self) -> bool:
         """Whether it still runs, and with the kernel it was started with: a test may have taken it to the other one."""
-        return self.machine.running and ("-rt-" in self.text("uname -r")) == (self.setup.kernel == "rt")
+        if not self.machine.running:
+            return False
+        try:
+            told = self.run("uname -r")
+        except subprocess.TimeoutExpired:  # a test has hung it: the next one gets a new board
+            return False
+        return told.returncode == 0 and (b"-rt-" in told.stdout) == (self.setup.kernel == "rt")
 
     def power_off(self) -> None:
         """As pulling the plug: at once, nothing on the board is told."""
