@@ -49,7 +49,6 @@ static int check_plan(const struct run *run)
 	const struct clock_facts clock = clock_measure();
 	const int64_t read_ns = clock.step_ns > clock.read_cost_ns ? clock.step_ns : clock.read_cost_ns;
 	const int error = rt_choose_sleep();
-	struct cpus allowed;
 
 	if (error)
 		return say_fail(EXIT_BOARD, "this kernel does not sleep until a moment (clock_nanosleep: %s); nothing was measured",
@@ -65,13 +64,7 @@ static int check_plan(const struct run *run)
 				"--threshold %" PRId64 "ns: reading the clock takes up to %" PRId64 " ns here; use --threshold %" PRId64
 				"ns or more",
 				threshold_ns, read_ns, READS_OF_A_GAP * read_ns);
-	if (run->policy != SCHED_OTHER && (cpus_allowed(&allowed) || cpus_count(&allowed) <= run->n_slots))
-		return say_fail(
-			EXIT_USAGE,
-			"a busy thread of policy %s leaves its CPU to nobody: leave one CPU out of --cpus for the rest of the board, or "
-			"measure with --policy other",
-			rt_policy_name(run->policy));
-	return EXIT_DONE;
+	return settings_leave_a_cpu(run);
 }
 
 static int noise_prepare(const struct plan *plan, struct run *run)

@@ -115,6 +115,8 @@ static int osnoise_prepare(const struct plan *plan, struct run *run)
 	int code;
 
 	settings_ordinary(plan, run);
+	if ((code = settings_leave_a_cpu(run)))
+		return code;
 	sources = calloc((size_t)run->n_slots, sizeof *sources);
 	if (!sources)
 		return say_fail(EXIT_BOARD, "no memory");

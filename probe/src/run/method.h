@@ -31,6 +31,8 @@ extern const struct option_spec shared_settings[];
 /* For a method whose thread is busy all the time: it is an ordinary one unless the user asks for a policy. It then needs no right, and leaves
  * its CPU to others. To be called by `prepare`. */
 void settings_ordinary(const struct plan *plan, struct run *run);
+/* For the same methods: with a real-time policy one CPU must be left for the rest of the board. 0, or an exit code after an error message. */
+int settings_leave_a_cpu(const struct run *run);
 
 /* Measures as `plan` says; ends the process, and so its threads, with the exit code. */
 _Noreturn void measure(const struct method *method, const struct plan *plan);

@@ -119,6 +119,18 @@ void settings_ordinary(const struct plan *plan, struct run *run)
 	run->priority = 0;
 }
 
+int settings_leave_a_cpu(const struct run *run)
+{
+	struct cpus allowed;
+
+	if (run->policy == SCHED_OTHER || (!cpus_allowed(&allowed) && cpus_count(&allowed) > run->n_slots))
+		return EXIT_DONE;
+	return say_fail(EXIT_USAGE,
+			"a busy thread of policy %s leaves its CPU to nobody: leave one CPU out of --cpus for the rest of the board, or "
+			"measure with --policy other",
+			rt_policy_name(run->policy));
+}
+
 int settings_cpus(struct session *s)
 {
 	struct cpus online;

@@ -18,6 +18,7 @@ EXIT_USAGE = 2
         (("timerlat", "--interval", "1000500ns"), "whole microseconds"),
         (("timerlat", "--interval", "1ms", "--aligned"), "--aligned"),
         (("osnoise", "--interval", "1s", "--trace-above", "1ms"), "--trace-above goes with cyclic and timerlat"),
+        (("osnoise", "--interval", "1s", "--policy", "fifo"), "leave one CPU out of --cpus"),
         (("hwlat", "--interval", "1s", "--width", "1s"), "--width must be below the --interval"),
         (("hwlat", "--interval", "1s", "--priority", "5"), "interrupts are off"),
     ],
