@@ -33,7 +33,14 @@ for kind in p i; do
     fi
 done
 cat /proc/rtfault > /out/faults
+if grep -qw osnoise /sys/kernel/tracing/available_tracers; then
+    cat /proc/uptime > /out/osnoise-begun
+    rtprobe osnoise --interval 200ms --duration 3s -o /out/osnoise-other
+    rtprobe osnoise --interval 200ms --duration 3s --policy fifo && false || echo $? > /out/osnoise-refused
+    cat /proc/uptime > /out/osnoise-ended
+fi
 """
+OSNOISE_S = 3
 
 
 @pytest.fixture(name="files", scope="module", params=["stock", "rt"])
@@ -92,3 +99,17 @@ def test_timerlat_finds_it_alike_where_the_kernel_has_it(kind: str, files: dict[
     start_ns, end_ns = faults(files, kind)[1]
     worst_ns = max(lane["max_ns"] for lane in end["lanes"])
     assert end_ns - start_ns - MS - SLACK_NS <= worst_ns <= end_ns - start_ns + SLACK_NS
+
+
+def test_osnoise_ends_in_time_on_a_board_with_one_cpu(files: dict[str, bytes]) -> None:
+    """Its thread is busy all the time, and the rest of the board shares the CPU with it; with a real-time policy nothing would be left."""
+    assert ("osnoise-other" in files) == (files["kernel"] == b"rt")
+    if files["kernel"] != b"rt":
+        return
+    begun_s, ended_s = (float(files[f"osnoise-{name}"].split()[0]) for name in ("begun", "ended"))
+    assert OSNOISE_S <= ended_s - begun_s <= 3 * OSNOISE_S
+    (end,) = [event.data for event in events_of(files["osnoise-other"]) if isinstance(event, End)]
+    assert end["reason"] == "duration"
+    for lane in end["lanes"]:
+        assert lane["n"] > 0 and lane["due"] == lane["n"] + lane["missed"] + lane["dropped"] + lane["truncated"]
+    assert files["osnoise-refused"] == b"2\n"
