@@ -206,7 +206,7 @@ def test_the_page_draws_in_a_browser_and_asks_nothing_of_anybody(
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
             assert len(page.query_selector_all(".roomy svg.ladder .dot")) == 8
             page.set_viewport_size({"width": 390, "height": 844})
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")  # the charts are drawn anew
             phone = page.locator(".narrow svg.ladder")
             box = phone.bounding_box()
             assert box is not None and box["width"] > 300 and box["x"] + box["width"] <= 390

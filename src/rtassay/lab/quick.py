@@ -137,6 +137,7 @@ def _rc() -> str:
 
 
 def _found(arch: Arch, folder: Path) -> QuickImage:
+    os.utime(folder)  # in use from now on: see _forget_older
     return QuickImage(
         arch, {kind: folder / f"vmlinuz-{kind}" for kind in KERNELS}, folder / "initramfs", folder / "boot.tar"
     )
@@ -249,7 +250,7 @@ def _bootable(home: Path, target: Path, arch: Arch) -> None:
 
 
 def _forget_older(folder: Path, pattern: str, kept: int = 4) -> None:
-    """Remove old images, but keep a few, and those of the last hour: a board that starts or runs may still use one."""
+    """Remove old images, but keep a few, and those used in the last hour: a board that starts or runs may still use one."""
     os.utime(folder)
     young = folder.stat().st_mtime - _IN_USE_S
     others = sorted((path.stat().st_mtime, path) for path in folder.parent.glob(pattern))

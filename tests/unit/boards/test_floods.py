@@ -38,6 +38,10 @@ DEAF_FLOOD = "trap '' HUP INT TERM PIPE; while :; do cat /dev/zero; done"
 TARGET = Target("root@board")
 
 
+def processes_of(program: Path) -> list[str]:
+    return subprocess.run(["pgrep", "-f", str(program)], capture_output=True, text=True).stdout.split()
+
+
 @pytest.fixture
 def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
     """Makes `ssh` this shell script. None of its processes is left at the end."""
@@ -50,7 +54,11 @@ def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[s
     make(HERE)
     monkeypatch.setenv("RTASSAY_SSH", str(program))
     yield make
-    left = subprocess.run(["pgrep", "-f", str(program)], capture_output=True, text=True).stdout.split()
+    until = time.monotonic() + PATIENCE_S
+    while (
+        left := processes_of(program)
+    ) and time.monotonic() < until:  # one that was killed may be seen a moment longer
+        time.sleep(0.05)
     for pid in left:
         with contextlib.suppress(ProcessLookupError):
             os.kill(int(pid), signal.SIGKILL)

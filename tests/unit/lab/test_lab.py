@@ -247,3 +247,13 @@ def test_all_cpus_of_a_board_are_one_thread(arch: str, tmp_path: Path) -> None:
     image = QuickImage(arch_named(arch), {"rt": tmp_path / "rt"}, tmp_path / "initramfs", tmp_path / "boot")
     argv = machine._qemu(image, tmp_path, "rt", 2, 512, "", 22)
     assert argv[argv.index("-accel") + 1] == "tcg,thread=single" and argv[argv.index("-smp") + 1] == "2"
+
+
+def test_an_image_that_is_taken_from_the_cache_is_in_use() -> None:
+    """Else it is removed as an old one while a board starts from it."""
+    arch = arch_named("amd64")
+    folder = places.cache_dir() / "quick-amd64-0"
+    folder.mkdir(parents=True)
+    os.utime(folder, (0, 0))
+    quick._current(arch).write_text(f"{quick._own_digest(arch).hexdigest()} {folder.name}")
+    assert quick.cached(arch) is not None and folder.stat().st_mtime > time.time() - 600
