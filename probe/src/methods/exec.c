@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,7 +40,8 @@ struct post {
 static struct post *posts;
 static char **words; /* of the command, NULL at its end */
 static int null_fd = -1;
-static _Atomic int failed_by; /* errno: a job could not be started */
+static _Atomic int failed_by; /* errno: a job could not be started, or its CPU time not read */
+static const char *failed_to = "start";
 static _Atomic int failed_with; /* wait status of a job that failed; 0: none */
 
 static const struct option_spec settings[] = {
@@ -61,7 +61,7 @@ static char *next_word(char **line, bool *open)
 	for (; *in && (quote || !strchr(" \t\n", *in)); in++) {
 		if (quote ? *in == quote : *in == '\'' || *in == '"')
 			quote = quote ? 0 : *in;
-		else if (*in == '\\' && quote != '\'' && in[1])
+		else if (*in == '\\' && in[1] && (!quote || (quote == '"' && strchr("\"\\$`", in[1]))))
 			*out++ = *++in;
 		else
 			*out++ = *in;
@@ -132,7 +132,7 @@ static void exec_end(struct run *run)
 
 	(void)run;
 	if (error)
-		say_fail(EXIT_BOARD, "cannot start '%s': %s", words[0], strerror(error));
+		say_fail(EXIT_BOARD, "cannot %s '%s': %s", failed_to, words[0], strerror(error));
 	else if (WIFSIGNALED(status))
 		say_fail(EXIT_BOARD, "'%s' was ended by signal %d: its time says nothing", words[0], WTERMSIG(status));
 	else if (status)
@@ -158,6 +158,18 @@ static void become_job(volatile int *error, pid_t parent)
 	_exit(EXIT_BOARD);
 }
 
+/* Its status; what it left behind is killed while its process group still has this number. */
+static int collect_job(struct post *post)
+{
+	int status = 0;
+
+	kill(-post->job, SIGKILL);
+	while (waitpid(post->job, &status, 0) < 0 && errno == EINTR)
+		;
+	post->job = 0;
+	return status;
+}
+
 /* 0, or errno. vfork: nothing of this process is copied, so that starting a job costs the same whatever is locked in memory. */
 static int start_job(struct post *post)
 {
@@ -169,10 +181,9 @@ static int start_job(struct post *post)
 		return errno;
 	if (job == 0)
 		become_job(&error, self);
+	post->job = job;
 	if (error)
-		waitpid(job, NULL, 0);
-	else
-		post->job = job;
+		collect_job(post);
 	return error;
 }
 
@@ -196,18 +207,6 @@ static int64_t wait_job(const struct lane *lane, const struct post *post)
 		if (atomic_load_explicit(&lane->state, memory_order_relaxed) != LANE_RUNNING)
 			kill(-post->job, SIGKILL);
 	return mono_ns();
-}
-
-/* Its status; what it left behind is killed while its process group still has this number. */
-static int collect_job(struct post *post)
-{
-	int status = 0;
-
-	kill(-post->job, SIGKILL);
-	while (waitpid(post->job, &status, 0) < 0 && errno == EINTR)
-		;
-	post->job = 0;
-	return status;
 }
 
 static void fail(struct lane *lane, _Atomic int *why, int value)
@@ -234,6 +233,11 @@ static bool run_job(struct lane *lane, struct post *post, int64_t due_ns)
 		return false;
 	if (status) {
 		fail(lane, &failed_with, status);
+		return false;
+	}
+	if (used_ns < 0) {
+		failed_to = "read the CPU time of";
+		fail(lane, &failed_by, ENOTSUP);
 		return false;
 	}
 	account_add(&post->accounts[RESPONSE], ended_ns - due_ns, ended_ns);

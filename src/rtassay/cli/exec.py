@@ -49,9 +49,9 @@ def _line(job: list[str]) -> str:
 def _missing(given: list[str]) -> list[str]:
     """The defaults of a job that were not given. `-i` and `-a` are cyclictest's letters for them."""
     letters = {"--cpus": "-a", "--interval": "-i"}
-    said = " ".join(given)
+    said = {word if word.startswith("--") else word[:2] for word in (word.split("=")[0] for word in given)}
     pairs = zip(_DEFAULTS[::2], _DEFAULTS[1::2], strict=True)
-    return [word for pair in pairs if pair[0] not in said and letters[pair[0]] not in given for word in pair]
+    return [word for pair in pairs if not {pair[0], letters[pair[0]]} & said for word in pair]
 
 
 @click.command("exec", cls=ExecCommand, options_metavar="[OPTIONS OF rtassay run]")

@@ -27,7 +27,9 @@ def test_a_job_becomes_a_setting_of_the_probe() -> None:
     assert made.params["argv"][:2] == ["rtassay", "run"] and "--repeat" not in made.params["argv"]
 
 
-@pytest.mark.parametrize("given", ["--cpus 2,3 --interval 20ms", "--cpus=2,3 --interval=20ms", "-a 2,3 -i 20000"])
+@pytest.mark.parametrize(
+    "given", ["--cpus 2,3 --interval 20ms", "--cpus=2,3 --interval=20ms", "-a 2,3 -i 20000", "-a2,3 -i20000"]
+)
 def test_what_is_given_is_no_default(given: str) -> None:
     made = values(f"--repeat=3 {given} -- job")
     assert (made.params["cpus"], made.params["interval_ns"], made.params["count"]) == ((2, 3), 20_000_000, 3)

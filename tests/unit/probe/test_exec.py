@@ -62,7 +62,7 @@ def test_a_job_longer_than_the_interval_makes_the_next_ones_missed() -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [("printf '%s\\n' a", ["printf", "%s\\n", "a"]), ("x 'two words' \"it's\"", ["x", "two words", "it's"]),
-     ("'tr'ue a\\ b ''", ["true", "a b", ""]), ("  x\ty ", ["x", "y"]), ('x \'"\' "a\\"b"', ["x", '"', 'a"b'])],
+     ("'tr'ue a\\ b ''", ["true", "a b", ""]), ("  x\ty ", ["x", "y"]), ('x "%s\\n" "\\$a\\\\"', ["x", "%s\\n", "$a\\"]), ('x \'"\' "a\\"b"', ["x", '"', 'a"b'])],
 )  # fmt: skip
 def test_words_are_those_of_a_shell(line: str, words: list[str], tmp_path: Path) -> None:
     told = tmp_path / "told"
@@ -101,4 +101,15 @@ def test_no_job_outlives_the_probe(end: signal.Signals, probes: Family) -> None:
     probes.wait_for(2)
     probe.send_signal(end)
     probe.communicate(timeout=PATIENCE_S)
+    probes.wait_gone()
+
+
+def test_a_job_that_never_ends_is_killed_at_the_end_of_the_run(probes: Family) -> None:
+    probe = probes.start(*EXEC, "--interval", "100ms", "--duration", "300ms", "--command", "sleep 1000")
+    out, errors = probe.communicate(timeout=PATIENCE_S)
+    assert probe.returncode == 0, errors
+    end = read(out).end
+    assert end is not None and end["reason"] == "duration"
+    for lane in end["lanes"]:
+        assert (lane["due"], lane["n"]) == (3, 0)
     probes.wait_gone()

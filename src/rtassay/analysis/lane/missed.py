@@ -10,7 +10,7 @@ import numpy as np
 from rtassay.analysis.lane.account import COUNTED, SKIP, Account
 from rtassay.analysis.lane.distribution import NOTHING, Parts, Progressions, ints, joined, points, progression
 from rtassay.analysis.lane.quantiles import View
-from rtassay.model.measures import NO_LATENESS
+from rtassay.model.measures import JOB_EXECUTION, NO_LATENESS
 
 
 def raw_view(account: Account) -> View:
@@ -30,6 +30,7 @@ TRUNCATED_WHEN: Final = "truncated-when"
 UNEXPLAINED: Final = "unexplained"
 IN_OVERFLOW: Final = "in-overflow"
 NOT_LOOKED_AT: Final = "not-looked-at"
+NOT_STARTED: Final = "not-started"
 
 _WHY: Final = {
     NO_POLICY: "the source does not say what it does after a late wake-up ({policy})",
@@ -37,7 +38,8 @@ _WHY: Final = {
     INTERVAL_UNKNOWN: "the interval is not known",
     TRUNCATED_WHEN: "the time of {truncated} truncated activations is not known",
     UNEXPLAINED: "the histogram explains {explained} missed activations, the lane counted {missed}",
-    NOT_LOOKED_AT: "{missed} were not looked at, or not started",
+    NOT_LOOKED_AT: "{missed} windows were not looked at",
+    NOT_STARTED: "{missed} jobs were not started",
     IN_OVERFLOW: "{over} samples above the histogram may have missed any number of activations",
 }
 
@@ -85,7 +87,8 @@ def _counted(account: Account) -> DueView:
     if missed == 0 and account.truncated == 0:
         return DueView(raw, missed=0)
     if account.entry.measure in NO_LATENESS:
-        return _none(NOT_LOOKED_AT, missed=missed + account.truncated)
+        why = NOT_STARTED if account.entry.measure == JOB_EXECUTION else NOT_LOOKED_AT
+        return _none(why, missed=missed + account.truncated)
     if not account.interval_ns:
         return _none(INTERVAL_UNKNOWN)
     ends = _truncated(account)

@@ -93,7 +93,7 @@ def _state_it(findings: Findings, recording: Recording) -> tuple[str, str]:
     argv = list(recording.manifest.plan.argv)
     ours = argv[1:2] == ["run"] and "import" not in recording.manifest.facts
     again = _without(argv, (*_METHOD, *_REQUIREMENT)) if ours else ["rtassay", "run"]
-    return "measure wake-ups under the same conditions: a deadline is one of them", wording.shell_line([*again, *words])
+    return "a deadline is for wake-ups: measure them under the same conditions", wording.shell_line([*again, *words])
 
 
 def _violated(findings: Findings, verdict: Verdict, recording: Recording) -> Answer:

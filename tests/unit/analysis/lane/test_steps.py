@@ -23,7 +23,7 @@ from rtassay.analysis.lane.summary import lane_findings, pooled_findings
 from rtassay.analysis.lane.trace import ordered_from, trace
 from rtassay.model.findings import Gap, Noise
 from rtassay.model.manifest import Damage, Plan, Source
-from rtassay.model.measures import HARDWARE_GAP, NOISE_TOTAL, TIMER_IRQ, WINDOWS
+from rtassay.model.measures import HARDWARE_GAP, JOB_EXECUTION, NOISE_TOTAL, TIMER_IRQ, WINDOWS
 from rtassay.model.recording import GapTable, Histogram, Lane
 
 from ..build import MS, account, block_lane, counted_lane, cyclictest, histogram, skip_lane, spills_of
@@ -361,7 +361,9 @@ def test_windows_that_were_not_looked_at_and_an_interval_nobody_told() -> None:
     missed = entry(counted_lane([10, 20], 1000), missed=2, truncated=1)
     windows = due_view(account(entry(missed, measure=NOISE_TOTAL)))
     assert windows.view is None and windows.why_not is not None
-    assert (windows.why_not.code, windows.why_not.words) == ("not-looked-at", "3 were not looked at, or not started")
+    assert (windows.why_not.code, windows.why_not.words) == ("not-looked-at", "3 windows were not looked at")
+    jobs = due_view(account(entry(missed, measure=JOB_EXECUTION))).why_not
+    assert jobs is not None and (jobs.code, jobs.words) == ("not-started", "3 jobs were not started")
     blind = due_view(account(entry(missed, interval_ns=None), plan=Plan())).why_not
     assert blind is not None and (blind.code, blind.words) == ("interval-unknown", "the interval is not known")
     whole = due_view(account(entry(missed, missed=0, truncated=0, interval_ns=None), plan=Plan()))
