@@ -26,6 +26,8 @@ from rtassay.session.guarded import PlannedLoad
 GRACE_NS = 45 * NS_PER_S
 # How long a load may take to get under way: processes forked, memory touched.
 SPIN_UP_NS = NS_PER_S
+# How long all loads and the monitors may take to start, one after the other: over a slow link to a busy board each start takes half a minute.
+STARTS_NS = 300 * NS_PER_S
 # Limits of streams, in bytes. A row of `cyclictest -v` has some 40; one line may start many threads on a CPU.
 _STREAM_BASE, _STREAM_PER_S, _PER_ACTIVATION, _LANES = 256 << 20, 16 << 20, 64, 64
 _VERSION = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}[\w.]{0,40}")
@@ -145,12 +147,21 @@ def stream_limit(plan: Plan) -> int:
 
 def beside_limit(plan: Plan) -> int:
     """Bytes that a load, or the monitors, may send."""
-    return _STREAM_BASE + _STREAM_PER_S * load_seconds(plan)
+    return _STREAM_BASE + _STREAM_PER_S * _seconds(_once_started_ns(plan))
 
 
 def load_seconds(plan: Plan) -> int:
-    """When a load ends by itself should all else fail: later than anything the run may take."""
-    return -(-(plan.warm_up_ns + planned_ns(plan) + SPIN_UP_NS + 2 * GRACE_NS) // NS_PER_S)
+    """When a load ends by itself should all else fail: later than anything the run may take, the start of the other loads included."""
+    return _seconds(STARTS_NS + _once_started_ns(plan))
+
+
+def _once_started_ns(plan: Plan) -> int:
+    """How long a run may take after its loads were started."""
+    return plan.warm_up_ns + planned_ns(plan) + SPIN_UP_NS + 2 * GRACE_NS
+
+
+def _seconds(length_ns: int) -> int:
+    return -(-length_ns // NS_PER_S)
 
 
 def asked_loads(plan: Plan) -> tuple[Asked, ...]:

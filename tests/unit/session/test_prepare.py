@@ -89,8 +89,8 @@ def test_the_shorter_of_duration_and_count_is_the_length(
 
 
 def test_a_load_ends_later_than_anything_the_run_may_take() -> None:
-    assert load_seconds(Plan(interval_ns=MS, duration_ns=10 * S, warm_up_ns=2 * S)) == 10 + 2 + 1 + 90
-    assert load_seconds(Plan(interval_ns=MS, duration_ns=10 * S + 1, warm_up_ns=2 * S)) == 10 + 2 + 1 + 90 + 1
+    assert load_seconds(Plan(interval_ns=MS, duration_ns=10 * S, warm_up_ns=2 * S)) == 300 + 10 + 2 + 1 + 90
+    assert load_seconds(Plan(interval_ns=MS, duration_ns=10 * S + 1, warm_up_ns=2 * S)) == 300 + 10 + 2 + 1 + 90 + 1
 
 
 @pytest.mark.parametrize(
