@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 # Remembers what is written on each canvas since it was last cleared. Runs before the scripts of a page.
 RECORD = """(() => {
@@ -38,3 +42,13 @@ def assert_every_axis_has_labels(page: Any, charts: int) -> None:
     found = labels(page)
     assert len(found) == 2 * charts
     assert [axis for axis in found if len(axis[2]) < 2] == []
+
+
+def until(page: Any, condition: Callable[[], Any]) -> None:
+    """Waits for a condition. Without wait_for_function: the page's own policy refuses its eval when the first look does not succeed."""
+    deadline = time.monotonic() + 300
+    while time.monotonic() < deadline:
+        if condition():
+            return
+        page.wait_for_timeout(50)
+    pytest.fail("did not happen within 300 s")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chart_labels import RECORD, assert_every_axis_has_labels
+from chart_labels import RECORD, assert_every_axis_has_labels, until
 from command_line import in_process
 
 DATA = Path(__file__).parents[1] / "data" / "histograms"
@@ -206,7 +206,8 @@ def test_the_page_draws_in_a_browser_and_asks_nothing_of_anybody(
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
             assert len(page.query_selector_all(".roomy svg.ladder .dot")) == 8
             page.set_viewport_size({"width": 390, "height": 844})
-            page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")  # the charts are drawn anew
+            # The charts are drawn anew.
+            until(page, lambda: page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
             phone = page.locator(".narrow svg.ladder")
             box = phone.bounding_box()
             assert box is not None and box["width"] > 300 and box["x"] + box["width"] <= 390

@@ -2,12 +2,11 @@
 
 import re
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from chart_labels import RECORD, assert_every_axis_has_labels
+from chart_labels import RECORD, assert_every_axis_has_labels, until
 
 from rtassay.model.findings import Jitter, JitterStep
 from rtassay.reports.base import JudgedRecording
@@ -110,16 +109,6 @@ def visit(browser, files):
 
 def canvases(page, figure):
     return page.query_selector_all(f"#{figure} canvas")
-
-
-def until(page, condition):
-    """Waits for a condition without wait_for_function, whose eval the page's own policy refuses."""
-    deadline = time.monotonic() + 300
-    while time.monotonic() < deadline:
-        if condition():
-            return
-        page.wait_for_timeout(50)
-    pytest.fail("did not happen within 60 s")
 
 
 def hex_colour(page, name):

@@ -254,8 +254,7 @@ def test_cyclictest_over_ssh(host: Any, server: Server, tmp_path: Path) -> None:
     finish(host("run", "far", "--probe", "cyclictest", "--duration", "2s", "--load", "none", "--interval", "1ms"))
     recording = store.open_recording(only_recording(tmp_path))
     assert recording.manifest.sealed and recording.manifest.source.tool == "cyclictest"
-    # It ends by the clock, and leaves out what it slept through.
-    assert all(0 < lane.entry.n == lane.histogram.total <= 2100 for lane in recording.lanes)
+    assert all(0 < lane.entry.n == lane.histogram.total for lane in recording.lanes)
     assert left_on_board(server) == []
 
 

@@ -163,7 +163,7 @@ def test_loads_share_the_memory_and_have_their_own_cpus_and_number() -> None:
     argv = list(stress.command.argv)
     # A third of 4000000 kB, of which it takes an eighth: 162 MiB.
     assert argv[argv.index("--vm-bytes") + 1] == f"{4_000_000 * 1024 // 3 // 8 // MIB}M"
-    assert argv[argv.index("--timeout") + 1] == f"{10 + 1 + 90}s"
+    assert argv[argv.index("--timeout") + 1] == f"{300 + 10 + 1 + 90}s"
     assert "/bin/stress" in argv
     assert server.command.argv[server.command.argv.index("-p") + 1] == "5202"  # the second load
     assert made.words.count("version iperf3") == 1
