@@ -11,7 +11,6 @@ import json
 import os
 import pty
 import re
-import select
 import shlex
 import shutil
 import socket
@@ -205,12 +204,11 @@ def rtlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def carry(far: int, program: Path, *, shell: bool) -> None:
-    """Bytes between a console and the program. `shell`: it has to be started from a prompt first, of a board that starts again and again."""
+    """Bytes between a console and the program. `shell`: it has to be started first, from a prompt that stands there and answers Enter."""
     typed = b""
     while shell and b"rtlite" not in typed:
+        typed += os.read(far, 100)
         os.write(far, b"\nnsh> ")
-        if select.select([far], [], [], 0.5)[0]:
-            typed += os.read(far, 100)
     with subprocess.Popen([program], stdin=far, stdout=far):
         pass
 
@@ -250,9 +248,11 @@ def console(program: Path, words: list[str]) -> Iterator[str]:
 def test_a_command_for_a_console(page: Path, words: list[str], rtlite: Path, tmp_path: Path) -> None:
     with console(rtlite, words) as address:
         args = [word.replace("\\n", "\n") if word.startswith("rtlite") else word for word in words[3:]]
-        done = as_process("run", address, *args, "--duration", "2s", home=tmp_path, timeout_s=120)
-    told_a_verdict(words, done.returncode, done.stderr)
-    assert done.stdout
+        # a serial line is there a second time, with rtprobe-lite as the first run left it
+        for _ in range(2 if address.startswith("serial:") else 1):
+            done = as_process("run", address, *args, "--duration", "2s", home=tmp_path, timeout_s=120)
+            told_a_verdict(words, done.returncode, done.stderr)
+            assert done.stdout
 
 
 @pytest.mark.full

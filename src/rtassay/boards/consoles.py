@@ -80,16 +80,16 @@ class Link(Protocol):
         ...
 
 
-def wait_for(link: Link, text: bytes, seconds: float) -> bytes:
-    """Read until `text` was seen; what came. Raises BoardError where it did not come in time."""
+def wait_for(link: Link, *texts: bytes, seconds: float) -> bytes:
+    """Read until one of the texts was seen; returns the one that came last. Raises BoardError, which names the first, where none came in time."""
     until, seen = time.monotonic() + seconds, b""
-    while text not in seen:
+    while not any(text in seen for text in texts):
         if time.monotonic() >= until:
             last = seen[-60:].decode(errors="replace").strip()
             raise BoardError(
-                f"the console did not say '{text.decode(errors='replace')}' within {seconds:.0f} s",
+                f"the console did not say '{texts[0].decode(errors='replace')}' within {seconds:.0f} s",
                 f"its last words: {last}" if last else "it said nothing at all",
-                "check cable, speed (?baud=) and power",
+                "check cable, speed (?baud=) and power; --wait and --send start rtprobe-lite from a shell",
             )
         seen += link.read()
-    return seen
+    return max(texts, key=seen.rfind)

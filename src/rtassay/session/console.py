@@ -24,6 +24,7 @@ READY_S = 30.0
 # It says how far it is every second; a lane that starves it may keep it silent for long.
 SILENT_S = 60.0
 _LEAD_S = 5.0
+_READY = b" READY *"
 # From Ctrl-C to the last line: it looks for one every second, then tells what it has.
 _STOP_S = 30.0
 # Bytes of a line BEAT, and bits of a byte on a serial line.
@@ -151,13 +152,15 @@ class _Listener:
 
     def start(self) -> None:
         """Reach the program, tell it the plan. Blocking."""
+        runs = False
         if self._run.wait is not None:
             self._link.write(b"\r\n")
-            wait_for(self._link, self._run.wait.encode(), READY_S)
-        if self._run.send is not None:
+            # After an earlier run rtprobe-lite still waits for a command: no shell is there that could say its prompt.
+            runs = wait_for(self._link, self._run.wait.encode(), _READY, seconds=READY_S) == _READY
+        if self._run.send is not None and not runs:
             self._link.write(self._run.send.encode().decode("unicode_escape").encode())
         self._link.write(b"\n")  # an empty command: it says READY again
-        wait_for(self._link, b" READY *", READY_S)
+        wait_for(self._link, _READY, seconds=READY_S)
         self._link.write(self._run.command)
 
     async def listen(self) -> None:

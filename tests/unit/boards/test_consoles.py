@@ -60,7 +60,7 @@ def test_a_serial_line_carries_bytes_and_belongs_to_one_program() -> None:
     link = SerialLink(parse(f"serial:{os.ttyname(near)}"))
     try:
         os.write(far, b"nsh> ")
-        assert wait_for(link, b"nsh> ", 60) == b"nsh> "
+        assert wait_for(link, b"nsh> ", seconds=60) == b"nsh> "
         link.write(b"rtlite\n")
         assert os.read(far, 100) == b"rtlite\n"
         with pytest.raises(BoardError, match="cannot open"):
@@ -80,7 +80,7 @@ def test_a_socket_that_is_closed_is_gone(tmp_path: Path) -> None:
         other, _ = server.accept()
         threading.Timer(0.1, other.close).start()
         with pytest.raises(BoardError, match="closed by its other end"):
-            wait_for(link, b"never", 60)
+            wait_for(link, b"never", seconds=60)
         link.close()
 
 
@@ -94,7 +94,7 @@ def test_silence_is_bounded_and_said(tmp_path: Path) -> None:
         with other:
             other.sendall(b"U-Boot SPL\r\n")
             with pytest.raises(BoardError, match="did not say ' READY'") as caught:
-                wait_for(link, b" READY", 0.5)
+                wait_for(link, b" READY", b"nsh> ", seconds=0.5)
         assert "U-Boot SPL" in (caught.value.why or "")
         link.close()
 

@@ -187,6 +187,25 @@ def test_a_program_that_does_not_answer(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert script.closed == 1 and script.sent == [b"\r\n", b"rtlite\r", b"\n"] and script.now == 100 + 1 + 30
 
 
+@pytest.mark.parametrize(
+    ("said", "started"),
+    [
+        ([READY, READY], False),
+        ([b"@RTL1 0 REA", READY[11:], READY], False),
+        ([READY + b"# ", READY], True),
+        ([b"# " + READY, READY], False),
+    ],
+)
+def test_a_program_that_runs_already_is_not_started_again(
+    said: list[bytes], started: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """After a first run rtprobe-lite waits for a command, and the shell's prompt never comes. What was said last is what stands there."""
+    script = Script(monkeypatch)
+    script.pieces = [*said, *lines(TEXTS)]
+    assert heard(script, tmp_path)[0].end_reason == "count"
+    assert script.sent == [b"\r\n", *([b"rtlite\r"] if started else []), b"\n", COMMAND]
+
+
 def asked(lanes: int) -> ConsoleRun:
     return ConsoleRun(1, 1, None, 1, lanes, "none", None, None)
 
