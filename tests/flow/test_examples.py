@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -105,8 +106,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "import", TEXT, "--name", identity[-6:], "--interval", "1ms", "--label", "ambient=20C", home=home
         )
         path = Path(done.stdout.split(" -> ")[1].strip())
-        manifest = (path / "manifest.json").read_text().replace(path.name[:-4], identity)
-        (path / "manifest.json").write_text(manifest)
+        store.save_manifest(path, replace(store.load_manifest(path), id=identity))
         path.rename(path.with_name(f"{identity}.rta"))
         assert store.load_manifest(path.with_name(f"{identity}.rta")).id == identity
     _traced(home)

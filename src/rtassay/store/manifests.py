@@ -17,7 +17,7 @@ from rtassay.store.paths import MANIFEST
 
 FINDINGS = "findings.json"
 _SCHEMA = "rtassay/recording"
-_SUM = b'"sha256":"'
+_KEY = b'"sha256":'
 
 
 class _Head(msgspec.Struct):
@@ -52,24 +52,29 @@ def load_manifest(path: Path) -> Manifest:
                 f"this rtassay reads version {RECORDING_VERSION}; no earlier one was released",
                 "measure again, or import the original file again",
             )
-        return msgspec.json.decode(data, type=Manifest)
+        manifest = msgspec.json.decode(data, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CorruptRecording(f"{file} is damaged", str(error)) from error
+    if _unsummed(data) is None:
+        raise CorruptRecording(
+            f"{file} is not as rtassay wrote it",
+            "its SHA-256, on its last line, is that of another text",
+            "take the file from a copy of the recording; labels and notes are edited by `rtassay label`",
+        )
+    return manifest
 
 
 def save_manifest(path: Path, manifest: Manifest) -> None:
-    """Replace the manifest atomically: aside, fsync, rename. Raises BoardError."""
-    data = msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
+    """Replace the manifest atomically, with the SHA-256 of all before it as the last key: aside, fsync, rename. Raises BoardError."""
+    data = _summed(msgspec.json.format(msgspec.json.encode(manifest), indent=1), b"\n ") + b"\n"
     write_replacing(path / MANIFEST, data, "the manifest that was there before is still in place")
 
 
 def load_findings(path: Path) -> dict[str, Any] | None:
     """The cached findings; None if there are no usable ones (they can be computed again)."""
     try:
-        head, found, tail = read_regular(path / FINDINGS).rpartition(_SUM)
-        body = head.removesuffix(b",") + b"}"
-        # Nothing else would notice a digit that a disk has changed: these numbers are shown as they are.
-        if not found or tail != _sum_of(body) + b'"}':
+        body = _unsummed(read_regular(path / FINDINGS))
+        if body is None:
             return None
         value = msgspec.json.decode(body)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -97,13 +102,27 @@ def load_sealed(path: Path, manifest: Manifest) -> Sealed | None:
 
 def save_findings(path: Path, findings: dict[str, Any]) -> None:
     """Cache findings atomically, with the SHA-256 of all before it as the last key. Raises BoardError."""
-    body = msgspec.json.encode(findings)
-    data = body[:-1] + (b"," if findings else b"") + _SUM + _sum_of(body) + b'"}'
-    write_replacing(path / FINDINGS, data, "the recording is whole, only its cache is not kept")
+    write_replacing(
+        path / FINDINGS, _summed(msgspec.json.encode(findings)), "the recording is whole, only its cache is not kept"
+    )
 
 
-def _sum_of(body: bytes) -> bytes:
-    return hashlib.sha256(body).hexdigest().encode()
+def _summed(body: bytes, indent: bytes = b"") -> bytes:
+    """A JSON object with the SHA-256 of its text as the last key: nothing else would notice a digit that a disk has changed."""
+    members = body.removesuffix(b"}").rstrip()
+    comma = b"" if members == b"{" else b","
+    return members + comma + indent + _KEY + b'"' + _sum_of(members) + b'"' + indent.rstrip(b" ") + b"}"
+
+
+def _unsummed(data: bytes) -> bytes | None:
+    """The object without its sum, or None if the text is not the one that was summed."""
+    head, found, tail = data.rpartition(_KEY)
+    members = head.rstrip().removesuffix(b",")
+    return members + b"}" if found and b"".join(tail.split()) == b'"' + _sum_of(members) + b'"}' else None
+
+
+def _sum_of(members: bytes) -> bytes:
+    return hashlib.sha256(members + b"}").hexdigest().encode()
 
 
 def check_sizes(path: Path, manifest: Manifest) -> None:

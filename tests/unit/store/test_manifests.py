@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -11,7 +12,7 @@ import pytest
 
 from rtassay import store
 from rtassay.model.errors import CorruptRecording, InputFileError, NewerFormat, RtassayError
-from rtassay.model.manifest import Manifest, Seal, Source
+from rtassay.model.manifest import LaneEntry, Manifest, Seal, Source
 from rtassay.store import disk, manifests
 from rtassay.store.manifests import check_hashes, check_sizes
 
@@ -49,6 +50,26 @@ def test_a_manifest_that_cannot_be_used(
         store.load_manifest(tmp_path)
     assert type(caught.value) is kind and caught.value.what == what.replace("PATH", str(tmp_path))
     assert caught.value.why == why and (hint is None or caught.value.hint == hint)
+
+
+def test_a_manifest_whose_text_was_changed_is_refused(tmp_path: Path) -> None:
+    manifest = replace(BLANK, id="20261123T190458-958715", lanes=(LaneEntry(0, "0", 0, 997_000, 2990),))
+    store.save_manifest(tmp_path, manifest)
+    file = tmp_path / "manifest.json"
+    text = file.read_text()
+    assert store.load_manifest(tmp_path) == manifest and "sha256" in json.loads(text)
+    digits = [at for at, letter in enumerate(text) if letter.isdigit()]
+    for at in digits:
+        file.write_text(f"{text[:at]}{(int(text[at]) + 1) % 10}{text[at + 1 :]}")
+        with pytest.raises(RtassayError):
+            store.load_manifest(tmp_path)
+    for other in (text.replace("2990", "29900"), text[: text.rindex(",")] + "}\n", json.dumps(json.loads(text))):
+        file.write_text(other)
+        with pytest.raises(CorruptRecording, match=r"manifest\.json is not as rtassay wrote it") as caught:
+            store.load_manifest(tmp_path)
+        assert "rtassay label" in str(caught.value.hint)
+    file.write_text(text)
+    assert store.load_manifest(tmp_path) == manifest
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff", b'"text"', b"3", b"[" * 100_000])
