@@ -13,6 +13,9 @@ class HasSeverity(Protocol):
     def severity(self) -> str: ...
 
 
+# Nouns among the severities.
+_COUNTED = ("warning", "note")
+
 C = TypeVar("C", bound=HasSeverity)
 
 
@@ -22,6 +25,6 @@ def by_severity(checks: Iterable[C]) -> list[C]:
 
 
 def counts(checks: Sequence[HasSeverity]) -> str:
-    """`1 invalid, 2 warning, 18 pass`; empty without checks."""
+    """`1 invalid, 2 warnings, 18 pass`; empty without checks."""
     numbers = [(name, sum(check.severity == name for check in checks)) for name in SEVERITIES]
-    return ", ".join(f"{number} {name}" for name, number in numbers if number)
+    return ", ".join(f"{number} {name}{'s' * (name in _COUNTED and number > 1)}" for name, number in numbers if number)

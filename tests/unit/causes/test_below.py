@@ -100,3 +100,13 @@ def test_every_report_says_whether_hwlat_fits(report: TerminalCauses | MarkdownC
     assert "hwlat should have found 7: they DISAGREE" in told(stalls=7, largest_ns=3 * MS)
     assert "too short a time to tell" in told(gaps=1)
     assert "4 marked as a possible stall: possible stalls may be these gaps" in told(gaps=9, possible=4)
+
+
+def test_a_page_of_causes_says_of_which_runs() -> None:
+    ranking = rankings.rank([traced()])
+    (run,) = ranking.runs
+    assert f"<span>1 run: {run.id}</span>" in HtmlCauses().render(ranking).decode()
+    many = replace(ranking, runs=tuple(replace(run, id=f"run{at}") for at in range(10)))
+    assert "<span>10 runs: run0, run1, run2, run3, run4, run5, run6, run7 and 2 more</span>" in (
+        HtmlCauses().render(many).decode()
+    )

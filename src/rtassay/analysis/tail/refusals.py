@@ -90,7 +90,7 @@ def routes(level: tuple[float, float, float], other: tuple[float, float, float],
 def too_far(p: float, n: int) -> Refusal:
     """A level more than 100 samples away."""
     return Refusal(
-        "LEVEL-TOO-FAR", f"1 in {round(1 / p):,} is {1 / (p * n):.0f} times the {n:,} measured wake-ups: more than {TOO_FAR} times",
+        "LEVEL-TOO-FAR", f"1 in {round(1 / p):,} is {1 / (p * n):,.0f} times the {n:,} measured wake-ups: more than {TOO_FAR} times",
         f"measure {1 / (TOO_FAR * p) - n:,.0f} more wake-ups", {"beyond": round(1 / (p * n), 1)},
     )  # fmt: skip
 

@@ -12,6 +12,8 @@ from rtassay.reports import page
 from rtassay.reports.causes import causes_text as text
 from rtassay.reports.causes import crosschecks, functions, outliers
 
+_IDS = 8
+
 
 class HtmlCauses:
     """The page for people: shares, predictions, what to do. The page of a single recording shows each late wake-up, too."""
@@ -21,8 +23,19 @@ class HtmlCauses:
     summary = "self-contained page of causes"
 
     def render(self, subject: Ranking) -> bytes:
-        given = {"causes": section(subject), "tone": "none" if subject.answered else "open", "has_plots": False}
+        given = {
+            "causes": section(subject),
+            "of": _of([run.id for run in subject.runs]),
+            "tone": "none" if subject.answered else "open",
+            "has_plots": False,
+        }
         return page.render("causes.html.j2", ("report.css", "causes.css"), given)
+
+
+def _of(ids: list[str]) -> str:
+    """Whose causes these are: `2 runs: A, B`; of many, the first ones."""
+    more = len(ids) - _IDS
+    return f"{len(ids)} run{'s' * (len(ids) != 1)}: {', '.join(ids[:_IDS])}{f' and {more} more' if more > 0 else ''}"
 
 
 def section(ranking: Ranking, recording: Recording | None = None) -> dict[str, Any]:

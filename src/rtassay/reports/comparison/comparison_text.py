@@ -276,7 +276,7 @@ def unknown_conditions(comparison: Comparison) -> str:
 
 
 def check_summary(comparison: Comparison) -> str:
-    """`2 warning, 3 note, 8 pass`."""
+    """`2 warnings, 3 notes, 8 pass`."""
     return severities.counts(comparison.checks)
 
 

@@ -294,7 +294,7 @@ def _where(report: ExperimentReport, where: Sequence[str]) -> str:
 
 
 def check_summary(report: ExperimentReport) -> str:
-    """`1 invalid, 4 warning, 11 unknown`."""
+    """`1 invalid, 4 warnings, 11 unknown`."""
     return severities.counts(report.scorecard.checks) or "all passed in every cell"
 
 

@@ -67,6 +67,6 @@ def return_levels(lane: LaneExtrapolation, *, narrow: bool = False) -> str:
             ]
     middle = (left + width - _RIGHT) / 2
     parts.append(
-        f'<text class="mid" x="{middle:.0f}" y="{_HEIGHT - 10}">share of wake-ups above</text><text x="{max(left - 60, 2)}" y="{_TOP - 5}">us</text>'
+        f'<text class="mid" x="{middle:.0f}" y="{_HEIGHT - 10}">share of wake-ups above</text><text x="{max(left - 60, 2)}" y="{_TOP - 5}">Latency (us)</text>'
     )
     return "".join(parts) + "</svg>"

@@ -43,6 +43,7 @@ def _lane(lane: LaneExtrapolation) -> dict[str, Any]:
         "refusals": [(row.code, one_line(row.reason), one_line(row.remedy)) for row in refusals],
         "sentences": text.sentences(lane),
         "figure": page.drawn(lambda narrow: drawings.return_levels(lane, narrow=narrow)),
+        "band": lane.band is not None,
         "thresholds": [text.threshold_cells(row, places) for row in lane.thresholds],
         "tests": [
             (test.code, "not run" if test.p is None else f"{test.p:.2g}", f"{test.alpha:g}") for test in lane.tests

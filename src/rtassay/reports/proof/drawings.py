@@ -47,9 +47,12 @@ def forest(proof: Proof, *, narrow: bool = False) -> str:
         begin, middle, end = x_of(effect.lo), x_of(effect.ratio), x_of(effect.hi)
         title = f"{one_line(name)}: {finding}; {text.factor(effect.ratio)} ({text.interval(effect)})"
         parts.append(f'<g class="{tone}"><title>{escape(title)}</title>')
-        parts.append(f'<path d="M{begin:.1f} {y:.1f}H{end:.1f}M{begin:.1f} {y - 4:.1f}v8M{end:.1f} {y - 4:.1f}v8"/>')
-        size = 6 if "quoted" in tone else 4.5
-        parts.append(f'<circle cx="{middle:.1f}" cy="{y:.1f}" r="{size}"/></g>')
+        ends_at = _end(begin, y, 6 if effect.lo < low else 0) + _end(end, y, -6 if effect.hi > high else 0)
+        parts.append(f'<path d="M{begin:.1f} {y:.1f}H{end:.1f}{ends_at}"/>')
+        if low <= effect.ratio <= high:
+            size = 6 if "quoted" in tone else 4.5
+            parts.append(f'<circle cx="{middle:.1f}" cy="{y:.1f}" r="{size}"/>')
+        parts.append("</g>")
         if narrow:
             parts.append(f'<text x="{left}" y="{y - 12:.1f}">{escape(one_line(f"{name}: {finding}", 56))}</text>')
         else:
@@ -59,3 +62,8 @@ def forest(proof: Proof, *, narrow: bool = False) -> str:
         f'<text class="mid" x="{(left + width - right) / 2:.0f}" y="{height - 6}">&#8592; harms &#160; {text.quantile(proof)} without / with &#160; helps &#8594;</text>'
     )
     return "".join(parts) + "</svg>"
+
+
+def _end(x: float, y: float, arrow: float) -> str:
+    """The end of an interval: a bar, or the head of an arrow where it goes on beyond the axis."""
+    return f"M{x + arrow:.1f} {y - 4:.1f}L{x:.1f} {y:.1f}L{x + arrow:.1f} {y + 4:.1f}"

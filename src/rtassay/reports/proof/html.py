@@ -30,6 +30,7 @@ class HtmlProof:
             "cost": text.cost(subject),
             "doubts": text.doubts(subject),
             "figure": page.drawn(lambda narrow: drawings.forest(subject, narrow=narrow)),
+            "confirmed": subject.campaign.confirmed is not None,
             "columns": text.COLUMNS,
             "worths": [
                 (*text.row(worth), subject.title(worth.id), _recordings(worth)) for worth in subject.campaign.worths

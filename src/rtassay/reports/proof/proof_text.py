@@ -34,6 +34,8 @@ STAGE_WORDS = {
     CONFIRM: "the settings that are left against none",
     ONE: "the setting against none",
 }
+# In a sentence that is quoted alone.
+_BY = "by a factor of"
 COLUMNS = ("setting", "finding", "factor", "95 %", "on D*", "shown by")
 
 
@@ -43,8 +45,8 @@ def quantile(proof: Proof) -> str:
 
 
 def factor(value: float) -> str:
-    """A ratio with three digits: 1.43, 12.1."""
-    return f"{value:.3g}" if value < 100 else f"{value:.0f}"
+    """A ratio with three digits: 1.43, 12.1; from 100 on in whole numbers."""
+    return f"{value:.3g}" if value < 100 else f"{value:,.0f}"
 
 
 def percent(share: float) -> str:
@@ -61,13 +63,13 @@ def finding(worth: Worth) -> str:
     return words(worth.word, worth.answer, worth.partners)
 
 
-def words(word: str, answer: Answer | None, partners: tuple[str, ...] = ()) -> str:
+def words(word: str, answer: Answer | None, partners: tuple[str, ...] = (), by: str = "by") -> str:
     """See `finding`. A harm is told as the factor by which it makes the latency longer."""
     effect = None if answer is None else answer.effect
     if word == HELPS and effect is not None:
-        return f"helps by {factor(effect.ratio)}"
+        return f"helps {by} {factor(effect.ratio)}"
     if word == HARMS and effect is not None:
-        return f"harms by {factor(1 / effect.ratio)}"
+        return f"harms {by} {factor(1 / effect.ratio)}"
     if word == NO_EFFECT and answer is not None and answer.at_most is not None:
         return f"no effect above {percent(answer.at_most)} %"
     if word == REDUNDANT:
@@ -86,13 +88,17 @@ def headline(proof: Proof) -> str:
     if len(campaign.worths) == 1 or answer is None or answer.effect is None:
         about = campaign.worths[0]
         if len(campaign.worths) == 1:
-            limits = "" if about.answer is None or about.answer.effect is None else f" ({_limits(about.answer)})"
-            return f"{about.id} on {proof.board}: {finding(about)}{limits}"
+            effect = None if about.answer is None else about.answer.effect
+            if about.word == CANNOT_TELL and effect is not None:
+                limits = f"; a factor of {interval(effect)} at 95 %"
+            else:
+                limits = "" if about.answer is None or effect is None else f" ({_limits(about.answer)})"
+            return f"{about.id} on {proof.board}: {words(about.word, about.answer, about.partners, _BY)}{limits}"
         together = next((judged.of("all") for judged in campaign.stages if judged.stage.name == TOGETHER), None)
-        told = "" if together is None else f"; all settings together: {words(together.word, together)}"
+        told = "" if together is None else f"; all settings together: {words(together.word, together, by=_BY)}"
         return f"{proof.name} on {proof.board}: no setting is proven to help{told}"
     count = len(campaign.chosen)
-    return f"{proof.name} on {proof.board}: {count} of {len(campaign.worths)} settings together: {words(answer.word, answer)} ({_limits(answer)})"
+    return f"{proof.name} on {proof.board}: {count} of {len(campaign.worths)} settings together: {words(answer.word, answer, by=_BY)} ({_limits(answer)})"
 
 
 def _limits(answer: Answer) -> str:

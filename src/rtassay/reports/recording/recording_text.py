@@ -194,7 +194,7 @@ def sentence(findings: Findings) -> str:
 
 
 def check_summary(findings: Findings) -> str:
-    """`1 invalid, 2 warning, 18 pass`; `1 waived` and `strict` where that is so."""
+    """`1 invalid, 2 warnings, 18 pass`; `1 waived` and `strict` where that is so."""
     waived = sum(check.waived is not None for check in findings.checks)
     parts = [severities.counts(findings.checks), f"{waived} waived" if waived else ""]
     said = ", ".join(part for part in parts if part) or "no checks"

@@ -108,7 +108,7 @@ def test_the_other_reasons_in_their_words() -> None:
     )
     assert refusals.too_far(1e-9, 1_000_000) == Refusal(
         "LEVEL-TOO-FAR",
-        "1 in 1,000,000,000 is 1000 times the 1,000,000 measured wake-ups: more than 100 times",
+        "1 in 1,000,000,000 is 1,000 times the 1,000,000 measured wake-ups: more than 100 times",
         "measure 9,000,000 more wake-ups",
         {"beyond": 1000.0},
     )

@@ -17,6 +17,7 @@ from rtassay import reports
 from rtassay.model.knobs import WRITE, Action
 from rtassay.model.proving import Proof
 from rtassay.model.tuning import Setting, TuningPlan
+from rtassay.reports.proof import drawings
 from rtassay.session import tuning_plans
 
 from . import proofs
@@ -48,7 +49,7 @@ def test_each_setting_stands_there_with_effect_interval_and_recordings(name: str
         assert worth.answer is not None
         assert "95 %:" in told and worth.answer.recordings[0] in told
     assert "turbo" not in text and "swappiness" not in text
-    assert "7 of 9 settings together: helps by" in text and "Kernel 6.12.48" in text
+    assert "7 of 9 settings together: helps by a factor of " in text and "Kernel 6.12.48" in text
 
 
 @pytest.mark.parametrize("name", EXPORTS)
@@ -176,3 +177,17 @@ def test_values_with_quotes_stay_values(tmp_path: Path) -> None:
     target = tmp_path / "x"
     subprocess.run(["/bin/sh", "-c", read.replace("/sys/kernel/x", str(target))], check=True)
     assert target.read_text() == value
+
+
+def test_an_effect_beyond_the_axis_is_an_arrow_and_no_dot_at_its_edge() -> None:
+    proof = proofs.noisy()
+    assert proof.campaign.worths[0].answer is not None and proof.campaign.worths[0].answer.effect is not None
+    assert proof.campaign.worths[0].answer.effect.ratio > 20
+    drawn, page = drawings.forest(proof), text_of("html", proof)
+    assert "<circle" not in drawn and drawings.forest(proofs.one()).count("<circle") == 1
+    # the heads: of a bar both strokes stand above each other, of an arrow they point back
+    heads = [[float(x) for x in head] for head in re.findall(r"M([\d.]+) [\d.]+L([\d.]+) [\d.]+L([\d.]+) ", drawn)]
+    assert [begin == middle == end for begin, middle, end in heads] == [True, False]
+    assert "the last row was measured again" not in page and "the last row was measured again" in text_of("html")
+    headline = re.search("<h1>(.*)</h1>", page)
+    assert headline is not None and headline[1].startswith("printk on pi5: cannot tell (12 more runs); a factor of ")
