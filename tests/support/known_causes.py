@@ -13,7 +13,7 @@ from rtassay.lab import quick
 from rtassay.lab.arches import arch_named
 from rtassay.lab.script import STREAM, ScriptBoard
 from rtassay.model.causes import Attribution, Hit, Moved, Trace
-from rtassay.model.events import Facts, Note, TracePage, TraceText
+from rtassay.model.events import End, Facts, Note, TracePage, TraceText
 from rtassay.wire.stream import StreamParser
 
 HITS = 20
@@ -129,23 +129,30 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One boot: a cell for each kind and length, and hits without a fault that name rtfault all the same."""
+    """One boot: a cell for each kind and length, hits without a fault that name rtfault all the same, and hits beyond the caps of a trace."""
 
     cells: tuple[Cell, ...]
     invented: tuple[str, ...]
     others: int
+    not_captured: int
     stream: bytes
 
 
 def run(
-    kernel: str, module: bytes, probe: Path, faults: Sequence[Fault], seed: int = 1, method: str = "cyclic"
+    kernel: str,
+    module: bytes,
+    probe: Path,
+    faults: Sequence[Fault],
+    seed: int = 1,
+    method: str = "cyclic",
+    above_ns: int = ABOVE_NS,
 ) -> Answer:
     """All lengths of some kinds in one boot, by a method of rtprobe."""
     arch = arch_named("amd64")
     image = quick.cached(arch) or quick.build(arch, print)
     files = {"bin/rtprobe": probe.read_bytes(), "rtfault.ko": module}
     board = ScriptBoard(
-        image.kernels[kernel], image.initramfs.read_bytes(), files, _script(kernel, faults, method), seed
+        image.kernels[kernel], image.initramfs.read_bytes(), files, _script(kernel, faults, method, above_ns), seed
     )
     result = board.run(900)
     assert result.exit_code == 0, result.console[-2000:]
@@ -153,10 +160,10 @@ def run(
     return judge(faults, truths, result.stream)
 
 
-def _script(kernel: str, faults: Sequence[Fault], method: str) -> str:
+def _script(kernel: str, faults: Sequence[Fault], method: str, above_ns: int) -> str:
     """rtprobe, and when its events are on one plan after the other, at the phase of the lane's due times."""
     traced_ms = sum(len(f.lengths_us) * (HITS * f.period_ns // 1_000_000 + 300) for f in faults) + 3000
-    lines = ["set -e; insmod /rtfault.ko", *begun(traced_ms, method)]
+    lines = ["set -e; insmod /rtfault.ko", *begun(traced_ms, method, above_ns)]
     for fault in faults:
         for length_us in fault.lengths_us:
             lines += [
@@ -168,7 +175,7 @@ def _script(kernel: str, faults: Sequence[Fault], method: str) -> str:
     return "\n".join([*lines, "wait $probe", "cat /proc/rtfault > /out/faults", ""])
 
 
-def begun(traced_ms: int, method: str = "cyclic") -> list[str]:
+def begun(traced_ms: int, method: str = "cyclic", above_ns: int = ABOVE_NS) -> list[str]:
     """Shell lines: rtprobe, until it traces; $first is its first due time.
 
     It is begun anew until no tick of the kernel falls into the path of its wake-ups: else every fourth would be late, and more than a
@@ -178,7 +185,7 @@ def begun(traced_ms: int, method: str = "cyclic") -> list[str]:
     tick = "$(sed -n '/tick_sched_timer/{n;s/.*at \\([0-9]*\\)-.*/\\1/p;q}' /proc/timer_list)"
     return [
         "while :; do",
-        f"rtprobe {method} --cpus 0 --interval 1ms --duration {2 * traced_ms}ms --trace-above {ABOVE_NS}ns --no-samples -o /out/{STREAM} &",
+        f"rtprobe {method} --cpus 0 --interval 1ms --duration {2 * traced_ms}ms --trace-above {above_ns}ns --no-samples -o /out/{STREAM} &",
         "probe=$!",
         f'until {first}; [ -n "$first" ]; do sleep 0.1; done',
         f"after=$(( ((first - {tick}) % {_INTERVAL_NS} + {_INTERVAL_NS}) % {_INTERVAL_NS} ))",
@@ -227,7 +234,7 @@ def judge(faults: Sequence[Fault], truths: Sequence[Truth], stream: bytes) -> An
             ]
             injected = sum((t.letter, t.length_us) == (fault.letter, length_us) for t in truths)
             cells.append(Cell(fault, length_us, injected, len(pairs), tuple(wrong)))
-    return Answer(tuple(cells), tuple(invented), others, stream)
+    return Answer(tuple(cells), tuple(invented), others, _not_captured(stream), stream)
 
 
 def _wrong(fault: Fault, one: Attribution, truth: Truth) -> str | None:
@@ -246,6 +253,11 @@ def _wrong(fault: Fault, one: Attribution, truth: Truth) -> str | None:
     if astray > slack or right_ns == 0:
         return f"{(end - start) / 1e3:.0f} us were the fault's, {right_ns / 1e3:.0f} found, others: {dict(inside)} {one.evidence}"
     return f"{outside_ns / 1e3:.0f} us too many" if outside_ns > slack + fault.around_ns else None
+
+
+def _not_captured(stream: bytes) -> int:
+    ends = [event.data["trace"] for event in StreamParser().feed(stream) if isinstance(event, End)]
+    return sum(int(trace["not_captured"]) for trace in ends)
 
 
 def trace_of(stream: bytes) -> tuple[Trace, bool]:
