@@ -5,7 +5,7 @@ The command `rtassay causes`, the reports and the function `rtassay.rank_causes`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -22,6 +22,8 @@ from rtassay.model.settings import default
 
 T = TypeVar("T")
 
+_POWERS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+
 
 def rank(
     recordings: Sequence[Recording],
@@ -31,24 +33,34 @@ def rank(
     p: float | None = None,
     confidence: float | None = None,
 ) -> Ranking:
-    """The causes of all these runs together. What is not given comes from the runs' own plans, where they agree on it."""
+    """The causes of all these runs together. What is not given comes from the runs' own plans, where they agree on it.
+
+    D* is that of the p that is given. Of a p from the plans or by default only if the traced parts are long enough to show it: else of the smallest power
+    of ten that they show.
+    """
     from rtassay.analysis.judge.judging import kernel_of, load_of
     from rtassay.analysis.many.repeats import judge_repeats
     from rtassay.causes import ranking
 
     plans = [recording.manifest.plan for recording in recordings]
     deadline_ns = _common([plan.deadline_ns for plan in plans]) if deadline_ns is None else deadline_ns
-    p = _common([plan.p_target for plan in plans]) if p is None else p
     confidence = _common([plan.confidence for plan in plans]) if confidence is None else confidence
-    wanted = default("p") if p is None else p
     sure = default("confidence") if confidence is None else confidence
 
+    def star_at(p: float, parts: Sequence[Recording]) -> int | None:
+        return judge_repeats(parts, [], deadline_ns=None, p=p, confidence=sure).demonstrated_ns
+
+    traced_parts = [replace(one, lanes=one.traced) for one in map(leading, recordings) if one.traced]
+    asked = _common([plan.p_target for plan in plans]) if p is None else p
+    asked = default("p") if asked is None else asked
+    wanted = asked if p is not None else _shown(asked, lambda p: star_at(p, traced_parts) is not None)
+
     def star(changed: Sequence[Recording]) -> int | None:
-        return judge_repeats(changed, [], deadline_ns=None, p=wanted, confidence=sure).demonstrated_ns
+        return star_at(wanted, changed)
 
     runs = [
         ranking.TracedRun(
-            recording,
+            leading(recording),
             traced_of(recording),
             (f"kernel {kernel_of(recording.manifest) or '?'}", f"load {load_of(recording.manifest, True)}"),
         )
@@ -56,7 +68,22 @@ def rank(
     ]
     ranked = ranking.rank(runs, star, deadline_ns=deadline_ns, above_ns=above_ns, p=wanted, confidence=sure)
     checks = [crosscheck(recording) for recording in recordings]
-    return replace(ranked, crosschecks=tuple(check for check in checks if check is not None))
+    return replace(ranked, p_asked=asked, crosschecks=tuple(check for check in checks if check is not None))
+
+
+def leading(recording: Recording) -> Recording:
+    """The traced lanes of the measure that stands for the run alone: of timerlat the thread's, not its interrupt's."""
+    from rtassay.analysis.lane.measures import of_one_measure
+
+    traced = of_one_measure([lane.entry for lane in recording.traced], recording.traced)
+    return recording if len(traced) == len(recording.traced) else replace(recording, traced=tuple(traced))
+
+
+def _shown(asked: float, shows: Callable[[float], bool]) -> float:
+    """`asked`, or the smallest power of ten above it for which the data show a D*; `asked` if there is none."""
+    if shows(asked):
+        return asked
+    return next((p for p in _POWERS if p > asked and shows(p)), asked)
 
 
 def crosscheck(recording: Recording) -> CrossCheck | None:
@@ -203,10 +230,12 @@ def _refused(manifest: Manifest) -> str:
 
 
 def _quantiles(lanes: Sequence[Lane]) -> tuple[int | None, int | None, int | None, int | None]:
-    """p50, p99, p99.9 and maximum of all lanes together (nearest rank, lower edge of the bin)."""
+    """p50, p99, p99.9 and maximum of all lanes of one measure together (nearest rank, lower edge of the bin)."""
     from rtassay.analysis.lane.bounds import nearest_rank
     from rtassay.analysis.lane.distribution import Distribution, joined, points
+    from rtassay.analysis.lane.measures import of_one_measure
 
+    lanes = of_one_measure([lane.entry for lane in lanes], lanes)
     all_lanes = Distribution(joined([points(lane.histogram.lower_ns, lane.histogram.counts) for lane in lanes]))
     if not all_lanes.total:
         return None, None, None, None

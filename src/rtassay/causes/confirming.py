@@ -62,6 +62,7 @@ def confirm(
         demonstrated_before_ns=before.demonstrated_ns,
         demonstrated_predicted_ns=share.without.demonstrated_ns,
         demonstrated_after_ns=after.demonstrated_ns,
+        p=before.p,
         at_most=share.without.at_most,
         share_before=share.share_of_lateness,
         share_after=left,

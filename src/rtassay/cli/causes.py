@@ -23,7 +23,11 @@ _MANY = 3
 @click.argument("recordings", nargs=-1, required=True, metavar="RECORDING...|EXPERIMENT")
 @setting_option("deadline", help="Count the late wake-ups that reach this deadline.  [default: the runs' own]")
 @click.option("--above", "above_ns", type=TimeType(), metavar="TIME", help="Look only at wake-ups as late as this.")
-@setting_option("p", stated_only=True, help="Tolerated probability, for D*.  [default: the runs' own, else 1e-6]")
+@setting_option(
+    "p",
+    stated_only=True,
+    help="Tolerated probability, for D*.  [default: the runs' own, else 1e-6, or the smallest that the traced part can show]",
+)
 @setting_option("confidence", stated_only=True, help="Confidence of D*.  [default: the runs' own, else 0.95]")
 @click.option(
     "-o", "--output", metavar="FILE", help="Write a file; the suffix names the format (.html, .md, .json, .txt)."
@@ -156,7 +160,8 @@ def _confirm(
         p=ranking.p,
         confidence=ranking.confidence,
     )
-    found = confirming.confirm(ranking, share, after, (recordings, measured))
+    both = [rankings.leading(one) for one in recordings], [rankings.leading(one) for one in measured]
+    found = confirming.confirm(ranking, share, after, both)
     if as_json:
         print_json(confirmation_dict(found))
     else:

@@ -43,7 +43,7 @@ _HIT = re.compile(r"([0-9]{1,5}):([0-9]{1,18})")
     "--worst",
     type=click.IntRange(min=1),
     metavar="N",
-    help="trace.dat: only the pages around the N latest wake-ups.  [default: all that were captured]",
+    help="trace.dat: only the pages around the N worst wake-ups.  [default: all that were captured]",
 )
 @click.option(
     "--hit",
@@ -137,14 +137,14 @@ def _chosen(captured: tuple[Hit, ...], worst: int | None, hits: tuple[str, ...])
     """The wake-ups that --worst and --hit name; None for all."""
     if worst is None and not hits:
         return None
-    latest = sorted(captured, key=lambda hit: (-hit.latency_ns, hit.lane, hit.k))
-    chosen = latest[:worst] if worst is not None else []
+    by_latency = sorted(captured, key=lambda hit: (-hit.latency_ns, hit.lane, hit.k))
+    chosen = by_latency[:worst] if worst is not None else []
     known = {(hit.lane, hit.k): hit for hit in captured}
     for text in hits:
         match = _HIT.fullmatch(text)
         hit = known.get((int(match[1]), int(match[2]))) if match is not None else None
         if hit is None:
-            some = ", ".join(f"{one.lane}:{one.k}" for one in latest[:3])
-            raise UsageError(f"--hit '{text}' names no captured wake-up", hint=f"the latest are {some}")
+            some = ", ".join(f"{one.lane}:{one.k}" for one in by_latency[:3])
+            raise UsageError(f"--hit '{text}' names no captured wake-up", hint=f"the worst are {some}")
         chosen.append(hit)
     return chosen

@@ -300,7 +300,7 @@ class Ranking:
     """The answer of `rtassay causes`: causes with the largest share of the lateness first.
 
     `deadline_ns` None: none is stated, and `exceedances` counts all hits. `above_ns`: only hits at or above it count. `demonstrated_ns`: D* of the traced
-    part, with which the predictions compare. `share_unattributed`: of the lateness; `stall_possible`: hits that may be a stall of the host. `observer`: what the threads of the measurement itself took; they are
+    part, with which the predictions compare, at `p`; `p_asked`: what the runs were to show, which is smaller where their traced part is too short for it. `share_unattributed`: of the lateness; `stall_possible`: hits that may be a stall of the host. `observer`: what the threads of the measurement itself took; they are
     in no other list, though their time is part of the lateness. `crosschecks`: of runs that a tracer of the kernel measured; `beside`: analyses of rtla,
     `below`: findings of hwlat (`causes --beside`).
     """
@@ -319,6 +319,7 @@ class Ranking:
     share_unattributed: float | None
     max_ns: int | None
     demonstrated_ns: int | None
+    p_asked: float | None = None
     quantiles: tuple[QuantileLevel, ...] = ()
     causes: tuple[CauseShare, ...] = ()
     observer: CauseShare | None = None
@@ -339,7 +340,8 @@ class Confirmation:
     """A prediction beside what runs without the cause measured, both over traced parts (schema rtassay/confirmation/1).
 
     state: AGREES if the numbers of exceedances differ by no more than chance explains, else BETTER or WORSE than predicted; NOT_REMOVED if the cause still owns late
-    time there; TOO_LITTLE without traced parts. due_*: activations of the traced parts. share_*: of the lateness that the cause owns.
+    time there; TOO_LITTLE without traced parts. due_*: activations of the traced parts. share_*: of the lateness that the cause owns. p: that of
+    all D*.
     """
 
     cause: Cause
@@ -352,6 +354,7 @@ class Confirmation:
     demonstrated_before_ns: int | None
     demonstrated_predicted_ns: int | None
     demonstrated_after_ns: int | None
+    p: float
     at_most: bool
     share_before: float
     share_after: float

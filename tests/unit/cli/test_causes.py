@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +12,13 @@ import pytest
 import rtassay
 from rtassay import rankings, store
 from rtassay.model import causes as kinds
+from rtassay.model import measures
 from rtassay.model import ranking as codes
 from rtassay.model.errors import UsageError
 from rtassay.model.events import End, Note, TracePage
 from rtassay.model.manifest import TraceEntry
 from rtassay.model.ranking import ranking_dict
+from rtassay.model.recording import Lane
 from rtassay.model.units import format_time
 from rtassay.reports.causes import causes_text as text
 from rtassay.store import tracing
@@ -69,6 +72,41 @@ def test_python_ranks_what_the_command_ranks(tmp_path: Path) -> None:
             rtassay.rank_causes([first], **wrong)
     with pytest.raises(UsageError):
         rtassay.rank_causes([])
+
+
+def test_d_star_is_that_of_a_p_which_the_traced_part_can_show(tmp_path: Path) -> None:
+    path = recorded(tmp_path)
+    asked = json.loads(in_process("causes", path, "--p", "1e-6", "--json", home=tmp_path).stdout)
+    assert (asked["p"], asked["p_asked"], asked["demonstrated_ns"]) == (1e-6, 1e-6, None), "what is stated stands"
+    recording = store.open_recording(path)
+    manifest = replace(recording.manifest, plan=replace(recording.manifest.plan, p_target=1e-6))
+    ranking = rankings.rank([replace(recording, manifest=manifest)])
+    # 1000 traced wake-ups, one late: too few for 1e-3.
+    assert (ranking.p, ranking.p_asked) == (0.01, 1e-6)
+    assert ranking.demonstrated_ns is not None
+    assert all(share.without is not None and share.without.demonstrated_ns is not None for share in ranking.causes)
+    assert "(p <= 0.01, 95 % confidence; the part is too short for p <= 1e-6)" in text.now(ranking)
+    as_asked = rankings.rank([recording])
+    assert as_asked.p == as_asked.p_asked == 0.01 and "too short" not in text.now(as_asked)
+
+
+def test_lanes_of_another_measure_count_nowhere(tmp_path: Path) -> None:
+    """timerlat has two lanes a CPU. The interrupt's is part of the thread's."""
+    recording = store.open_recording(recorded(tmp_path))
+
+    def two(lanes: Sequence[Lane]) -> tuple[Lane, ...]:
+        (lane,) = lanes
+        thread = replace(lane, entry=replace(lane.entry, measure=measures.TIMER_THREAD))
+        quick = replace(lane.histogram, lower_ns=lane.histogram.lower_ns // 20)
+        irq = replace(lane, histogram=quick, entry=replace(lane.entry, index=1, measure=measures.TIMER_IRQ))
+        return thread, irq
+
+    both = replace(recording, lanes=two(recording.lanes), traced=two(recording.traced))
+    alone = replace(recording, lanes=both.lanes[:1], traced=both.traced[:1])
+    assert rankings.traced_of(both) == rankings.traced_of(alone)
+    first, second = (replace(rankings.rank([one]), crosschecks=()) for one in (both, alone))
+    assert first == second
+    assert rankings.leading(both).traced == alone.traced and rankings.leading(alone) is alone
 
 
 def test_several_runs_are_ranked_together_and_files_go_by_suffix(tmp_path: Path) -> None:
@@ -129,7 +167,7 @@ def test_a_level_that_nothing_reached_is_told_with_one_that_is(
     largest_ns = max(int(lane.histogram.lower_ns.max()) for lane in recording.traced)
     assert run.traced_max_ns == largest_ns > 0
     why, do = text.why_not(run)
-    assert level in why and f"the latest was {format_time(largest_ns)}" in why
+    assert level in why and f"the worst was {format_time(largest_ns)}" in why
     assert run.traced_p99_9_ns is not None and f"--trace-above {format_time(run.traced_p99_9_ns)}" in do
 
 

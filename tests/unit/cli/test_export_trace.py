@@ -69,7 +69,7 @@ def test_the_whole_trace_and_that_of_chosen_wake_ups(path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--to", "trace.dat", "--hit", "0:1"), "the latest are 0:"),
+        (("--to", "trace.dat", "--hit", "0:1"), "the worst are 0:"),
         (("--to", "trace.dat", "--hit", "first"), "names no captured wake-up"),
         (("--to", "csv", "--worst", "1"), "--to trace.dat"),
         (("--to", "trace"), "trace.dat"),

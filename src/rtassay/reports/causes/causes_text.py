@@ -154,7 +154,7 @@ def _nothing_late(run: Traced, largest_ns: int) -> tuple[str, str]:
     """What the level was, how late wake-ups were, and a level that they reach."""
     level = "4 x the running p99.9 (auto)" if run.above_ns is None else format_time(run.above_ns)
     reached_ns = largest_ns if run.traced_p99_9_ns is None else min(run.traced_p99_9_ns, largest_ns)
-    why = f"no wake-up reached {level} while the kernel was traced: the latest was {format_time(largest_ns)}"
+    why = f"no wake-up reached {level} while the kernel was traced: the worst was {format_time(largest_ns)}"
     if reached_ns <= 0:
         return why, "measure longer"
     return (
@@ -281,8 +281,13 @@ def spread_note(ranking: Ranking) -> str | None:
 def now(ranking: Ranking) -> str:
     """D* of the traced part, with which the predictions compare."""
     star = "none" if ranking.demonstrated_ns is None else format_time(ranking.demonstrated_ns)
+    short = (
+        ""
+        if ranking.p_asked is None or ranking.p <= ranking.p_asked
+        else f"; the part is too short for p <= {wording.probability(ranking.p_asked)}"
+    )
     return (
-        f"D* of the traced part as it is: {star} (p <= {wording.probability(ranking.p)}, {wording.percent(ranking.confidence)} confidence). "
+        f"D* of the traced part as it is: {star} (p <= {wording.probability(ranking.p)}, {wording.percent(ranking.confidence)} confidence{short}). "
         f"D* without a cause: {PREDICTION[0].lower()}{PREDICTION[1:]}"
     )
 
@@ -332,7 +337,7 @@ def confirmation_rows(found: Confirmation) -> list[tuple[str, ...]]:
             f"{wording.count(found.exceedances_after)} of {wording.count(found.due_after)}",
         ),
         (
-            "D* of the traced part (us)",
+            f"D* of the traced part (us), p <= {wording.probability(found.p)}",
             star(found.demonstrated_before_ns),
             sign + star(found.demonstrated_predicted_ns),
             star(found.demonstrated_after_ns),

@@ -39,7 +39,7 @@ def _of(ids: list[str]) -> str:
 
 
 def section(ranking: Ranking, recording: Recording | None = None) -> dict[str, Any]:
-    """What templates/causes_section.html.j2 shows. With a recording, its latest wake-ups too."""
+    """What templates/causes_section.html.j2 shows. With a recording, its worst wake-ups too."""
     quantile_columns, quantile_rows = text.quantile_table(ranking)
     group_columns, group_rows = text.group_table(ranking)
     runs = ranking.runs
@@ -55,9 +55,8 @@ def section(ranking: Ranking, recording: Recording | None = None) -> dict[str, A
         "crosscheck_columns": crosschecks.COLUMNS,
         "crosschecks": crosschecks.rows(ranking),
         "crosscheck_notes": crosschecks.notes(ranking),
-        "notes": [note for note in (text.left_out(ranking), text.now(ranking), text.spread_note(ranking)) if note]
-        if ranking.answered
-        else [],
+        "left_out": text.left_out(ranking) if ranking.answered else None,
+        "notes": [note for note in (text.now(ranking), text.spread_note(ranking)) if note] if ranking.answered else [],
         "shares": [
             {"columns": columns, "rows": rows}
             for columns, rows in ((quantile_columns, quantile_rows), (group_columns, group_rows))

@@ -1,4 +1,4 @@
-"""The latest wake-ups with their owners on a time axis: one bar each, and each once more in full width with its parts."""
+"""The worst wake-ups with their owners on a time axis: one bar each, and each once more in full width with its parts."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def hit_id(one: Attribution) -> str:
     return f"hit-{one.hit.lane}-{one.hit.k}"
 
 
-def latest(recording: Recording) -> list[Attribution]:
-    """The attributed wake-ups of a recording that a page shows, the latest first."""
+def worst(recording: Recording) -> list[Attribution]:
+    """The attributed wake-ups of a recording that a page shows, the worst first."""
     return sorted(recording.causes, key=lambda one: (-one.hit.latency_ns, one.hit.lane, one.hit.k))[:MOST]
 
 
@@ -88,7 +88,7 @@ def moments(recording: Recording) -> list[list[float | int | str]]:
         return []
     return [
         [round((one.hit.woke_ns - origin_ns) / NS_PER_S, 3), one.hit.latency_ns, hit_id(one)]
-        for one in latest(recording)
+        for one in worst(recording)
     ]
 
 
@@ -116,8 +116,8 @@ def legend(ranking: Ranking) -> list[tuple[str, str]]:
 
 
 def rows(recording: Recording, ranking: Ranking) -> list[Row]:
-    """The latest wake-ups, at most MOST."""
-    shown, chosen = latest(recording), colours(ranking)
+    """The worst wake-ups, at most MOST."""
+    shown, chosen = worst(recording), colours(ranking)
     longest = max((one.hit.latency_ns for one in shown), default=1)
     origin_ns = recording.manifest.probe_facts.origin_ns
     return [_row(one, chosen, longest, origin_ns) for one in shown]
