@@ -14,6 +14,7 @@ from probe_build import build
 from vboard import Board, Rack, Setup
 
 ROOT = Path(__file__).parents[2]
+RACK: pytest.StashKey[Rack] = pytest.StashKey()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -41,10 +42,18 @@ def probes() -> dict[str, Path]:
     return made
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """A worker that goes on with other tests ends its board, which would take a tenth of a CPU from them until the end."""
+    rack = item.config.stash.get(RACK, None)
+    if rack is not None and (nextitem is None or nextitem.path.parent != Path(__file__).parent):
+        rack.clear()
+
+
 @pytest.fixture(scope="session")
-def rack(probes: dict[str, Path]) -> Iterator[Rack]:
+def rack(probes: dict[str, Path], pytestconfig: pytest.Config) -> Iterator[Rack]:
     """Where boards come from: powered on, reachable, possibly used by the test before."""
-    rack = Rack(probes)
+    rack = pytestconfig.stash[RACK] = Rack(probes)
     try:
         yield rack
     finally:
