@@ -124,7 +124,7 @@ def tell(name: str, path: Path) -> None:
     recording = store.open_recording(path)
     trace, found = recording.manifest.trace, recording.causes
     assert trace is not None
-    if not recording.traced:
+    if not recording.traced or trace.from_ns is None:
         print(f"| {name} | not traced: {trace.error} |", flush=True)
         return
     known = [one for one in found if one.top.kind != UNATTRIBUTED]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from rtassay.causes import formats, pages
+from rtassay.causes.late_timers import with_late_timer
 from rtassay.causes.ordinary import Ordinary, ordinary
 from rtassay.causes.owners import NOBODY, Owner, Rules
 from rtassay.causes.places import place
@@ -61,7 +62,7 @@ def attribute(
     hits = tuple(as_traced(lines, hit) for hit in trace.hits) if trace.followed else trace.hits
     usual = _ordinary_of_lanes(lines, hits)
     found = [wakeup(lines, hit) if _covered(lines, hit) else None for hit in hits]
-    cuts = [_cut(lines, hit, seen, rules, usual) for hit, seen in zip(hits, found, strict=True)]
+    cuts = [_cut(lines, hit, seen, rules, usual, virtual) for hit, seen in zip(hits, found, strict=True)]
     cuts = with_stalls(lines, hits, cuts, moved, virtual)
     each = zip(hits, found, cuts, strict=True)
     return tuple(_attribution(lines, rules.symbols, *one, virtual) for one in each)
@@ -85,13 +86,17 @@ def _cut(
     found: Wakeup | None,
     rules: Rules,
     usual: Mapping[tuple[int, int], Ordinary],
+    virtual: bool,
 ) -> list[Stretch]:
     if hit.latency_ns <= 0:
         return []
     if found is None:
         return [Stretch("A", hit.due_ns, hit.woke_ns, Owner(NOBODY, (NO_PAGES,)), None)]
     cutter = Cutter(lines, hit, found, rules)
-    return without_ordinary(cutter.stretches(), usual[hit.cpu, hit.tid], rules, hit.tid, cutter.by_itself)
+    its = usual[hit.cpu, hit.tid]
+    cut = without_ordinary(cutter.stretches(), its, rules, hit.tid, cutter.by_itself)
+    timed = not found.awake and found.waking is not None and found.timer_ns is not None
+    return with_late_timer(cut, its.entry_ns, virtual) if timed else cut
 
 
 def _attribution(

@@ -74,6 +74,7 @@ FROM_IDLE: Final = "from-idle"
 HOLE_ON_ALL_CPUS: Final = "hole-on-all-cpus"
 SMI_COUNT: Final = "smi-count"
 STEAL_TIME: Final = "steal-time"
+SWITCHED_MEANWHILE: Final = "switched-meanwhile"
 EVENTS_LOST: Final = "events-lost"
 NO_PAGES: Final = "no-pages"
 BEGINS_LATE: Final = "begins-late"
@@ -96,6 +97,7 @@ EVIDENCE: Final = (
     HOLE_ON_ALL_CPUS,
     SMI_COUNT,
     STEAL_TIME,
+    SWITCHED_MEANWHILE,
     EVENTS_LOST,
     NO_PAGES,
     BEGINS_LATE,

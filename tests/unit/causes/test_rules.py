@@ -71,6 +71,39 @@ def test_a_thread_that_raised_its_priority_after_its_switch_counts_by_the_one_it
     assert (owned(one, "thread"), one.evidence) == (900_000, ("priority-above",))
 
 
+@pytest.mark.parametrize(("virtual", "kind"), [(True, "hypervisor"), (False, "unattributed")])
+def test_a_timer_that_comes_late_though_threads_are_switched_meanwhile_is_no_thread_s_doing(
+    virtual: bool, kind: str
+) -> None:
+    """A switch turns interrupts on: a timer that is due then would interrupt the new thread at once."""
+    cpu = cpu_at_due()
+    for _ in range(20):
+        cpu.spend(15_000, NOBODY)  # no longer than an ordinary entry: nor is it twenty times the ordinary path
+        cpu.switch(Thread(210 + cpu.ns % 2, "other", 120))
+        cpu.spend(15_000, NOBODY)
+        cpu.switch(WORKER)
+    cpu.spend(ENTRY, NOBODY)
+    woken(cpu)
+    finish(cpu)
+    (one,) = attribute(cpu.trace(), virtual=virtual)
+    assert sum(part.ns for part in one.parts) == one.hit.latency_ns
+    assert (one.top, owned(one, kind)) == (Cause(kind), 600_000 + ENTRY)
+    assert "switched-meanwhile" in one.evidence and not one.stall_possible
+
+
+def test_a_switch_just_before_the_timer_s_interrupt_leaves_the_thread_before_it_its_part() -> None:
+    """Interrupts are off until the switch, and the interrupt comes at once."""
+    cpu = cpu_at_due()
+    cpu.spend(900_000, NOBODY)
+    cpu.switch(Thread(210, "other", 120))
+    cpu.spend(ENTRY, NOBODY)
+    woken(cpu)
+    one = explained(cpu)
+    assert one.top == Cause("interrupts-off", "worker", None, 200, 120)
+    assert owned(one, "interrupts-off") > 880_000 and owned(one, "unattributed") == 0
+    assert "switched-meanwhile" not in one.evidence
+
+
 def test_a_boost_that_ended_at_the_switch_counts_too() -> None:
     cpu = cpu_at_due(under=Thread(210, "boosted", 5))
     woken(cpu)

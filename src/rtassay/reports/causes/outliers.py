@@ -55,6 +55,7 @@ _EVIDENCE = {
     kinds.HOLE_ON_ALL_CPUS: "all CPUs were silent at once",
     kinds.SMI_COUNT: "the count of SMIs rose",
     kinds.STEAL_TIME: "stolen time rose",
+    kinds.SWITCHED_MEANWHILE: "the timer's interrupt came late although interrupts were on: threads were switched meanwhile",
     kinds.EVENTS_LOST: "events were lost",
     kinds.NO_PAGES: "no page of this CPU was kept",
     kinds.BEGINS_LATE: "the trace begins after the due time",
