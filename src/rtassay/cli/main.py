@@ -68,11 +68,13 @@ VERBS: Final = {
 }
 
 GROUPS: Final = {
-    "The first hour": ("run", "list", "show", "report", "compare"),
-    "Measure": ("exec", "experiment", "presets", "status", "watch", "seal"),
-    "Judge": ("plan", "causes", "zoom", "explain", "extrapolate", "checks", "published"),
-    "Boards and kernels": ("doctor", "tune", "prove", "board", "kernel", "lab", "gate", "probe"),
-    "Recordings": ("import", "export", "figure", "table", "label", "rm", "prune"),
+    "The first hour": ("run", "list", "show", "report", "compare", "watch", "checks", "doctor", "import", "lab"),
+    "Measure": ("exec", "experiment", "presets", "status", "seal"),
+    "Judge": ("plan", "extrapolate", "published"),
+    "Explain": ("causes", "zoom", "explain"),
+    "Improve": ("tune", "prove"),
+    "Boards and kernels": ("board", "kernel", "gate", "probe"),
+    "Recordings": ("export", "figure", "table", "label", "rm", "prune"),
     "Comfort": ("config", "completion"),
 }
 """The verbs by what a person wants, as --help shows them."""
