@@ -97,14 +97,14 @@ async def prepare(board: LinuxBoard, asked: Plan, *, isolated: bool, lanes: int 
             "only members of their cgroup may run there, and its own threads do not join it",
             "use rtprobe, or boot with isolcpus=",
         )
-    load_cpus = _subset("--load-cpus", asked.load_cpus, allowed)
+    load_cpus = _subset("--load-cpus", asked.load_cpus, allowed, isolated=known.kept_free or ())
     wanted = tuple([await _resolved(board, load) for load in wanted])
     plan = _complete(asked, cpus, load_cpus, wanted)
     probe_program = rtprobe if probe.program is None else await _needed(board, probe.program)
     versions: dict[str, str] = {}
     loads: list[PlannedLoad] = []
     for index, load in enumerate(wanted):
-        of_load = load.cpus and _subset(f"--load {load}", load.cpus, allowed)
+        of_load = load.cpus and _subset(f"--load {load}", load.cpus, allowed, isolated=known.kept_free or ())
         spec = LoadSpec(
             argument=load.argument,
             cpus=of_load or load_cpus,
@@ -222,17 +222,23 @@ def _measured_cpus(
 
 
 def _subset(
-    option: str, wanted: tuple[int, ...] | None, allowed: tuple[int, ...], besides: tuple[int, ...] = ()
+    option: str,
+    wanted: tuple[int, ...] | None,
+    allowed: tuple[int, ...],
+    besides: tuple[int, ...] = (),
+    isolated: Sequence[int] = (),
 ) -> tuple[int, ...]:
+    """The wanted CPUs, all allowed ones where none are named. `isolated`: those that are kept free, to say why one is not allowed."""
     if wanted is None:
         return allowed
     missing = [cpu for cpu in wanted if cpu not in (*allowed, *besides)]
+    free = [cpu for cpu in missing if cpu in isolated]
     if missing or not wanted:
         raise UsageError(
             f"{option} {format_cpu_list(wanted)}: no CPU {format_cpu_list(missing)} to be had"
             if wanted
             else f"{option} names no CPU",
-            f"this board allows {format_cpu_list(allowed)}",
+            f"{f'CPU {format_cpu_list(free)} is isolated; ' if free else ''}this board allows {format_cpu_list(allowed)}",
         )
     return tuple(sorted(set(wanted)))
 

@@ -122,5 +122,12 @@ def test_help_shows_every_verb_once_under_what_one_wants(home: Path) -> None:
     text = in_process("--help", home=home).stdout
     places = [text.index(f"\n{title}:\n") for title in GROUPS]
     assert places == sorted(places) and next(iter(GROUPS)) == "The first hour" and len(GROUPS["The first hour"]) == 10
-    assert [title.split()[0] for title in GROUPS][1:7] == "Measure Judge Explain Improve Boards Recordings".split()
+    assert [title.split()[0] for title in GROUPS][1:7] == [
+        "Measure",
+        "Judge",
+        "Explain",
+        "Improve",
+        "Boards",
+        "Recordings",
+    ]
     assert all(f"\n  {name} " in text for name in VERBS)

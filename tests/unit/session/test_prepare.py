@@ -106,6 +106,20 @@ def test_cpus_that_are_measured(options: dict[str, Any], cpus: tuple[int, ...]) 
     assert prepared(ScriptedBoard(), Plan(), **options).cpus == cpus
 
 
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        (Plan(load_cpus=(0, 2)), "--load-cpus 0,2: no CPU 2 to be had: CPU 2 is isolated; this board allows 0-1"),
+        (Plan(load="builtin:cpu@3"), "--load builtin:cpu@3 3: no CPU 3 to be had: this board allows 0-1"),
+    ],
+)
+def test_a_load_on_an_isolated_cpu_is_refused_with_the_reason(plan: Plan, said: str) -> None:
+    files = {**FILES, "/proc/self/status": b"Cpus_allowed_list:\t0-1\n", "/sys/devices/system/cpu/isolated": b"2\n"}
+    with pytest.raises(UsageError) as caught:
+        prepared(ScriptedBoard(files=files), plan, isolated=True)
+    assert str(caught.value) == said
+
+
 def test_an_isolated_cpu_that_is_offline_is_not_measured() -> None:
     files = {**FILES, "/sys/devices/system/cpu/online": b"0-2\n"}
     assert prepared(ScriptedBoard(files=files), Plan(), isolated=True).cpus == (2,)
