@@ -63,7 +63,7 @@ class Tree:
         """Raises UsageError if a bisection cannot begin, and would change what a person is working on."""
         if self._must("status", "--porcelain", "--untracked-files=no"):
             raise UsageError(f"{self.home} has changes that are not committed", hint="git commit, or git stash")
-        if self._git("bisect", "log").returncode == 0:
+        if self._bisects():
             raise UsageError(f"a bisection is under way in {self.home}", hint="git bisect reset ends it")
         if self._git("merge-base", "--is-ancestor", good, bad).returncode:
             raise UsageError(f"{good[:12]} is no ancestor of {bad[:12]}", hint="GOOD comes first, and BAD stands on it")
@@ -105,13 +105,19 @@ class Tree:
 
     def end(self, head: str) -> None:
         """Put the tree back to where it was. Raises BoardError, with what puts it back."""
-        if self._git("bisect", "log").returncode == 0:
+        if self._bisects():
             self._git("bisect", "reset")
         try:
             self.check_out(head)
+            # A reset that failed (a disk that was full for a moment) leaves its log, and the next bisection would be refused.
+            if self._bisects():
+                self._must("bisect", "reset")
         except BoardError as error:
             by_hand = f"cd {self.home} && git bisect reset; git checkout {head}"
             raise BoardError(f"{self.home} is not put back: {error.what}", error.why, by_hand) from error
+
+    def _bisects(self) -> bool:
+        return self._git("bisect", "log").returncode == 0
 
     def _must(self, *words: str) -> str:
         done = self._git(*words)

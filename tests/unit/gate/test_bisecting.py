@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -166,3 +168,30 @@ def test_a_step_without_its_directory_makes_git_give_up(home: Path, tmp_path: Pa
     with pytest.raises(BoardError, match="git bisect run failed"):
         tree.bisect(tree.commit("main~2"), tree.commit("main"), ["sh", "-c", "exit 128"])
     tree.end("main")
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_a_reset_that_fails_once_is_made_good_and_one_that_fails_again_is_said(
+    failures: int, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a disk that is full for a moment: the work tree is at its branch, but git's log of the bisection is left."""
+    history(home, ["fine", "fine", "late"])
+    tree = Tree(home, "sh Kbuild", home / "bzImage")
+    good, bad = tree.commit("main~2"), tree.commit("main")
+    tree.bisect(good, bad, ["true"])
+    real, programs, count = shutil.which("git"), tmp_path / "bin", tmp_path / "count"
+    programs.mkdir()
+    (programs / "git").write_text(
+        f'#!/bin/sh\n[ "$1 $2" = "bisect reset" ] && echo >>{count} && [ $(wc -l <{count}) -le {failures} ] && exit 1\n'
+        f'exec {real} "$@"\n'
+    )
+    (programs / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    if failures == 1:
+        tree.end("main")
+        tree.ready_for(good, bad)
+    else:
+        with pytest.raises(BoardError) as caught:
+            tree.end("main")
+        assert caught.value.hint == f"cd {home} && git bisect reset; git checkout main"
+    assert tree.head() == "main"
