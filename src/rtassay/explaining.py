@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rtassay import rankings
 from rtassay.model.errors import UsageError
 from rtassay.model.explanation import Explanation, FollowedThread
@@ -25,6 +27,10 @@ def explain(recording: Recording) -> Explanation:
     from rtassay.analysis.judge.judging import kernel_of
 
     late = sorted(recording.causes, key=lambda one: -one.hit.latency_ns)
+    threads = tuple(_thread(one, manifest.probe_end.lane(one.entry.index), recording) for one in recording.lanes)
+    real = {thread.lane for thread in threads if thread.real_time}
+    # An ordinary thread waits for its fair share: its delays would hide the few of a real-time thread.
+    ranked = tuple(one for one in recording.causes if one.hit.lane in real) or recording.causes
     began = manifest.started_ns if manifest.trace is None else manifest.trace.from_ns
     return Explanation(
         id=manifest.id,
@@ -36,9 +42,10 @@ def explain(recording: Recording) -> Explanation:
         end=manifest.end_reason,
         losses=manifest.probe_end.losses or 0,
         left_out=manifest.probe_end.left_out or 0,
-        threads=tuple(_thread(lane, manifest.probe_end.lane(lane.entry.index), recording) for lane in recording.lanes),
+        threads=threads,
         late=tuple(late),
-        ranking=rankings.rank([recording]),
+        ranking=rankings.rank([replace(recording, causes=ranked)]),
+        ordinary_late=sum(one.hit.lane not in real for one in late),
     )
 
 

@@ -88,7 +88,12 @@ def _check(manifest: Manifest) -> None:
     if manifest.source.file is not None:
         raise UsageError(f"{id} was imported", "its board and its load are not known well enough to repeat them", hint)
     if manifest.source.tool != "rtprobe" or manifest.plan.probe != "rtprobe":
-        raise UsageError(f"{id} was measured by {manifest.plan.probe}, which keeps no trace of the kernel", hint=hint)
+        if manifest.plan.probe == "follow":
+            hint = "while it runs: rtassay run BOARD --load none --trace-above auto --trace-stacks"
+            raise UsageError(f"{id} followed a running program, which zoom cannot start again", hint=hint)
+        raise UsageError(
+            f"{id} was measured by {manifest.plan.probe}: zoom repeats what rtprobe's own threads measured", hint=hint
+        )
     if not manifest.sealed:
         raise UsageError(f"{id} is not sealed", hint=f"rtassay seal {id}")
 

@@ -100,8 +100,32 @@ def test_each_thread_is_a_lane_with_exact_delays(recording: Recording) -> None:
     assert data["late"][0]["delay_ns"] == found.late[0].hit.latency_ns
     text = TerminalExplanation(120).render(found).decode()
     assert "control-" in text and "fifo 80" in text and "Next, " in text
+    assert "zoom" not in text, "a followed program is not started again"
     for letter in ("p", "f") if "-rt-" in str(found.kernel) else ("p", "s"):
         assert EXPECTED[letter][1] in text
+
+
+def test_an_ordinary_thread_s_delays_do_not_hide_those_of_a_real_time_thread(recording: Recording) -> None:
+    """An ordinary thread waits for its fair share, which is no fault of what runs meanwhile."""
+    (real,) = {one.hit.lane for one in of_control(recording)}
+    other = next(lane.entry.index for lane in recording.lanes if lane.entry.index != real)
+    six = [replace(one, hit=replace(one.hit, lane=real)) for one in of_control(recording)]
+    many = [replace(one, hit=replace(one.hit, lane=other, k=9000 + at)) for at, one in enumerate(six * 3)]
+    alone, beside, without = (
+        explaining.explain(replace(recording, causes=tuple(causes))) for causes in (six, [*six, *many], many)
+    )
+    assert beside.ranking == alone.ranking and beside.ranking.attributed == 6
+    assert (beside.ordinary_late, len(beside.late), len(beside.real_time_late)) == (18, 24, 6)
+    told = TerminalExplanation(None).render(beside).decode()
+    assert "Of the 6 late wake-ups of real-time threads. The other 18 are of threads without a real-time policy" in told
+    assert beside.name_of(other) not in told.partition("The longest delays")[2].partition("Next, ")[0]
+    assert explanation_dict(beside)["ordinary_late"] == 18
+    told = TerminalExplanation(None).render(without).decode()
+    assert (
+        without.ranking.attributed == 18 and "No real-time thread was late: the causes are those of the other" in told
+    )
+    told = TerminalExplanation(None).render(alone).decode()
+    assert "real-time thread was late" not in told and "late wake-ups of real-time threads" not in told
 
 
 def test_page_faults_of_real_time_threads_are_told_and_no_others(recording: Recording) -> None:

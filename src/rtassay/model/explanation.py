@@ -8,6 +8,8 @@ from typing import Any
 from rtassay.model.causes import Attribution
 from rtassay.model.ranking import Ranking
 
+_REAL_TIME = ("fifo", "rr", "deadline")
+
 
 @dataclass(frozen=True, slots=True)
 class FollowedThread:
@@ -34,6 +36,11 @@ class FollowedThread:
     minor_faults: int | None = None
     major_faults: int | None = None
 
+    @property
+    def real_time(self) -> bool:
+        """Whether its policy is one that comes before those of ordinary threads."""
+        return self.policy in _REAL_TIME
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -42,6 +49,7 @@ class Explanation:
     `target`: `pid 123` or the name. `above_ns`: the level that was asked for; None: each thread's own. `end`: why it ended (`duration`,
     `signal`, `gone`: the process ended). `losses`: how often events of the wake-ups were lost, so that wake-ups are missing; `left_out`: threads
     beyond the limit. `late`: late wake-ups with their owners, the longest first. `ranking`: their causes; its run says why there is no trace.
+    `ordinary_late`: those of `late` that are of threads without a real-time policy; where a real-time thread was late too, `ranking` leaves them out.
     """
 
     id: str
@@ -56,7 +64,14 @@ class Explanation:
     threads: tuple[FollowedThread, ...]
     late: tuple[Attribution, ...]
     ranking: Ranking
+    ordinary_late: int = 0
     schema: str = field(default="rtassay/explanation/1")
+
+    @property
+    def real_time_late(self) -> tuple[Attribution, ...]:
+        """Those of `late` that are of real-time threads."""
+        real = {thread.lane for thread in self.threads if thread.real_time}
+        return tuple(one for one in self.late if one.hit.lane in real)
 
     @property
     def wake_ups(self) -> int:

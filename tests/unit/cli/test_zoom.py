@@ -186,10 +186,11 @@ def store_source() -> Any:
     [
         (lambda m: replace(m, source=replace(m.source, file="a.rtw")), "was imported"),
         (lambda m: replace(m, plan=replace(m.plan, probe="cyclictest")), "measured by cyclictest"),
+        (lambda m: replace(m, plan=replace(m.plan, probe="follow")), "followed a running program"),
         (lambda m: replace(m, inventory={"virtual_time": {"seed": 1}}), "script board"),
         (lambda m: replace(m, sealed=False), "is not sealed"),
     ],
-    ids=["imported", "cyclictest", "script board", "unsealed"],
+    ids=["imported", "cyclictest", "follow", "script board", "unsealed"],
 )
 def test_a_recording_that_cannot_be_repeated_is_refused(
     tmp_path: Path, change: Callable[[Manifest], Manifest], words: str

@@ -119,7 +119,10 @@ _NOT_POSSIBLE: Final[Mapping[str | None, tuple[str, str]]] = {
         "the kernel is locked down, which blocks tracefs",
         "boot with lockdown=none, or with Secure Boot off",
     ),
-    codes.IN_CONTAINER: ("a container has no tracefs", "measure on the host of the container"),
+    codes.IN_CONTAINER: (
+        "there is no tracefs in this container",
+        "mount -t tracefs nodev /sys/kernel/tracing; if the container may not, measure on its host",
+    ),
     codes.BOARD_SAYS: (
         "the board could not be traced",
         "measure longer if time was short; without tracefs: mount -t tracefs nodev /sys/kernel/tracing (the kernel needs CONFIG_FTRACE and CONFIG_EVENT_TRACING)",

@@ -14,15 +14,18 @@ WAITED_COLUMNS = ("Thread", "Policy", "Turns", "Waited in all (us)", "Mean (us)"
 CAUSE_COLUMNS = ("Cause", "Share of late time", "Main cause of", "Stall possible", "Largest (us)", "Late without it")
 LATE_COLUMNS = ("Thread", "CPU", "At (s)", "Delay (us)", "Main cause", "Its part (us)")
 MOST_LATE = 10
-_REAL_TIME = ("fifo", "rr", "deadline")
 _MOST_FAULTED = 3
 MOST_THREADS = 20
 _MOST_NAME = 60
 _DO = {
     codes.NOT_ROOT: "follow as root: rtassay explain root@BOARD ..., or sudo",
-    codes.IN_CONTAINER: "follow from the host of the container",
+    codes.IN_CONTAINER: "mount -t tracefs nodev /sys/kernel/tracing; if the container may not, follow from its host",
     codes.CUT: "follow again",
 }
+_NAME_THE_FUNCTION = (
+    "name the function: while your program runs, rtassay run BOARD --load none --trace-above auto --trace-stacks; "
+    "then look for a newer kernel or an option of its driver"
+)
 _COST = (
     "The trace itself lengthens each wake-up, by microseconds on a fast board and by tens of them on a slow one: "
     "compare delays with the level, not with untraced runs."
@@ -73,6 +76,19 @@ def waited_rows(found: Explanation) -> list[tuple[str, ...]]:
     ]
 
 
+def whose(found: Explanation) -> str | None:
+    """Which late wake-ups the causes are of; None if there is only one sort of threads."""
+    real, ordinary = len(found.real_time_late), found.ordinary_late
+    if real and ordinary:
+        return (
+            f"Of the {wording.count(real)} late wake-ups of real-time threads. The other {wording.count(ordinary)} are of threads without a real-time "
+            "policy, which share the CPU with all others: --json has their causes."
+        )
+    if ordinary and any(thread.real_time for thread in found.threads):
+        return "No real-time thread was late: the causes are those of the other threads, which share the CPU with all."
+    return None
+
+
 def cause_rows(found: Explanation) -> list[tuple[str, ...]]:
     """CAUSE_COLUMNS, the largest share first."""
     return [
@@ -88,11 +104,20 @@ def cause_rows(found: Explanation) -> list[tuple[str, ...]]:
     ]
 
 
+def steps(found: Explanation) -> list[tuple[str, str]]:
+    """What to do about the largest causes: (cause, step). A followed program cannot be repeated, so there is no zoom."""
+    by_cause = {causes_text.name(share.cause): share.next_step for share in found.ranking.causes}
+    return [
+        (cause, _NAME_THE_FUNCTION if by_cause[cause] == codes.NAME_THE_FUNCTION else step)
+        for cause, step in causes_text.steps(found.ranking)
+    ]
+
+
 def late_rows(found: Explanation) -> list[tuple[str, ...]]:
-    """LATE_COLUMNS: the longest delays."""
+    """LATE_COLUMNS: the longest delays, of real-time threads if any of them was late."""
     began = min((one.hit.due_ns for one in found.late), default=0)
     rows: list[tuple[str, ...]] = []
-    for one in found.late[:MOST_LATE]:
+    for one in (found.real_time_late or found.late)[:MOST_LATE]:
         part = sum(part.ns for part in one.parts if part.cause == one.top)
         rows.append(
             (
@@ -132,7 +157,7 @@ def notes(found: Explanation) -> list[str]:
 
 def _faults(found: Explanation) -> str | None:
     """Page faults of real-time threads: they delay a thread that runs, so no delay above has them."""
-    had = [one for one in found.threads if one.policy in _REAL_TIME and (one.minor_faults or one.major_faults)]
+    had = [one for one in found.threads if one.real_time and (one.minor_faults or one.major_faults)]
     if not had:
         return None
     worst = sorted(had, key=lambda one: (-(one.major_faults or 0), -(one.minor_faults or 0)))

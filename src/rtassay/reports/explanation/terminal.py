@@ -45,13 +45,14 @@ class TerminalExplanation:
 
     def _causes(self, found: Explanation) -> list[str]:
         titles: list[Column] = [words(text.CAUSE_COLUMNS[0]), *map(figures, text.CAUSE_COLUMNS[1:])]
-        lines = self._table(titles, text.cause_rows(found))
+        lines = [] if (whose := text.whose(found)) is None else self._wrap(whose)
+        lines += self._table(titles, text.cause_rows(found))
         if (more := causes_text.left_out(found.ranking)) is not None:
             lines += self._wrap(more)
         first, *rest = text.LATE_COLUMNS
         titles = [name(first), *map(number, rest[:3]), words(rest[3]), number(rest[4])]
         lines += ["", "The longest delays", *self._table(titles, text.late_rows(found)), ""]
-        for cause, step in causes_text.steps(found.ranking):
+        for cause, step in text.steps(found):
             lines += self._wrap(f"Next, {cause}: {step}.")
         return lines
 
