@@ -30,6 +30,7 @@ class CyclictestProbe(Probe):
     program: str | None = "cyclictest"
     stream_file = "stream.txt"
     late_policy = "skip"
+    as_cyclictest = True
 
     def check(self, plan: Plan) -> None:
         """Raise UsageError for what cyclictest cannot do: parts of a microsecond, parts of a second."""

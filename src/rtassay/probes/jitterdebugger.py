@@ -32,6 +32,7 @@ class JitterdebuggerProbe(Probe):
     program: str | None = "jitterdebugger"
     stream_file = "stream.txt"
     late_policy = "catch_up"
+    as_cyclictest = True
 
     def check(self, plan: Plan) -> None:
         """Raise UsageError for what jitterdebugger cannot do."""

@@ -26,6 +26,7 @@ class RtprobeProbe(Probe):
     def __init__(self, method: str = DEFAULT_METHOD) -> None:
         """`method`: a name of `rtprobe describe`."""
         self.method = method
+        self.as_cyclictest = method == DEFAULT_METHOD
 
     def check(self, plan: Plan) -> None:
         """Raise UsageError for a plan that rtprobe would refuse, before anything starts."""

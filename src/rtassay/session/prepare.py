@@ -123,7 +123,7 @@ async def prepare(board: LinuxBoard, asked: Plan, *, isolated: bool, lanes: int 
     if known.partition is not None and set(cpus) & set(joined):
         command += ["--partition", known.partition]
     if probe.own_threads:
-        plan = replace(plan, cyclictest_equivalent=equivalent(plan))
+        plan = replace(plan, cyclictest_equivalent=equivalent(plan) if probe.as_cyclictest else None)
     else:
         plan = replace(
             plan, interval_ns=None, policy=None, priority=None, mlock=None, aligned=None, dma_latency_us=None

@@ -111,6 +111,14 @@ def test_p_of_zero_and_no_requirement_have_words() -> None:
     assert free.state == "NO REQUIREMENT STATED" and "--deadline" in (free.command or "")
 
 
+def test_a_job_without_a_requirement_is_asked_for_its_period() -> None:
+    findings, recording = examples.holds()
+    lanes = tuple(replace(lane, measure="job-response") for lane in findings.lanes)
+    manifest = replace(recording.manifest, plan=replace(recording.manifest.plan, interval_ns=100_000_000))
+    said = answer(replace(findings, verdict=None, lanes=lanes), replace(recording, manifest=manifest))
+    assert said.command == f"rtassay show {findings.id} --deadline 100ms --p 1e-6"
+
+
 @pytest.mark.parametrize("measure", ["noise-total", "hardware-gap", "stall"])
 def test_what_was_taken_from_a_busy_thread_has_no_deadline(measure: str) -> None:
     """Time that was taken is no latency; the deadline is for a run of wake-ups like this one."""

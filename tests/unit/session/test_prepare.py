@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,14 @@ def test_what_was_not_asked_for_gets_its_default() -> None:
     # It may fall back only where no policy was asked for: the plan has one, the command must not.
     assert "--fallback" in plan.command and plan.command[:4] == (RTPROBE, "cyclic", "--cpus", "0-3")
     assert plan.cyclictest_equivalent is not None and plan.cyclictest_equivalent.startswith("cyclictest")
+
+
+@pytest.mark.parametrize(("probe", "has"), [("rtprobe", True), ("response", False), ("exec", False), ("noise", False)])
+def test_only_timed_wake_ups_have_a_line_of_cyclictest(probe: str, has: bool) -> None:
+    board = ScriptedBoard()
+    methods = [{"name": probe, "summary": "s", "measure": "m", "settings": []}]
+    board.answers["describe"] = Part([json.dumps({"schema": "rtprobe/describe/2", "methods": methods}).encode()])
+    assert (prepared(board, Plan(probe=probe)).plan.cyclictest_equivalent is not None) is has
 
 
 def test_what_was_asked_for_is_kept() -> None:

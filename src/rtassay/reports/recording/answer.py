@@ -86,11 +86,14 @@ def _no_requirement(findings: Findings, recording: Recording) -> Answer:
 
 def _state_it(findings: Findings, recording: Recording) -> tuple[str, str]:
     """Advice and command where nothing was required. What was taken from a busy thread is no latency: a deadline needs another run."""
-    words = ["--deadline", "100us", "--p", "1e-6"]
+    plan = recording.manifest.plan
+    # A job's natural deadline is its period.
+    job = plan.interval_ns if any(lane.measure == measures.JOB_RESPONSE for lane in findings.lanes) else None
+    words = ["--deadline", "100us" if job is None else wording.exact_time(job), "--p", "1e-6"]
     if not any(lane.measure in measures.TAKEN for lane in findings.lanes):
         advice = "state the deadline and the probability of a miss that you allow"
         return advice, wording.shell_line(["rtassay", "show", one_line(findings.id, 80), *words])
-    argv = list(recording.manifest.plan.argv)
+    argv = list(plan.argv)
     ours = argv[1:2] == ["run"] and "import" not in recording.manifest.facts
     again = _without(argv, (*_METHOD, *_REQUIREMENT)) if ours else ["rtassay", "run"]
     return "a deadline is for wake-ups: measure them under the same conditions", wording.shell_line([*again, *words])
