@@ -108,10 +108,10 @@ class Tree:
         if self._bisects():
             self._git("bisect", "reset")
         try:
-            self.check_out(head)
             # A reset that failed (a disk that was full for a moment) leaves its log, and the next bisection would be refused.
             if self._bisects():
                 self._must("bisect", "reset")
+            self.check_out(head)
         except BoardError as error:
             by_hand = f"cd {self.home} && git bisect reset; git checkout {head}"
             raise BoardError(f"{self.home} is not put back: {error.what}", error.why, by_hand) from error

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -19,7 +20,7 @@ from typing import Any, cast
 
 import pytest
 
-from rtassay.boards import clients, local, remote_process, spooled
+from rtassay.boards import clients, local, openssh, remote_process, spooled
 from rtassay.boards import ssh as board_ssh
 from rtassay.boards.base import ANSWER_BYTES, LinkLost, RemoteTransport
 from rtassay.boards.local import LocalTransport
@@ -345,3 +346,26 @@ def test_a_first_contact_that_is_cut_is_tried_again_and_one_that_is_refused_is_n
         assert caught.value.exit_code == EXIT_BOARD and caught.value.hint
     assert len(tries.read_text().split()) == tried
     assert len(told) == tried - 1 and all("first contact" in sentence for sentence in told)
+
+
+def test_what_a_neighbour_removes_at_the_same_time_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Directories of sockets whose processes have ended: two hosts find the same ones, and one is faster."""
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    left = [tmp_path / f"rtassay-ssh-{ended.pid}-{at}" for at in "abc"]
+    kept = [tmp_path / f"rtassay-ssh-{os.getpid()}-d", tmp_path / "rtassay-ssh-x-e"]
+    for directory in (*left, *kept):
+        directory.mkdir()
+        (directory / "s").touch()
+    real, taken = Path.stat, []
+
+    def stat(path: Path, **options: Any) -> os.stat_result:
+        if path in left and not taken:  # the neighbour's moment: it was found, and is gone when it is looked at
+            taken.append(path)
+            shutil.rmtree(path)
+        return real(path, **options)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    openssh._remove_left(tmp_path)
+    assert taken and not any(os.path.lexists(directory) for directory in left)
+    assert all(directory.is_dir() for directory in kept)
