@@ -598,11 +598,3 @@ def test_a_recording_without_an_activation_is_an_invalid_measurement(deadline_ns
     found = judge(recording(counted_lane([]), counted_lane([], index=1)), deadline_ns=deadline_ns, p_target=1e-3)
     assert [check.id for check in found.checks if check.severity == "invalid"] == ["NO-ACTIVATION"]
     assert deadline_ns is None or (found.verdict is not None and found.verdict.state == "INVALID MEASUREMENT")
-
-
-def test_the_remedy_for_lost_real_time_is_that_of_the_kernel_s_version() -> None:
-    """From 6.12 on sched_rt_runtime_us=-1 does not help: who reads one remedy must be led to the other."""
-    remedies = {one.id: one.remedy for one in CHECKS if one.id in ("RT-THROTTLE-ON", "FAIR-SERVER")}
-    for mine, other in (("RT-THROTTLE-ON", "FAIR-SERVER"), ("FAIR-SERVER", "RT-THROTTLE-ON")):
-        assert "Before 6.12" in remedies[mine] and "From 6.12 on" in remedies[mine] and other in remedies[mine]
-    assert "fair_server/cpuN/runtime" in remedies["FAIR-SERVER"] and "=-1" in remedies["RT-THROTTLE-ON"]

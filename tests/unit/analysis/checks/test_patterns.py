@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from rtassay.analysis.checks import patterns
+from rtassay.analysis.checks import CHECKS, patterns
 from rtassay.analysis.checks.patterns import (
     chance_of_maximum,
     decluster,
@@ -427,3 +427,11 @@ def test_a_file_without_order_has_no_period() -> None:
     from ..build import cyclictest
 
     assert looked("LONE-EXTREME", cyclictest(skip_lane({5: 49}))).severity == "unknown"
+
+
+def test_the_remedy_for_lost_real_time_is_that_of_the_kernel_s_version() -> None:
+    """From 6.12 on sched_rt_runtime_us=-1 does not help: who reads one remedy must be led to the other."""
+    remedies = {one.id: one.remedy for one in CHECKS if one.id in ("RT-THROTTLE-ON", "FAIR-SERVER")}
+    for mine, other in (("RT-THROTTLE-ON", "FAIR-SERVER"), ("FAIR-SERVER", "RT-THROTTLE-ON")):
+        assert "Before 6.12" in remedies[mine] and "From 6.12 on" in remedies[mine] and other in remedies[mine]
+    assert "fair_server/cpuN/runtime" in remedies["FAIR-SERVER"] and "=-1" in remedies["RT-THROTTLE-ON"]
