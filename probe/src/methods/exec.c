@@ -133,6 +133,11 @@ static void exec_end(struct run *run)
 	(void)run;
 	if (error)
 		say_fail(EXIT_BOARD, "cannot %s '%s': %s", failed_to, words[0], strerror(error));
+	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU)
+		say_fail(EXIT_BOARD,
+			 "'%s' was ended by SIGXCPU: it was busy for 2 s at real-time priority without a sleep (RLIMIT_RTTIME); "
+			 "measure it with --policy other",
+			 words[0]);
 	else if (WIFSIGNALED(status))
 		say_fail(EXIT_BOARD, "'%s' was ended by signal %d: its time says nothing", words[0], WTERMSIG(status));
 	else if (status)

@@ -78,7 +78,7 @@ def test_words_are_those_of_a_shell(line: str, words: list[str], tmp_path: Path)
 @pytest.mark.parametrize(
     ("command", "code", "why"),
     [("/nonexist/job", 3, "cannot start '/nonexist/job': No such file"), ("sh -c 'exit 7'", 3, "exit code 7"),
-     ("sh -c 'kill -9 $$'", 3, "signal 9"), ("''", 2, "names no program"), ("a 'b", 2, "quote is not closed"),
+     ("sh -c 'kill -9 $$'", 3, "signal 9"), ("sh -c 'kill -XCPU $$'", 3, "RLIMIT_RTTIME"), ("''", 2, "names no program"), ("a 'b", 2, "quote is not closed"),
      (" ".join("x" * 256), 2, "256 words or more")],
 )  # fmt: skip
 def test_a_job_that_cannot_be_measured_is_named(command: str, code: int, why: str) -> None:
