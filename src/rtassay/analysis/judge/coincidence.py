@@ -67,7 +67,7 @@ def outliers(
     if not chosen:
         return ()
     first = [lane.entry.first_due_ns for lane in accounts if lane.entry.first_due_ns is not None]
-    last_woken = int(stalls.woken_ns[0])
+    last_woken = int(stalls.woken_ns[chosen[0][0]])
     window = (min(first), max((lane.entry.closed_ns or last_woken) for lane in accounts))
     origin = recording.manifest.probe_facts.origin_ns
     threads = _Threads(recording)

@@ -17,6 +17,7 @@ APART_NS = NS_PER_S
 # A wake-up is worth explaining if it took so many times the lane's p99.9, cost an activation, or missed the deadline.
 FAR_OUT = 2.0
 _OF_TAIL = 0.999
+_TAKEN = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +56,13 @@ class Stalls:
 
 
 def late_wakeups(accounts: Sequence[Account], lanes: Sequence[LaneFindings], deadline_ns: int | None) -> Stalls:
-    """Late wake-ups of all lanes, by falling latency. Empty if the source keeps no moments, or if none stands out of its lane's tail."""
+    """Late wake-ups of all lanes, lane by lane. Empty if the source keeps no moments, or if none stands out of its lane's tail."""
     parts = [
         _of_lane(position, account, row, deadline_ns)
         for position, (account, row) in enumerate(zip(accounts, lanes, strict=True))
     ]
     columns = [np.concatenate([ints([]), *(getattr(part, name) for part in parts)]) for name in Stalls.__slots__]
-    every = Stalls(*columns)
-    return every.at(np.argsort(-every.latency_ns, kind="stable"))
+    return Stalls(*columns)
 
 
 def _of_lane(position: int, account: Account, row: LaneFindings, deadline_ns: int | None) -> Stalls:
@@ -82,14 +82,15 @@ def _of_lane(position: int, account: Account, row: LaneFindings, deadline_ns: in
 def worst_apart(stalls: Stalls) -> list[tuple[int, Ints]]:
     """The worst ones, at most OUTLIERS, each at least APART_NS from all worse ones: (its row, the rows near it, its own included).
 
-    `stalls` are sorted by falling latency. A row near several of the worst belongs to the worst of them.
+    Of equally long ones the first row is the worst. A row near several of the worst belongs to the worst of them.
     """
-    free = np.ones(stalls.latency_ns.size, dtype=bool)
-    woken = stalls.woken_ns
+    begin_ns, end_ns, left_ns = stalls.due_ns - APART_NS, stalls.woken_ns, stalls.latency_ns.copy()
     chosen: list[tuple[int, Ints]] = []
-    while len(chosen) < OUTLIERS and free.any():
-        worst = int(np.argmax(free))
-        near = free & (stalls.due_ns - APART_NS <= woken[worst]) & (stalls.due_ns[worst] - APART_NS <= woken)
-        chosen.append((worst, np.flatnonzero(near)))
-        free &= ~near
+    while len(chosen) < OUTLIERS and left_ns.size:
+        worst = int(np.argmax(left_ns))
+        if left_ns[worst] == _TAKEN:
+            break
+        near = np.flatnonzero((begin_ns <= end_ns[worst]) & (end_ns >= begin_ns[worst]) & (left_ns != _TAKEN))
+        chosen.append((worst, near))
+        left_ns[near] = _TAKEN
     return chosen

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from rtassay.analysis.lane.bounds import nearest_rank
-from rtassay.analysis.lane.distribution import Ints, ints
+from rtassay.analysis.lane.distribution import Ints, ints, rising
 from rtassay.model.manifest import LaneEntry, Manifest
 from rtassay.model.measures import NO_LATENESS
 from rtassay.model.recording import Lane, Recording, Spills
@@ -144,6 +144,13 @@ class Account:
         """Due activations that no count explains: 0 unless the account is broken."""
         return max(0, self.exposure - self.accounted)
 
+    @property
+    def rising_ns(self) -> Ints:
+        """The latencies in `spills`, rising; sorted once."""
+        if "rising_ns" not in self.made:
+            self.made["rising_ns"] = rising(self.spills.latency_ns)
+        return cast(Ints, self.made["rising_ns"])
+
     def reaching(self, deadline_ns: int) -> Any:
         """Index of the bins of which any part reaches the deadline: a slice, or a mask where coarse bins overlap fine ones."""
         if self.top_sorted:
@@ -223,24 +230,32 @@ def _account(manifest: Manifest, lane: Lane) -> Account:
         top_sorted=bool((np.diff(top) >= 0).all()),
         spills=lane.spills or Spills(ints([]), ints([]), ints([])),
     )
-    return replace(account, explained=_explained(account), ordered_from_ns=_ordered_from(account))
+    whole = replace(account, explained=_explained(account), ordered_from_ns=_ordered_from(account))
+    whole.made.update(account.made)
+    return whole
 
 
 def _ordered_from(account: Account) -> int | None:
     """The smallest edge of a bin above which as many samples stand in `spills` as the histogram holds; 0 or less if all samples do."""
-    kept = np.sort(account.spills.latency_ns)
+    kept = account.rising_ns
     if not kept.size or not account.lower.size:
         return None
-    order = np.argsort(account.top, kind="stable")
-    top, above = account.top[order], np.cumsum(account.counts[order][::-1])[::-1]
+    top, counts = account.top, account.counts
+    if not account.top_sorted:
+        order = np.argsort(top, kind="stable")
+        top, counts = top[order], counts[order]
     edges = np.append(account.lower.min(), top)
     # A bin that reaches an edge holds all its samples above it: never fewer than there are, where coarse bins overlap fine ones.
-    held = np.append(above, 0)[np.searchsorted(top, edges, side="right")] + account.over
-    have = kept.size - np.searchsorted(kept, edges)
-    complete = np.flatnonzero((held == have) & (have > 0))
+    held = np.append(np.cumsum(counts[::-1])[::-1], 0)
+    if not bool((edges[1:] > edges[:-1]).all()):
+        held = held[np.searchsorted(top, edges, side="right")]
+    held += account.over
+    begin = int(np.searchsorted(-held, -kept.size))  # more samples than were kept are not complete
+    have = kept.size - np.searchsorted(kept, edges[begin:])
+    complete = np.flatnonzero((held[begin:] == have) & (have > 0))
     if not complete.size:
         return None
-    first = int(complete[0])
+    first = begin + int(complete[0])
     return min(0, int(edges[0])) if first == 0 and not account.under else int(edges[first])
 
 

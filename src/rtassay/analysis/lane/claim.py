@@ -17,6 +17,7 @@ from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.bounds import (
     burst_lower,
     burst_upper,
+    gamma_deviations,
     p_lower,
     p_upper,
     poisson_lower,
@@ -25,7 +26,7 @@ from rtassay.analysis.lane.bounds import (
 )
 from rtassay.analysis.lane.dispersion import differ, spread, widening
 from rtassay.analysis.lane.distribution import Ints, ints
-from rtassay.analysis.lane.events import Bursts, Kept, Runs, join, kept, latest, merging_gaps, together
+from rtassay.analysis.lane.events import Bursts, Kept, Runs, join, kept, latest, merging_gaps, together, unjoined
 from rtassay.analysis.lane.exceedance import Exceedances, exceedances, most_reaching, total
 from rtassay.analysis.lane.trace import MOST, Trace, ordered_from, trace
 from rtassay.model.findings import AS_ABOVE, AS_FEW, AS_SEEN, BURSTS, SINGLY, THETA, UNLIKE_RUNS, WORST_RUN
@@ -142,8 +143,11 @@ class Evidence:
     def holds(self, requirement: Requirement) -> bool:
         """Whether the claim at its deadline holds."""
         deadline_ns = requirement.deadline_ns
-        if requirement.per_hour is None and self._certain(deadline_ns) > requirement.p * self.due:
-            return False  # no upper limit lies below the share that was seen; how late ones came is not looked at
+        if requirement.per_hour is None:
+            if self._certain(deadline_ns) > requirement.p * self.due:
+                return False  # no upper limit lies below the share that was seen; how late ones came is not looked at
+            if p_upper(0, self.due, self.confidence) > requirement.p:
+                return False  # nor below that of a clean run
         return self.at(deadline_ns).holds(requirement) and self.claim(deadline_ns).holds(requirement)
 
     def _certain(self, deadline_ns: int) -> int:
@@ -186,10 +190,14 @@ class Evidence:
 
         Levels are looked at upwards, each once, until so few are late that no way in which they may come makes a larger limit.
         """
-        bound, rate = None, raw.rate_upper_per_h
+        bound, rate, smaller = None, raw.rate_upper_per_h, 0
         above = next((i for i, level in enumerate(self._levels) if level <= deadline_ns), len(self._levels))
         for level in reversed(self._levels[:above]):
-            if self._none_above(level, max(raw.upper.p, bound.p if bound is not None else 0.0), rate):
+            p, singly = max(raw.upper.p, bound.p if bound is not None else 0.0), self._single.get(level, 0)
+            if singly >= FEW_EVENTS and (singly <= smaller or self._smaller(singly, p, rate)):
+                smaller = max(singly, smaller)
+                continue
+            if self._none_above(level, p, rate):
                 break
             if level not in self._limits:
                 late = self._late(level)
@@ -201,19 +209,37 @@ class Evidence:
                 rate = max(rate, more)
         return bound, rate
 
+    def _smaller(self, late: int, p: float, rate: float | None) -> bool:
+        """Whether the upper limits of so many single late activations are below `p` and `rate`."""
+        if p_upper(late, self.due, self.confidence) >= p:
+            return False
+        return rate is None or not self._hours or poisson_upper(late, self.confidence) / self._hours < rate
+
+    @cached_property
+    def _single(self) -> dict[int, int]:
+        """Late activations at those of the first levels at which none are joined; empty for several runs, and where some may be hidden."""
+        levels, account = self._levels[:_EACH], self.accounts[0]
+        unknown = account.over or account.dropped or account.truncated or account.unaccounted or account.entry.missed
+        if len(self.accounts) > 1 or not levels or unknown:
+            return {}
+        edges = [level - account.bin_width_ns + 1 for level in levels]
+        late = self._kept[0].single(edges[-1])
+        if late is None or not 1 < len(late) <= 2 * _EACH or self._certain(levels[-1]) != len(late):
+            return {}
+        return dict(zip(levels, unjoined(late, edges, self.due, self._gaps), strict=True))
+
     def _none_above(self, deadline_ns: int, p: float, rate: float | None) -> bool:
         """Whether all upper limits at that deadline and above are below `p`, and none of the events per hour above `rate`, however late ones come.
 
         Not known of several runs, since unlike ones widen the limits, and with dropped samples, which count at one deadline and not at others.
-        A gamma distribution has at most 1 - c above mean + sqrt(c / (1 - c)) standard deviations (Cantelli). Both are largest, in the
-        bound by sizes, if all late ones are one event and the next is 1 + FEW_EVENTS^2 times as large.
+        A gamma distribution has at most 1 - c above mean + `gamma_deviations(c)` standard deviations. Both are largest, in the bound by
+        sizes, if all late ones are one event and the next is 1 + FEW_EVENTS^2 times as large.
         """
         if len(self.accounts) > 1 or self.accounts[0].dropped or self.due <= 0:
             return False
         seen = self._parts(deadline_ns)[0]
         most, following = seen.certain + seen.possible, 1 + FEW_EVENTS**2
-        deviations = math.sqrt(self.confidence / (1 - self.confidence))
-        if most * (1 + following + math.sqrt(1 + following**2) * deviations) >= p * self.due:
+        if most * (1 + following + math.sqrt(1 + following**2) * gamma_deviations(self.confidence)) >= p * self.due:
             return False
         if rate is not None and self._hours and poisson_upper(most, self.confidence) / self._hours > rate:
             return False
@@ -274,10 +300,10 @@ class Evidence:
         edge = ordered_from(self.accounts)
         if edge is None:
             return None
-        known = latest(self._kept, edge)
+        known = latest(self._kept, edge, MANY)
         if not known.size:
             return None
-        level = int(known[min(MANY, known.size) - 1])
+        level = int(known[-1])
         runs = [one.late(level + one.account.bin_width_ns - 1) for one in self._kept]
         return ints([one.sizes.size for one in self._joined_alone(runs)])
 

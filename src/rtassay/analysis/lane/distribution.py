@@ -14,11 +14,25 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 
 WRITE_OUT_AT_MOST = 4_000_000
+# So many values are counted rather than sorted, up to so many times their number above the smallest.
+_COUNTED = 4096
+_COUNTED_UP_TO = 4
 
 
 def ints(values: object) -> Ints:
     """As a one-dimensional int64 array."""
     return np.asarray(values, dtype=np.int64).reshape(-1)
+
+
+def rising(values: Ints) -> Ints:
+    """The values sorted. Those close above the smallest one are counted, which is many times as quick as sorting them."""
+    if values.size < _COUNTED:
+        return np.sort(values)
+    least = values.min()
+    offset = values - least
+    near = offset < _COUNTED_UP_TO * values.size
+    number = np.bincount(offset[near])
+    return np.concatenate([np.repeat(np.arange(number.size), number) + least, np.sort(values[~near])])
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -10,6 +11,7 @@ import numpy as np
 
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.distribution import Ints
+from rtassay.model.recording import Spills
 from rtassay.model.units import NS_PER_S
 
 GAPS = (10, 1_000, 10_000, 60_000)
@@ -17,8 +19,9 @@ GAPS = (10, 1_000, 10_000, 60_000)
 CHANCE = 0.02
 """Probability, over all gaps, that one counts although late activations come independently."""
 _FAR = 1 << 40
-# Sorting costs about so many passes over what is sorted.
-_SORTING = 20
+# A tier of `Kept` is the latest eighth of the one before it, and no smaller than this.
+_PART = 3
+_LEAST_TIER = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +48,29 @@ class Bursts:
 
 
 class Kept:
-    """The wake-ups of a lane that were kept one by one, the latest first."""
+    """The wake-ups of a lane that were kept one by one."""
 
     def __init__(self, account: Account) -> None:
         spills = account.spills
         if not bool((spills.k[1:] >= spills.k[:-1]).all()):
             spills = spills.at(np.argsort(spills.k, kind="stable"))
         self.account = account
+        self.rising_ns = account.rising_ns
         self._spills = spills
-        self._latest = np.argsort(-spills.latency_ns)
-        self.latency_ns = spills.latency_ns[self._latest]
+        self._stalled = account.counted and bool(spills.missed.any())
+        self._tiers = [spills]
 
     def late(self, deadline_ns: int) -> Runs:
         """Those that reach the deadline. A late sample of a counted source stands for itself and at most those it missed; truncated
         activations that were certainly late are one run."""
         account, interval = self.account, self.account.interval_ns
-        number = int(np.searchsorted(-self.latency_ns, account.bin_width_ns - deadline_ns, side="left"))
-        rows = self._rows(number)
-        k, count = self._spills.k[rows], np.ones(number, np.int64)
-        if account.counted and interval:
-            reach = self._spills.latency_ns[rows] + account.bin_width_ns - deadline_ns
-            count = np.minimum(-(-reach // interval), 1 + self._spills.missed[rows])
+        tier = self._tier(deadline_ns - account.bin_width_ns)
+        late = tier.latency_ns > deadline_ns - account.bin_width_ns
+        k = tier.k[late]
+        count = np.ones(k.size, np.int64)
+        if self._stalled and interval:
+            reach = tier.latency_ns[late] + account.bin_width_ns - deadline_ns
+            count = np.minimum(-(-reach // interval), 1 + tier.missed[late])
         tail = account.truncated_tail()
         if tail is not None and account.entry.due is not None and (reaching := tail.reaching(deadline_ns)):
             k = np.append(k, account.entry.due - tail.count)
@@ -74,14 +79,20 @@ class Kept:
             k, count = k[order], count[order]
         return Runs(k, count)
 
-    def _rows(self, number: int) -> Ints:
-        """The `number` latest by rising position: a few are sorted, of many the others are left out."""
-        latest, total = self._latest[:number], self._latest.size
-        if number * _SORTING < total:
-            return np.sort(latest)
-        chosen = np.zeros(total, bool)
-        chosen[latest] = True
-        return np.flatnonzero(chosen)
+    def single(self, from_ns: int) -> Spills | None:
+        """Those from `from_ns` on; None where one may stand for several activations."""
+        if self._stalled or self.account.truncated:
+            return None
+        tier = self._tier(from_ns - 1)
+        return tier.at(tier.latency_ns >= from_ns)
+
+    def _tier(self, above_ns: int) -> Spills:
+        """The fewest of them that hold all above a latency. Each tier is the latest part of the one before it, so few of the others are
+        looked at."""
+        number = self.rising_ns.size - int(np.searchsorted(self.rising_ns, above_ns, side="right"))
+        while (size := self.rising_ns.size >> (_PART * len(self._tiers))) >= max(number, _LEAST_TIER):
+            self._tiers.append(self._tiers[-1].at(self._tiers[-1].latency_ns >= self.rising_ns[-size]))
+        return next(tier for tier in reversed(self._tiers) if len(tier) >= number)
 
 
 def kept(account: Account) -> Kept:
@@ -92,10 +103,13 @@ def kept(account: Account) -> Kept:
     return cast(Kept, found)
 
 
-def latest(lanes: Sequence[Kept], edge_ns: int) -> Ints:
-    """The latencies of all of them from `edge_ns` on, falling."""
-    found = lanes[0].latency_ns if len(lanes) == 1 else -np.sort(-np.concatenate([one.latency_ns for one in lanes]))
-    return found[: int(np.searchsorted(-found, -edge_ns, side="right"))]
+def latest(lanes: Sequence[Kept], edge_ns: int, most: int | None = None) -> Ints:
+    """The latencies of all of them from `edge_ns` on, falling; the `most` largest."""
+    parts = [one.rising_ns[int(np.searchsorted(one.rising_ns, edge_ns, side="left")) :] for one in lanes]
+    if most is not None:
+        parts = [part[max(0, part.size - most) :] for part in parts]
+    rising = parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
+    return rising[::-1][:most]
 
 
 def merging_gaps(interval_ns: int | None) -> tuple[int, ...]:
@@ -119,18 +133,40 @@ def join(runs: Sequence[Runs], due: int, gaps: Sequence[int]) -> Bursts:
         count = np.concatenate([one.count for one in runs])
     if run.size < 2:
         return Bursts(count, run, 0)
-    spacing = first[1:] - np.maximum.accumulate(first + count - 1)[:-1]
-    free = max(1, due - int(count.sum()))
+    late = int(count.sum())
+    ends = first if late == count.size else np.maximum.accumulate(first + count - 1)
+    spacing = first[1:] - ends[:-1]
+    free = max(1, due - late)
+    apart = spacing if int(spacing.min()) > 0 else spacing[spacing > 0]
     counting = 0
     for gap in gaps:
-        apart = spacing[spacing > counting]
-        short = apart[apart <= gap]
-        if not short.size or 2 * int(short.sum()) * apart.size > short.size * free:
+        short = int(np.count_nonzero(apart <= gap))
+        if not short or _by_chance(short, apart.size, (gap - counting) * apart.size / free) >= CHANCE / len(gaps):
             continue
-        if _by_chance(short.size, apart.size, (gap - counting) * apart.size / free) < CHANCE / len(gaps):
-            counting = gap
+        if 2 * int(apart[apart <= gap].sum()) * apart.size <= short * free:
+            counting, apart = gap, apart[apart > gap]
+    if counting == 0 and apart.size == spacing.size:
+        return Bursts(count, run, 0)
     begins = np.concatenate([[0], np.flatnonzero(spacing > counting) + 1])
     return Bursts(np.add.reduceat(count, begins), run[begins], counting)
+
+
+def unjoined(single: Spills, levels_ns: Sequence[int], due: int, gaps: Sequence[int]) -> list[int]:
+    """Of late activations that stand for themselves, by rising position: how many reach each of these latencies if `join` joins none of them, since no gap
+    joins more than independent lateness would; else 0. All levels at once: one by one they take most of the time of a verdict."""
+    from scipy.special import betainc
+
+    late = single.latency_ns >= np.array(levels_ns)[:, None]
+    before = np.maximum.accumulate(np.where(late, single.k, -_FAR), axis=1)[:, :-1]
+    spacing = np.where(late[:, 1:], single.k[1:] - before, _FAR)
+    each = late.sum(axis=1)
+    number, free = np.maximum(each - 1, 1), np.maximum(1, due - each)
+    by_chance = np.full(each.size, True)
+    for gap in gaps:
+        short = (spacing <= gap).sum(axis=1)
+        chance = -np.expm1(-(gap * number / free))
+        by_chance &= (short == 0) | (betainc(np.maximum(short, 1), number - short + 1, chance) >= CHANCE / len(gaps))
+    return cast("list[int]", (each * by_chance).tolist())
 
 
 def together(runs: Sequence[Bursts]) -> Bursts:
@@ -141,7 +177,10 @@ def together(runs: Sequence[Bursts]) -> Bursts:
 
 
 def _by_chance(joined: int, spacings: int, mean: float) -> float:
-    """P(at least `joined` of so many independent spacings are short), each with the chance of a late activation within `mean`."""
+    """P(at least `joined` of so many independent spacings are short), each with the chance of a late activation within `mean`; 0.5 where it is more."""
+    chance = -math.expm1(-mean)
+    if joined <= int(spacings * chance):
+        return 0.5  # or more: no more than the median of their number
     from scipy.special import betainc
 
-    return float(betainc(joined, spacings - joined + 1, -np.expm1(-mean)))
+    return float(betainc(joined, spacings - joined + 1, chance))

@@ -41,11 +41,11 @@ def trace(lanes: Sequence[Kept], confidence: float) -> Trace | None:
         return None
     most = MOST * sum(lane.account.exposure for lane in lanes)
     # one more than the most there can be at a level, and enough for the largest number that is tried
-    latency = latest(lanes, edge)[: max(EXCEEDANCES[-1], int(most)) + 1]
+    latency = latest(lanes, edge, max(EXCEEDANCES[-1], int(most)) + 1)
     if latency.size < ENOUGH:
         return None
-    levels = {int(latency[n - 1]) for n in EXCEEDANCES if n <= latency.size}
-    levels = {level for level in levels if np.searchsorted(-latency, -level, side="right") <= most}
+    levels, falling = {int(latency[n - 1]) for n in EXCEEDANCES if n <= latency.size}, -latency
+    levels = {level for level in levels if np.searchsorted(falling, -level, side="right") <= most}
     found = [_at(lanes, level, confidence) for level in sorted(levels, reverse=True)]
     return min(found, key=lambda one: (one.theta, -one.n), default=None)
 

@@ -326,17 +326,17 @@ def test_what_is_worth_explaining() -> None:
     assert found.woken_ns.tolist() == [5 * SECOND + 3 * MS + 200_000, 5 * SECOND + 4 * MS + 10 * US]
     assert found.missed.tolist() == [0, 1]
     for_deadline = kept(rows, 160 * US)
-    assert for_deadline.latency_ns.tolist() == [200_000, 199_999, 160 * US, 10 * US]
+    assert for_deadline.latency_ns.tolist() == [199_999, 200_000, 10 * US, 160 * US]
 
 
-def test_stalls_of_several_lanes_lie_by_falling_latency_and_know_their_lane() -> None:
+def test_stalls_of_several_lanes_lie_lane_by_lane_and_know_their_lane() -> None:
     lanes = [
         replace(block_lane({US: 60_000}, index=i), spills=spills_of([(7, (5 + i) * US, 0), (9, (3 + i) * US, 0)]))
         for i in range(2)
     ]
     found = of_lanes(recording(*lanes))
-    assert found.latency_ns.tolist() == [6 * US, 5 * US, 4 * US, 3 * US] and found.lane.tolist() == [1, 0, 1, 0]
-    assert found.at(ints([2])).latency_ns.tolist() == [4 * US]
+    assert found.latency_ns.tolist() == [5 * US, 3 * US, 6 * US, 4 * US] and found.lane.tolist() == [0, 0, 1, 1]
+    assert found.at(ints([3])).latency_ns.tolist() == [4 * US]
 
 
 @pytest.mark.parametrize(
@@ -348,6 +348,13 @@ def test_what_lies_within_a_second_of_a_worse_one_belongs_to_it(second_due_ns: i
     found = worst_apart(stalls)
     assert len(found) == groups
     assert np.concatenate([near for _, near in found]).tolist() == [0, 1]
+
+
+def test_the_worst_come_first_wherever_they_lie_and_of_equal_ones_the_first_row() -> None:
+    due = ints([0, 10, 20, 30, 30]) * SECOND
+    found = worst_apart(Stalls(due, ints([5, 9, 7, 9, 3]), due * 0, due * 0))
+    assert [(row, near.tolist()) for row, near in found] == [(1, [1]), (3, [3, 4]), (2, [2]), (0, [0])]
+    assert worst_apart(Stalls(*(ints([]) for _ in range(4)))) == []
 
 
 def test_at_most_eight_are_told() -> None:

@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import gammaincinv
 from scipy.stats import binom, gamma
 
 from rtassay.analysis.lane.account import Account, Truncated, accounts
-from rtassay.analysis.lane.bounds import burst_upper, p_lower, p_upper, poisson_lower, poisson_upper
+from rtassay.analysis.lane.bounds import burst_upper, gamma_deviations, p_lower, p_upper, poisson_lower, poisson_upper
 from rtassay.analysis.lane.claim import Bound, Claim, Evidence, Requirement, next_largest
 from rtassay.analysis.lane.dispersion import differ, p_value, spread, widening
-from rtassay.analysis.lane.distribution import ints, joined, points
-from rtassay.analysis.lane.events import Bursts, Kept, Runs, join, latest, together
+from rtassay.analysis.lane.distribution import ints, joined, points, rising
+from rtassay.analysis.lane.events import Bursts, Kept, Runs, join, latest, merging_gaps, together, unjoined
 from rtassay.analysis.lane.exceedance import Exceedances, exceedances, most_reaching
 from rtassay.analysis.lane.jitter import jitter
 from rtassay.analysis.lane.missed import due_view
@@ -24,7 +27,7 @@ from rtassay.analysis.lane.trace import ordered_from, trace
 from rtassay.model.findings import Gap, Noise
 from rtassay.model.manifest import Damage, Plan, Source
 from rtassay.model.measures import HARDWARE_GAP, JOB_EXECUTION, NOISE_TOTAL, TIMER_IRQ, WINDOWS
-from rtassay.model.recording import GapTable, Histogram, Lane
+from rtassay.model.recording import GapTable, Histogram, Lane, Spills
 
 from ..build import MS, account, block_lane, counted_lane, cyclictest, histogram, skip_lane, spills_of
 
@@ -281,6 +284,87 @@ def test_the_latest_of_several_lanes_fall() -> None:
     first, second = Kept(lane(100, {5: 30, 9: 50})), Kept(lane(100, {3: 40, 7: 20}))
     assert latest([first, second], 20).tolist() == [50, 40, 30, 20] and latest([first, second], 31).tolist() == [50, 40]
     assert latest([first], 30).tolist() == [50, 30] and latest([first], 51).tolist() == []
+
+
+def test_of_the_latest_of_several_lanes_no_more_than_asked_for() -> None:
+    first, second = Kept(lane(100, {5: 30, 9: 50})), Kept(lane(100, {3: 40, 7: 20}))
+    assert latest([first, second], 20, 3).tolist() == [50, 40, 30] and latest([first, second], 45, 3).tolist() == [50]
+    assert latest([first], 0, 1).tolist() == [50]
+
+
+@pytest.mark.parametrize("n", [0, 1, 4095, 4096, 50_000])
+def test_counted_values_are_sorted_as_others_are(n: int) -> None:
+    random = np.random.default_rng(n)
+    values = ints(np.round(-300 + random.pareto(1.0, n) * 2000))
+    assert rising(values).tolist() == np.sort(values).tolist()
+
+
+def test_those_that_reach_a_deadline_are_found_whatever_was_asked_before() -> None:
+    random = np.random.default_rng(5)
+    made = lane(10**6, {int(k): int(random.pareto(2.0) * 1000) for k in np.unique(random.integers(0, 10**6, 6000))})
+    wake_ups = Kept(made)
+    for deadline in (9000, 5, 2000, 100_000, 300, 1, 10**9):
+        late = made.spills.at(made.spills.latency_ns + made.bin_width_ns > deadline)
+        assert wake_ups.late(deadline).first.tolist() == late.k.tolist(), deadline
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 300_000), st.integers(1, 12)), min_size=2, max_size=100, unique_by=lambda row: row[0]
+    ),
+    st.sampled_from([1, 40, 3000]),
+    st.sampled_from([300_001, 10**7]),
+)
+def test_where_none_are_joined_is_found_for_all_levels_at_once(
+    rows: list[tuple[int, int]], near: int, due: int
+) -> None:
+    rows = [(k // near * near if k % 3 else k, value) for k, value in rows]
+    late = dict(sorted(rows))
+    made = Spills(ints(list(late)), ints(list(late.values())), ints([0] * len(late)))
+    levels = sorted(set(late.values()), reverse=True)
+    gaps = merging_gaps(None)
+    if len(late) < 2:
+        return
+    for level, number in zip(levels, unjoined(made, levels, due, gaps), strict=True):
+        reaching = made.k[made.latency_ns >= level]
+        joined = join([single(*reaching.tolist())], due, gaps)
+        assert number in (0, reaching.size)
+        if number:  # late ones at regular intervals are not joined either: these are left to `join`
+            assert joined.gap == 0
+
+
+@pytest.mark.parametrize("confidence", [0.2, 0.5, 0.6, 0.9, 0.95, 0.99, 0.9999])
+def test_no_gamma_distribution_has_its_quantile_farther_above_its_mean(confidence: float) -> None:
+    shape = np.exp(np.linspace(-16, 20, 20_000))
+    found = (gammaincinv(shape, confidence) - shape) / np.sqrt(shape)
+    assert float(found.max()) <= gamma_deviations(confidence) <= math.sqrt(confidence / (1 - confidence))
+
+
+class _Every(Evidence):
+    """Looks at all levels above a deadline."""
+
+    def _smaller(self, late: int, p: float, rate: float | None) -> bool:
+        return False
+
+    def _none_above(self, deadline_ns: int, p: float, rate: float | None) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+@pytest.mark.parametrize("apart", [1, 50])
+@pytest.mark.parametrize("confidence", [0.6, 0.95])
+def test_the_levels_that_are_left_out_change_no_bound(size: int, apart: int, confidence: float) -> None:
+    random = np.random.default_rng(size)
+    begins = np.unique(random.integers(0, 10**6 // 500, 300)) * 500
+    late = {int(k) + j * apart: int(1000 + random.pareto(2.0) * 3000) for k in begins for j in range(size)}
+    made = lane(10**6, late)
+    looked, every = Evidence([made], confidence), _Every([made], confidence)
+    rising_ = sorted(late.values())
+    for rank in (1, 2, 3, 10, 60, 64, 65, 150, 250):
+        found, whole = looked.claim(rising_[-rank]), every.claim(rising_[-rank])
+        assert (found.upper.p, found.rate_upper_per_h) == (whole.upper.p, whole.rate_upper_per_h), rank
+        assert found.upper.basis == whole.upper.basis
 
 
 def test_late_activations_behind_a_wake_up_are_at_most_those_it_missed() -> None:
