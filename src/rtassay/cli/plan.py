@@ -244,8 +244,15 @@ def _tell_length(
     cells = [(f"{row.allowed}", f"{row.n:,}", _long(row.duration_s), _share(row.chance)) for row in rows]
     _table((f"{events}, each lane", "Activations, each lane", "Time", "Chance of HOLDS"), cells)
     if chosen is None:
+        from rtassay.analysis.judge import planning
+
+        if planning.not_met(goal, assumed):
+            echo(
+                f"\nNo length shows it: by what is assumed, {_goal(goal)} or more are late. Allow more or mend the board."
+            )
+            return
         echo(
-            f"\nNo length reaches {_share(wanted)}: {assumed.true_p:.2g} is too near to {_goal(goal)} or above it. Allow more or mend the board."
+            f"\nNo length reaches {_share(wanted)}: {assumed.true_p:.2g} is too near to {_goal(goal)}. Allow more or mend the board."
         )
         return
     run = _rounded(chosen.run_s)
@@ -274,7 +281,12 @@ def _tell_night(goal: Goal, assumed: Assumed, night: dict[str, Any], duration_ns
     _table((f"{late}, each lane", "p <=", "events/h <=", "Chance"), cells)
     most = night["tolerated"]
     if most is None:
-        echo(f"\nToo short to show at most {_goal(goal)}, even if nothing is late.")
+        from rtassay.analysis.judge import planning
+
+        clean = (
+            "" if 0 in (goal.p, goal.per_hour) else f": that takes {_long(planning.least(goal, assumed, 0).duration_s)}"
+        )
+        echo(f"\nToo short to show at most {_goal(goal)}, even if nothing is late{clean}.")
         return
     echo(
         f"\nAt most {_goal(goal)} is shown with up to {most} {'late' if _singly(goal, assumed) else 'event' + 's' * (most != 1)} in a lane: a chance of {_share(night['chance'])}."

@@ -47,7 +47,21 @@ def test_what_a_night_shows(capsys: pytest.CaptureFixture[str]) -> None:
     assert night["rows"][0]["p"] == pytest.approx(3 / 28_800_000, rel=0.01)
     assert night["rows"][0]["per_hour"] == pytest.approx(3 / 8, rel=0.01)
     assert run(["plan", "--duration", "1min"]) == 0
-    assert "Too short to show at most 1e-6 of the activations, even if nothing is late." in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "Too short to show at most 1e-6 of the activations, even if nothing is late: that takes 49.8min." in told
+    assert run(["plan", "--duration", "1min", "--at-most", "0/h"]) == 2
+    assert "allow a rare event: --at-most 0.1/h" in capsys.readouterr().err
+
+
+def test_a_board_that_misses_more_than_is_allowed_is_told_so_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    for more in (["--theta", "0.001"], []):
+        assert run(["plan", "--p", "1e-3", "--true-p", "0.28", *more]) == 0
+        assert (
+            "No length shows it: by what is assumed, 0.001 of the activations or more are late."
+            in capsys.readouterr().out
+        )
+    assert run(["plan", "--at-most", "0.1/h", "--true-p", "0.01", "--theta", "0.1"]) == 0
+    assert "No length shows it: by what is assumed, 0.1 events an hour or more are late." in capsys.readouterr().out
 
 
 def test_a_pilot_gives_lanes_interval_and_the_share_of_late_ones(
@@ -128,8 +142,8 @@ def test_events_an_hour_are_planned_and_not_beside_p(capsys: pytest.CaptureFixtu
 
 
 def test_a_true_p_at_the_goal_has_no_plan(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["plan", "--true-p", "1e-6"]) == 0
-    assert "No length reaches 90 %" in capsys.readouterr().out
+    assert run(["plan", "--true-p", "9.9999e-7"]) == 0
+    assert "No length reaches 90 %: 1e-06 is too near to 1e-6" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

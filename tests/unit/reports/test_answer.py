@@ -201,3 +201,10 @@ def test_a_histogram_says_what_it_takes_for_granted() -> None:
     findings, said = judged(examples.imported()[1], deadline_ns=50_000, p_target=0.5)
     assert any(one.code == SINGLY for one in findings.verdict.assumes)
     assert "if late ones come singly" in said.said
+
+
+def test_a_run_with_looks_says_at_which_one_it_is_judged() -> None:
+    findings, recording = with_verdict("holds", look=1, looks=3)
+    assert answer(findings, recording).scope.endswith(", judged at look 1 of 3.")
+    findings, recording = with_verdict("holds")
+    assert "look" not in answer(findings, recording).scope

@@ -16,6 +16,8 @@ from rtassay.model.units import NS_PER_H, NS_PER_S
 
 ALLOWED = (0, 1, 2, 3, 5, 10, 20)
 MOST_ALLOWED = 100_000
+MOST_BURSTS = 512
+"""Of bursts fewer are tried: the sizes of each number of them are drawn."""
 _DRAWS = 4_000
 _SEED = 12
 _RARE = 1e-3
@@ -72,7 +74,8 @@ def least(goal: Goal, assumed: Assumed, allowed: int) -> Row:
     else:
         n = _activations(goal, assumed, allowed)
     if math.isinf(n):
-        raise UsageError("no measurement shows that something never happens", hint="allow a small share: --p 1e-6")
+        hint = "allow a small share: --p 1e-6" if goal.per_hour is None else "allow a rare event: --at-most 0.1/h"
+        raise UsageError("no measurement shows that something never happens", hint=hint)
     return of_length(goal, assumed, int(n), allowed)
 
 
@@ -256,15 +259,25 @@ def at_looks(goal: Goal, assumed: Assumed, n: int, alphas: Sequence[float]) -> l
     return rows
 
 
+def not_met(goal: Goal, assumed: Assumed) -> bool:
+    """Whether the board is assumed not to meet the goal: then a measurement that shows it is wrong, and its chance at most 1 - confidence."""
+    if goal.per_hour is None:
+        return assumed.true_p >= goal.p
+    return assumed.true_p * assumed.theta * NS_PER_H / assumed.interval_ns >= goal.per_hour
+
+
 def with_chance(goal: Goal, assumed: Assumed, wanted: float) -> Row | None:
     """The shortest measurement that shows the goal with at least this chance; None if none does (the true p is too near to the goal)."""
 
     def enough(allowed: int) -> bool:
         return least(goal, assumed, allowed).chance >= wanted
 
-    low, high = -1, 1
+    in_bursts = assumed.theta < 1 and goal.per_hour is None
+    most, low, high = MOST_BURSTS if in_bursts else MOST_ALLOWED, -1, 1
+    if assumed.spread == 0 and not_met(goal, assumed) and wanted > 1 - goal.confidence:
+        return None
     while not enough(high):
-        if high >= MOST_ALLOWED:
+        if high >= most:
             return None
         low, high = high, 2 * high
     if low < 0 and enough(0):

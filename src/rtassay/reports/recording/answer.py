@@ -323,6 +323,8 @@ def _scope(findings: Findings, recording: Recording) -> str:
         check.id == "VM-STEAL" and check.severity != "pass" and check.severity != "unknown" for check in findings.checks
     ):
         parts.append("in a VM")
+    if findings.verdict is not None and findings.verdict.look is not None:
+        parts.append(f"judged at look {findings.verdict.look} of {findings.verdict.looks}")
     return ", ".join(parts) + "."
 
 

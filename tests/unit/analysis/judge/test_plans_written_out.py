@@ -67,7 +67,8 @@ def test_nothing_is_shown_by_no_chance() -> None:
         with pytest.raises(UsageError) as caught:
             least(goal, BOARD, 0)
         assert caught.value.what == "no measurement shows that something never happens"
-        assert caught.value.hint == "allow a small share: --p 1e-6"
+        allowed = "a small share: --p 1e-6" if goal.per_hour is None else "a rare event: --at-most 0.1/h"
+        assert caught.value.hint == f"allow {allowed}"
     with pytest.raises(UsageError):
         least(Goal(0.0, 0.95), replace(BOARD, theta=0.5), 0)
 
@@ -112,6 +113,9 @@ def test_the_shortest_measurement_with_a_chance_is_the_first_of_all(wanted: floa
 
 
 def test_too_near_to_the_goal_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "MOST_BURSTS", 2)
+    assert with_chance(GOAL, replace(BOARD, true_p=9e-4, theta=0.2), 0.99) is None
+    assert with_chance(GOAL, replace(BOARD, true_p=9e-4, theta=0.2, spread=0.3, runs=2), 0.99) is None
     monkeypatch.setattr(planning, "MOST_ALLOWED", 40)
     assert with_chance(GOAL, replace(BOARD, true_p=9e-4), 0.99) is None
     assert with_chance(GOAL, replace(BOARD, true_p=1e-9), 0.99) == least(GOAL, replace(BOARD, true_p=1e-9), 0)
