@@ -184,6 +184,8 @@ def begun(traced_ms: int, method: str = "cyclic", above_ns: int = ABOVE_NS) -> l
     first = f"first=$(grep -a -o '\"first_due_ns\": *[0-9]*' /out/{STREAM} 2>/dev/null | head -n 1 | grep -o '[0-9]*$')"
     tick = "$(sed -n '/tick_sched_timer/{n;s/.*at \\([0-9]*\\)-.*/\\1/p;q}' /proc/timer_list)"
     return [
+        # Before the kernel has gone over to high resolution, soon after its boot, its tick is no such timer, and a lane would be late by ticks.
+        "until grep -q tick_sched_timer /proc/timer_list; do sleep 0.1; done",
         "while :; do",
         f"rtprobe {method} --cpus 0 --interval 1ms --duration {2 * traced_ms}ms --trace-above {above_ns}ns --no-samples -o /out/{STREAM} &",
         "probe=$!",
