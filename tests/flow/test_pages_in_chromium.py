@@ -16,15 +16,11 @@ import rtassay
 from rtassay import rankings, reports, store
 from rtassay.model.ranking import Ranking
 
-ROOT = Path(__file__).parents[2]
-sys.path += [
-    str(ROOT),
-    *(str(ROOT / "tests" / "unit" / "reports" / name) for name in ("comparison", "extrapolation", "proof")),
-]
-import comparisons  # noqa: E402
-import extrapolations  # noqa: E402
-import proofs  # noqa: E402
-from tests.unit.analysis.many.experiment import synthetic  # noqa: E402
+sys.path.append(str(Path(__file__).parents[2]))  # by their whole names: other modules are called the same
+from tests.unit.analysis.many.experiment import synthetic
+from tests.unit.reports.comparison import comparisons
+from tests.unit.reports.extrapolation import extrapolations
+from tests.unit.reports.proof import proofs
 
 # What lies wrong: text outside of its drawing, text on other text, cells of stacked tables beyond the edge, words of a condition that are
 # broken, and text whose contrast to what lies behind it is below 4.5 (WCAG AA).
