@@ -47,11 +47,13 @@ def invalid(failed: Mapping[str, tuple[str, ...]]) -> Refusal:
 def few(tail: Tail) -> Refusal:
     """No threshold has enough above it."""
     lowest = tail.above(max(tail.floor_ns, tail.threshold(int(MOST_SHARE * tail.n))))
-    values = int(np.unique(lowest.value_ns).size)
+    different = np.unique(lowest.value_ns)
+    values = int(different.size)
     if lowest.clusters >= LEAST and values < lowest.clusters:
+        step = f", {format_time(int(np.diff(different).min()))} apart or more" if values > 1 else ""
         return Refusal(
             "FEW-VALUES",
-            f"{values} different values in the tail: a tick of {format_time(tail.tick_ns)} is too coarse, no threshold has {LEAST_DISTINCT} of them and {LEAST} to 600 bursts above it",
+            f"{values} different value{'s' * (values != 1)} in the tail{step}: the clock is too coarse, no threshold has {LEAST_DISTINCT} of them and {LEAST} to 600 bursts above it",
             "measure with a finer clock: rtprobe keeps nanoseconds", {"distinct": values, "tick_ns": tail.tick_ns},
         )  # fmt: skip
     return Refusal(
@@ -65,7 +67,7 @@ def no_threshold(p: list[float]) -> Refusal:
     """ForwardStop rejects all thresholds."""
     return Refusal(
         "NOT-A-GPD", "above no threshold do the values follow the distribution that extrapolation assumes",
-        f"{LONGER}, so that higher thresholds have enough values", {"p_shape": [float(f"{value:.3g}") for value in p]},
+        f"find the cause of the largest values (rtassay report lists them), or {LONGER}, so that higher thresholds have enough values", {"p_shape": [float(f"{value:.3g}") for value in p]},
     )  # fmt: skip
 
 

@@ -75,10 +75,14 @@ def test_too_few_bursts_or_values() -> None:
     coarse = Tail((run(np.arange(1, 51) * 1900, [20_000] * 20 + [40_000] * 30, 100_000, tick_ns=20_000),))
     assert refusals.few(coarse) == Refusal(
         "FEW-VALUES",
-        "2 different values in the tail: a tick of 20us is too coarse, no threshold has 5 of them and 50 to 600 bursts above it",
+        "2 different values in the tail, 20us apart or more: the clock is too coarse, no threshold has 5 of them and 50 to 600 bursts above it",
         "measure with a finer clock: rtprobe keeps nanoseconds",
         {"distinct": 2, "tick_ns": 20_000},
     )
+    one = Tail((run(np.arange(1, 51) * 1900, [40_000] * 50, 100_000, tick_ns=1),))
+    assert refusals.few(one).reason.startswith(
+        "1 different value in the tail: the clock is too coarse, no threshold"
+    ), "a file may tell ns and hold coarse values"
     different = Tail((run(np.arange(1, 51) * 1900, np.arange(50), 100_000),))
     assert refusals.few(different).code == "FEW-EXCEEDANCES", "as many values as bursts: no tick is in the way"
     most = Tail((run(None, np.arange(100), 5_000),))
@@ -90,7 +94,7 @@ def test_the_other_reasons_in_their_words() -> None:
     assert refusals.no_threshold([0.0123456, 1e-9]) == Refusal(
         "NOT-A-GPD",
         "above no threshold do the values follow the distribution that extrapolation assumes",
-        "measure longer under the same load, so that higher thresholds have enough values",
+        "find the cause of the largest values (rtassay report lists them), or measure longer under the same load, so that higher thresholds have enough values",
         {"p_shape": [0.0123, 1e-9]},
     )
     assert refusals.heavy(0.41234, 0.61234) == Refusal(
