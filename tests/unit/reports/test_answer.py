@@ -208,3 +208,13 @@ def test_a_run_with_looks_says_at_which_one_it_is_judged() -> None:
     assert answer(findings, recording).scope.endswith(", judged at look 1 of 3.")
     findings, recording = with_verdict("holds")
     assert "look" not in answer(findings, recording).scope
+
+
+def test_events_per_hour_of_a_file_without_an_interval_need_it() -> None:
+    findings, recording = with_verdict("not_demonstrated", per_hour=10.0, rate_upper_per_h=None, needed=None)
+    said = answer(findings, recording)
+    assert (said.advice, said.command) == (
+        "import the file again with --interval: events per hour are not known without it", None,
+    )  # fmt: skip
+    findings, recording = with_verdict("not_demonstrated", per_hour=0.0, rate_upper_per_h=2.0, needed=None)
+    assert answer(findings, recording).advice.startswith("no measurement can show this")

@@ -177,7 +177,9 @@ def _not_demonstrated(findings: Findings, verdict: Verdict, recording: Recording
 def _too_few(findings: Findings, verdict: Verdict, recording: Recording) -> Answer:
     seen = f"{_late(findings, verdict)} late" if verdict.exceedances else _none_late(verdict)
     needed = verdict.needed
-    if needed is None:
+    if verdict.per_hour is not None and verdict.rate_upper_per_h is None and verdict.due:
+        advice, command = "import the file again with --interval: events per hour are not known without it", None
+    elif needed is None:
         advice, command = "no measurement can show this: state the probability of a miss that you allow", None
     else:
         time = f", {wording.span(needed.duration_s)} at this interval" if needed.duration_s is not None else ""
