@@ -28,6 +28,7 @@ OWN_NS = 50_000
 SHORT_PERIOD_NS = 40_000_000
 LENGTHS_US = (100, 1000, 3000)
 _INTERVAL_NS = 1_000_000
+_TICK_NS = 4 * _INTERVAL_NS
 _AFTER_TICK_NS = 100_000, 700_000
 
 
@@ -182,7 +183,7 @@ def begun(traced_ms: int, method: str = "cyclic", above_ns: int = ABOVE_NS) -> l
     second may have.
     """
     first = f"first=$(grep -a -o '\"first_due_ns\": *[0-9]*' /out/{STREAM} 2>/dev/null | head -n 1 | grep -o '[0-9]*$')"
-    tick = "$(sed -n '/tick_sched_timer/{n;s/.*at \\([0-9]*\\)-.*/\\1/p;q}' /proc/timer_list)"
+    tick = "tick=$(sed -n '/tick_sched_timer/{n;s/.*at \\([0-9]*\\)-.*/\\1/p;q}' /proc/timer_list)"
     return [
         # Before the kernel has gone over to high resolution, soon after its boot, its tick is no such timer, and a lane would be late by ticks.
         "until grep -q tick_sched_timer /proc/timer_list; do sleep 0.1; done",
@@ -190,7 +191,8 @@ def begun(traced_ms: int, method: str = "cyclic", above_ns: int = ABOVE_NS) -> l
         f"rtprobe {method} --cpus 0 --interval 1ms --duration {2 * traced_ms}ms --trace-above {above_ns}ns --no-samples -o /out/{STREAM} &",
         "probe=$!",
         f'until {first}; [ -n "$first" ]; do sleep 0.1; done',
-        f"after=$(( ((first - {tick}) % {_INTERVAL_NS} + {_INTERVAL_NS}) % {_INTERVAL_NS} ))",
+        tick,
+        f"after=$(( ((first - tick) % {_INTERVAL_NS} + {_INTERVAL_NS}) % {_INTERVAL_NS} ))",
         f"[ $after -gt {_AFTER_TICK_NS[0]} ] && [ $after -lt {_AFTER_TICK_NS[1]} ] && break",
         f"kill $probe; wait $probe || :; rm /out/{STREAM}",
         "done",
@@ -199,6 +201,10 @@ def begun(traced_ms: int, method: str = "cyclic", above_ns: int = ABOVE_NS) -> l
 
 
 SOON = f"now=$(( $(cut -d' ' -f1 /proc/uptime | tr -d .) * 10000000 )); k=$(( (now - first) / {_INTERVAL_NS} + 150 ))"
+
+AFTER_A_TICK = f"k=$(( k + (5 - ((first + k * {_INTERVAL_NS} - tick) % {_TICK_NS} + {_TICK_NS}) % {_TICK_NS} / {_INTERVAL_NS}) % 4 ))"
+"""A shell line after SOON: $k in the second millisecond after a tick, in every boot. The period of the faults is a whole number of ticks, so each would meet a
+tick at the same place, and boots differ in it."""
 
 
 def planned(fault: Fault, kernel: str, length_us: int, module: str) -> str:

@@ -94,7 +94,8 @@ def _measured(
 
 def _script(kernel: str, faults: Sequence[tuple[int, Fault]], *, together: bool) -> str:
     traced_ms = HITS * known_causes.SHORT_PERIOD_NS // 1_000_000 + 3300
-    lines = ["set -e; insmod /rtfault.ko; insmod /rtfault2.ko", *known_causes.begun(traced_ms), known_causes.SOON]
+    lines = ["set -e; insmod /rtfault.ko; insmod /rtfault2.ko", *known_causes.begun(traced_ms)]
+    lines += [known_causes.SOON, known_causes.AFTER_A_TICK]
     for module, fault in faults:
         if module and not together:
             lines.append(f"k=$((k + {known_causes.SHORT_PERIOD_NS // 2_000_000}))")
