@@ -58,7 +58,7 @@ def load_manifest(path: Path) -> Manifest:
     if _unsummed(data) is None:
         raise CorruptRecording(
             f"{file} is not as rtassay wrote it",
-            "its SHA-256, on its last line, is that of another text",
+            "the SHA-256 of its text, on its last line, is missing or another",
             "take the file from a copy of the recording; labels and notes are edited by `rtassay label`",
         )
     return manifest
