@@ -76,8 +76,10 @@ def test_settings_are_put_back_when_guards_and_hosts_are_killed(
     board.text("read -r guard start </run/rtassay-tuned/guard; kill -9 $guard")
     until(board, VALUES, before)  # its standby does it at once
     assert tune(board, tmp_path, "--plan", plan).returncode == 0
+    # They stand still first: else the standby puts the values back before its own turn comes.
     board.text(
-        "for p in /proc/[0-9]*; do case $(cat $p/comm 2>/dev/null) in rtprobe*) kill -9 ${p#/proc/};; esac; done; true"
+        'all=; for p in /proc/[0-9]*; do case $(cat $p/comm 2>/dev/null) in rtprobe*) all="$all ${p#/proc/}";; esac; done; '
+        "kill -STOP $all; kill -9 $all"
     )
     assert board.text(VALUES) != before
     shown = tune(board, tmp_path)
