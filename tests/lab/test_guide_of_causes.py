@@ -110,14 +110,14 @@ def test_the_guide_leads_from_violated_to_the_function_and_the_confirmed_gain(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     module = rtfault.build(board.setup.kernel, tmp_path)
-    put = board.ssh_argv("cat > /tmp/rtfault.ko; rmmod rtfault 2> /dev/null; insmod /tmp/rtfault.ko")
+    put = board.ssh_argv("cat > /tmp/rtfault.ko; [ -e /proc/rtfault ] || insmod /tmp/rtfault.ko")
     subprocess.run(put, input=module, check=True, timeout=120)
     walk = Walk(board, tmp_path / "home", board.text(FAULTS))
     try:
         for words in commands():
             walk.step(words)
     finally:
-        board.run(f"kill {walk.faults}; rmmod rtfault")
+        board.run(f"kill {walk.faults}")
         board.power_off()  # rtfault cannot be taken out
     assert "VIOLATED" in walk.said["run"] and "preemption off in rtfault_p" in walk.said["causes"]
     assert re.search(r"rtfault_(preemption_off|spin)\+0x\w+ \[rtfault\]", walk.said["zoom"]), walk.said["zoom"]

@@ -19,6 +19,9 @@ class Arch:
     triplet: str
     loader: str  # of dynamic programs, as they ask for it
     flavour: str  # of its kernels: linux-image-FLAVOUR and linux-image-rt-FLAVOUR
+    threads: str = (
+        "single"  # of QEMU, for the CPUs of a board (docs/decisions/2026-11-23-one-thread-for-a-virtual-board.md)
+    )
 
 
 ARCHES = {
@@ -50,6 +53,7 @@ ARCHES = {
         "arm-linux-gnueabihf",
         "lib/ld-linux-armhf.so.3",
         "armmp",
+        "multi",
     ),
 }
 _ALIASES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "armhf", "armv7": "armhf"}

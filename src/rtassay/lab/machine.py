@@ -218,9 +218,9 @@ def _qemu(
     image: QuickImage | DiskImage, directory: Path, kernel: str, cpus: int, memory_mib: int, append: str, port: int
 ) -> list[str]:
     arch = image.arch
-    # Always TCG: nested KVM can hang without an error. One thread: with one for each CPU a CPU may go on running code that another has
-    # changed, as switching trace events does, and the board stands still (docs/decisions/2026-11-23-one-thread-for-a-virtual-board.md).
-    argv = [arch.qemu, *arch.machine, "-accel", "tcg,thread=single", "-smp", str(cpus), "-m", f"{memory_mib}M"]
+    # Always TCG: nested KVM can hang without an error. One thread where it can be: with one for each CPU a CPU may go on running code that
+    # another has changed, as switching trace events does, and the board stands still.
+    argv = [arch.qemu, *arch.machine, "-accel", f"tcg,thread={arch.threads}", "-smp", str(cpus), "-m", f"{memory_mib}M"]
     argv += ["-nodefaults", "-display", "none", "-no-reboot"]
     argv += ["-chardev", f"file,id=console,path={directory / 'console.log'},append=on", "-serial", "chardev:console"]
     argv += ["-qmp", f"unix:{directory / 'qmp'},server=on,wait=off"]

@@ -241,12 +241,12 @@ def test_images_of_the_last_hour_stay_and_of_older_ones_four_in_all(
     assert sorted(path.name for path in cache.iterdir()) == [f"quick-amd64-{number}" for number in range(left)]
 
 
-@pytest.mark.parametrize("arch", ["amd64", "arm64", "armhf"])
-def test_all_cpus_of_a_board_are_one_thread(arch: str, tmp_path: Path) -> None:
-    """With a thread each, a board stood still when its kernel changed its own code, as trace events do."""
+@pytest.mark.parametrize(("arch", "threads"), [("amd64", "single"), ("arm64", "single"), ("armhf", "multi")])
+def test_all_cpus_of_a_board_are_one_thread(arch: str, threads: str, tmp_path: Path) -> None:
+    """With a thread each, a board stood still when its kernel changed its own code, as trace events do. armhf does not boot with one."""
     image = QuickImage(arch_named(arch), {"rt": tmp_path / "rt"}, tmp_path / "initramfs", tmp_path / "boot")
     argv = machine._qemu(image, tmp_path, "rt", 2, 512, "", 22)
-    assert argv[argv.index("-accel") + 1] == "tcg,thread=single" and argv[argv.index("-smp") + 1] == "2"
+    assert argv[argv.index("-accel") + 1] == f"tcg,thread={threads}" and argv[argv.index("-smp") + 1] == "2"
 
 
 def test_an_image_that_is_taken_from_the_cache_is_in_use() -> None:
