@@ -15,6 +15,7 @@
 #include "os/tracefs.h"
 #include "run/account.h"
 #include "run/addresses.h"
+#include "run/choice.h"
 #include "run/keeper.h"
 #include "run/pages.h"
 #include "run/stacks.h"
@@ -184,6 +185,44 @@ static void test_pages(void)
 	pages_end(&p, 900 * MS, &pick);
 	OK(!pending_is_captured(&hit) && n_kept == 0, "one hit gets a limited number of pages of its CPU");
 	pages_close(&p);
+}
+
+/* --- the limits of a second --- */
+
+static struct choice choice;
+
+/* A hit of this lane that is `us` long; true: it is chosen, and the last one. */
+static bool offer(int lane, uint64_t k, int64_t us, int64_t now_ns)
+{
+	choice_offer(&choice, &(struct hit){ .k = k, .lane = lane, .woke_ns = us * 1000 }, now_ns);
+	return choice.n && choice.pending[choice.n - 1].hit.lane == lane && choice.pending[choice.n - 1].hit.k == k;
+}
+
+static void test_choice(void)
+{
+	uint64_t chosen = 0;
+
+	choice_begin(&choice);
+	for (uint64_t k = 0; k < HITS_PER_SECOND + 5; k++)
+		chosen += offer(0, k, 300, 1000 * (int64_t)MS);
+	OK(chosen == HITS_PER_SECOND && choice.n == HITS_PER_SECOND, "a limited number of hits in a second");
+	choice_begin(&choice);
+	OK(choice_has_room(&choice) && !offer(0, 100, 200, 1100 * (int64_t)MS) && !offer(0, 101, 300, 1100 * (int64_t)MS) && !choice.n,
+	   "none beyond it that is no longer than the worst of its lane so far");
+	OK(offer(0, 102, 400, 1200 * (int64_t)MS) && choice.pending[0].beyond, "the worst so far is chosen beyond it");
+	OK(offer(1, 7, 350, 1200 * (int64_t)MS) && choice.n == 2, "and that of another lane");
+	OK(offer(0, 103, 900, 1200 * (int64_t)MS) && !offer(0, 104, 800, 1200 * (int64_t)MS) && choice.n == 2 &&
+		   choice.pending[0].hit.lane == 1,
+	   "of several of a lane at once only the worst, in their order");
+	choice_begin(&choice);
+	OK(!offer(0, 105, 900, 1300 * (int64_t)MS), "what was chosen before counts");
+	OK(offer(0, 106, 200, 2000 * (int64_t)MS) && !choice.pending[0].beyond, "the next second has limits of its own");
+	choice.second_bytes = BYTES_PER_SECOND;
+	OK(!offer(0, 107, 900, 2001 * (int64_t)MS) && offer(0, 108, 901, 2001 * (int64_t)MS), "as many bytes are a limit as well");
+	choice_begin(&choice);
+	for (uint64_t k = 0; choice_has_room(&choice); k++)
+		offer((int)k, k, 10000 + (int64_t)k, 2002 * (int64_t)MS);
+	OK(choice.n == PENDING_MOST, "more lanes than there is room for have to wait");
 }
 
 /* --- addresses --- */
@@ -418,6 +457,7 @@ int main(void)
 	test_hits();
 	test_account();
 	test_pages();
+	test_choice();
 	test_addresses();
 	test_instances();
 	test_stacks();

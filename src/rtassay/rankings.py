@@ -191,6 +191,7 @@ def traced_of(recording: Recording) -> Traced:
         hits=trace.hits if trace.hits is not None else len(recording.causes),
         captured=trace.captured,
         not_captured=trace.not_captured,
+        beyond_limit=trace.beyond_limit,
         lost_pages=trace.lost_pages,
         untraced_ns=until_ns - begin_ns if apart and until_ns is not None and begin_ns is not None else None,
         traced_ns=end_ns - until_ns if apart and until_ns is not None and end_ns is not None else None,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+import numpy as np
 import pytest
 from vboard import Board, Setup
 
-from rtassay.model.events import End, Event, Facts, HistogramPart, Note, TracePage, TraceText
+from rtassay.model.events import End, Event, Facts, HistogramPart, Note, Samples, TracePage, TraceText
 from rtassay.model.manifest import Damage
 from rtassay.wire.stream import StreamParser
 
@@ -57,6 +58,23 @@ def assert_parts_add_up(events: Iterable[Event], end: End) -> None:
         assert part["min_ns"] >= lane["min_ns"] and part["max_ns"] <= lane["max_ns"]
 
 
+def assert_the_worst_is_a_hit(events: Iterable[Event]) -> None:
+    """More than 50 hits a second are too many to keep, but the worst wake-up of each lane is among those kept."""
+    late: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    told: dict[int, set[int]] = defaultdict(set)
+    for event in events:
+        if isinstance(event, Samples):
+            between = event.missed + event.dropped
+            ks = event.first_k + np.arange(len(event.latency_ns)) + np.cumsum(between) - between
+            late[event.lane] += zip((-event.latency_ns).tolist(), ks.tolist(), strict=True)
+        if isinstance(event, Note) and event.name == "trace_hit":
+            told[event.data["lane"]].add(event.data["k"])
+    assert late.keys() == told.keys()
+    for lane, found in late.items():  # of equal ones the first
+        _, worst = min(one for one in found if one[1] >= min(told[lane]))
+        assert worst in told[lane]
+
+
 def assert_hits_are_in_pages(events: list[Event], cpus: list[int]) -> int:
     """Each captured hit has a page of its CPU that begins before it ended; returns how many hits were captured."""
     pages: dict[int, list[bytes]] = defaultdict(list)
@@ -97,7 +115,8 @@ def test_hits_come_with_their_pages_and_what_they_are_decoded_with(board: Board,
     assert b"field: u64 timestamp" in texts["header_page"] and b"prev_prio" in texts["format/sched/sched_switch"]
     cpus = [lane["cpu"] for lane in events[0].data["lanes"]]
     assert assert_hits_are_in_pages(events, cpus) == trace["captured"] > 0
-    assert trace["hits"] == trace["captured"] + trace["not_captured"]
+    assert trace["hits"] == trace["captured"] + trace["not_captured"] and trace["beyond_limit"] <= trace["captured"]
+    assert_the_worst_is_a_hit(events)
     assert trace["pages"] == sum(isinstance(event, TracePage) for event in events)
     assert b"hrtimer_wakeup" in texts["kallsyms"]  # the function that woke the lanes
     assert_parts_add_up(events, end)

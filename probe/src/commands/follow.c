@@ -177,6 +177,7 @@ static void send_trace_end(struct follow *f, struct json *j)
 	json_uint(j, "hits", hits);
 	json_uint(j, "captured", c->captured);
 	json_uint(j, "not_captured", hits - c->captured);
+	json_uint(j, "beyond_limit", c->beyond_limit);
 	json_uint(j, "pages", c->sent_pages);
 	json_uint(j, "bytes", c->sent_bytes);
 	json_uint(j, "lost_pages", c->lost_pages);

@@ -18,8 +18,7 @@
 #include "os/tracefs.h"
 
 enum { BUFFER_KB = 1024, REMEMBERED_BYTES = 256 * 1024, REMEMBERED_LEAST = 8, TICK_MS = 20, READ_ROUNDS = 4 };
-/* Limits of one second over all lanes, and of what may wait for the writer. */
-enum { HITS_PER_SECOND = 50, BYTES_PER_SECOND = 8 << 20, WAITING_MOST = 32 << 20 };
+enum { WAITING_MOST = 32 << 20 }; /* bytes that may wait for the writer */
 
 const char *const capture_events[] = {
 	"sched/sched_switch",
@@ -164,7 +163,7 @@ static void send_page(void *context, int cpu, const void *page, size_t size)
 	memcpy(parcel->payload + 8, page, size);
 	send_parcel(c, parcel);
 	addresses_scan(&c->addresses, page, size);
-	c->second_bytes += size;
+	c->choice.second_bytes += size;
 	c->sent_bytes += size;
 	c->sent_pages++;
 }
@@ -420,32 +419,19 @@ static void switch_off(struct capture *c)
 
 /* --- hits --- */
 
-static bool within_limits(struct capture *c, int64_t now_ns)
-{
-	if (now_ns - c->second_ns >= 1000000000) {
-		c->second_ns = now_ns;
-		c->second_hits = 0;
-		c->second_bytes = 0;
-	}
-	return c->second_hits < HITS_PER_SECOND && c->second_bytes < BYTES_PER_SECOND;
-}
-
 static void take_hits(struct capture *c)
 {
 	struct hit hit;
 
-	c->n_pending = 0;
+	choice_begin(&c->choice);
 	for (int i = 0; i < c->run->n_lanes; i++) {
 		struct lane *lane = &c->run->lanes[i];
 
-		while (c->n_pending < PENDING_MOST && hits_take(&lane->hits, &hit)) {
+		while (choice_has_room(&c->choice) && hits_take(&lane->hits, &hit)) {
 			if (hit.due_ns < c->begun_ns)
 				continue; /* it began untraced */
 			c->hits++;
-			if (!within_limits(c, mono_ns()))
-				continue;
-			c->second_hits++;
-			c->pending[c->n_pending++] = (struct pending){ .hit = hit };
+			choice_offer(&c->choice, &hit, mono_ns());
 		}
 	}
 }
@@ -478,6 +464,7 @@ static void tell_hit(struct capture *c, const struct pending *p)
 	struct json j;
 
 	c->captured += captured;
+	c->beyond_limit += captured && p->beyond;
 	json_open(&j);
 	json_object(&j, NULL);
 	json_string(&j, "event", "trace_hit");
@@ -496,17 +483,16 @@ static void tell_hit(struct capture *c, const struct pending *p)
 static void keep_hits(struct capture *c)
 {
 	do {
-		const struct pick pick = { .pending = c->pending, .n = 0, .keep = send_page, .context = c };
-		struct pick now = pick;
+		struct pick pick = { .pending = c->choice.pending, .keep = send_page, .context = c };
 
 		take_hits(c);
-		now.n = c->n_pending;
-		for (int i = 0; now.n && i < c->run->n_lanes; i++)
+		pick.n = c->choice.n;
+		for (int i = 0; pick.n && i < c->run->n_lanes; i++)
 			if (reads_ring(c, i))
-				read_ring(c, i, &now);
-		for (int i = 0; i < now.n; i++)
-			tell_hit(c, &c->pending[i]);
-	} while (c->n_pending == PENDING_MOST);
+				read_ring(c, i, &pick);
+		for (int i = 0; i < pick.n; i++)
+			tell_hit(c, &c->choice.pending[i]);
+	} while (!choice_has_room(&c->choice));
 }
 
 /* --- the thread --- */

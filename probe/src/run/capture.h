@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "run/addresses.h"
+#include "run/choice.h"
 #include "run/keeper.h"
 #include "run/lane.h"
 #include "run/pages.h"
@@ -41,11 +42,7 @@ struct capture {
 	bool ready, begun;
 	int64_t begun_ns; /* since when all events are on */
 
-	struct pending pending[PENDING_MOST];
-	int n_pending;
-	int64_t second_ns; /* the limits of the second that began then: */
-	uint32_t second_hits;
-	size_t second_bytes;
+	struct choice choice;
 
 	_Atomic(struct parcel *) parcels; /* the newest first */
 	_Atomic size_t waiting_bytes;
@@ -54,7 +51,7 @@ struct capture {
 	int wake_fd;
 
 	/* END */
-	uint64_t hits, captured, sent_pages, sent_bytes, lost_pages;
+	uint64_t hits, captured, beyond_limit, sent_pages, sent_bytes, lost_pages;
 	int64_t cpu_ns;
 };
 

@@ -15,6 +15,7 @@ struct pending {
 	struct hit hit;
 	int own_pages; /* of its CPU that overlap it */
 	bool lost; /* events of its CPU were lost in its time, or there were too many pages */
+	bool beyond; /* the limits of its second; it was the worst so far (run/choice.h) */
 };
 
 struct page {

@@ -255,6 +255,7 @@ class TraceEnd:
     hits: int | None
     captured: int | None
     not_captured: int | None
+    beyond_limit: int | None
     pages: int | None
     bytes: int | None
     lost_pages: int | None

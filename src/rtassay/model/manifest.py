@@ -120,7 +120,8 @@ class TraceEntry:
     """What was traced in the second part of a run (wire/STREAM.md, "A traced run").
 
     `above_ns` None: four times the running p99.9. `untraced_until_ns`: where the first part ends; `from_ns`: since when all events were on. Both None if tracing
-    never began. `stacks`: events that had a stack of the kernel, `stacks_error`: why not all did; None: nobody asked for stacks. `error`: why the run, or a part of it, was not traced, in the board's words. `undecoded`: why the pages have no
+    never began. `stacks`: events that had a stack of the kernel, `stacks_error`: why not all did; None: nobody asked for stacks. `beyond_limit`: captured although their second had too many hits, since
+    none of their lane was as late before. `error`: why the run, or a part of it, was not traced, in the board's words. `undecoded`: why the pages have no
     attributions, in the decoder's words.
     """
 
@@ -135,6 +136,7 @@ class TraceEntry:
     hits: int | None = None
     captured: int | None = None
     not_captured: int | None = None
+    beyond_limit: int | None = None
     pages: int | None = None
     bytes: int | None = None
     lost_pages: int | None = None

@@ -65,7 +65,8 @@ class Traced:
     (`refused` says why: CUT, NOT_ROOT ...; `error` in its own words), no hit was captured, the trace cannot be decoded, or another tool measured.
     `stacks`: whether stacks of the kernel were kept (None: nobody asked for them), `stacks_error`: why not all, in the board's words.
     `untraced_ns`, `traced_ns`: how long each part was. p50 and p99 of both parts show what tracing itself cost. `above_ns`: the level from which on
-    a wake-up is late enough; None: it followed 4 x the running p99.9 (`--trace-above auto`). `traced_p99_9_ns`, `traced_max_ns` tell which level is reached.
+    a wake-up is late enough; None: it followed 4 x the running p99.9 (`--trace-above auto`). `traced_p99_9_ns`, `traced_max_ns` tell which level is reached. `beyond_limit`: of the captured hits
+    those that were captured in a second with too many, since none of their lane was as late before.
     """
 
     id: str
@@ -77,6 +78,7 @@ class Traced:
     hits: int | None = None
     captured: int | None = None
     not_captured: int | None = None
+    beyond_limit: int | None = None
     lost_pages: int | None = None
     untraced_ns: int | None = None
     traced_ns: int | None = None

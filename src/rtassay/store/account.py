@@ -31,7 +31,9 @@ _OF_END = (
     *("voluntary_switches", "involuntary_switches", "cpu_ns", "spilled", "suppressed", "coarsened", "under", "state"),
     *("gaps", "gaps_kept"),
 )
-_OF_TRACE_END = ("hits", "captured", "not_captured", "pages", "bytes", "lost_pages", "cpu_ns", "error")
+_OF_TRACE_END = (
+    *("hits", "captured", "not_captured", "beyond_limit", "pages", "bytes", "lost_pages", "cpu_ns", "error"),
+)
 _LANES_MOST = 2**15
 
 

@@ -47,6 +47,19 @@ def test_the_answer_names_causes_shares_predictions_and_steps(tmp_path: Path) ->
     assert "p50 20us untraced, 50us traced" in done.stdout, "the observer's cost is told"
 
 
+def test_hits_beyond_the_limit_of_a_second_are_told(tmp_path: Path) -> None:
+    run = traced_run(hits=[hit(1_500), hit(1_700)])
+    end = run[-1]
+    assert isinstance(end, End)
+    end.data["trace"] |= {"hits": 31, "captured": 2, "not_captured": 29, "beyond_limit": 1}
+    path = record(tmp_path / "recordings", run)
+    store.seal(path)
+    said = in_process("causes", path, home=tmp_path).stdout
+    assert "29 more were not captured (too many at once)" in said and "1 was captured beyond that limit" in said
+    assert json.loads(in_process("causes", path, "--json", home=tmp_path).stdout)["runs"][0]["beyond_limit"] == 1
+    assert "beyond that limit" not in in_process("causes", recorded(tmp_path), home=tmp_path).stdout
+
+
 def test_json_is_one_object(tmp_path: Path) -> None:
     done = in_process("causes", recorded(tmp_path), "--deadline", "800us", "--json", home=tmp_path)
     data = json.loads(done.stdout)

@@ -188,6 +188,7 @@ def counts(ranking: Ranking) -> list[str]:
     lost = sum(run.not_captured or 0 for run in ranking.runs)
     if lost:
         told.append(f"{wording.count(lost)} more were not captured (too many at once): the shares leave them out.")
+        told += beyond_limit(ranking)
     if ranking.incomplete:
         told.append(f"Of {wording.count(ranking.incomplete)} the trace is incomplete.")
     if ranking.stall_possible:
@@ -201,6 +202,15 @@ def counts(ranking: Ranking) -> list[str]:
     if ranking.share_unattributed is not None:
         told.append(f"Unattributed: {share_of(ranking.share_unattributed)} of the late time.")
     return told
+
+
+def beyond_limit(ranking: Ranking) -> list[str]:
+    """How many hits were captured although there were too many at once."""
+    beyond = sum(run.beyond_limit or 0 for run in ranking.runs)
+    if not beyond:
+        return []
+    many = f"{wording.count(beyond)} {'was' if beyond == 1 else 'were'}"
+    return [f"{many} captured beyond that limit: none of the lane was as late before."]
 
 
 def observer(run: Traced) -> str | None:

@@ -138,6 +138,7 @@ def notes(found: Explanation) -> list[str]:
     lost = sum(run.not_captured or 0 for run in ranking.runs)
     if lost:
         told.append(f"{wording.count(lost)} late wake-ups were not captured (too many at once): no share counts them.")
+        told += causes_text.beyond_limit(ranking)
     if found.losses:
         told.append(
             f"Events of the followed threads were lost {wording.count(found.losses)} times: some wake-ups are missing."
