@@ -67,7 +67,14 @@ def traced_run(*, keep_samples: bool = True, cut: bool = False, hits: Sequence[N
             }
         ],
         "trace": {
-            **{"hits": len(hits), "captured": len(hits), "not_captured": 0, "beyond_limit": 0, "pages": 2, "bytes": 8192},
+            **{
+                "hits": len(hits),
+                "captured": len(hits),
+                "not_captured": 0,
+                "beyond_limit": 0,
+                "pages": 2,
+                "bytes": 8192,
+            },
             **{"lost_pages": 0, "cpu_ns": 5, "error": None},
         },
     }

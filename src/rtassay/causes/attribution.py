@@ -9,7 +9,7 @@ from dataclasses import replace
 from rtassay.causes import formats, pages
 from rtassay.causes.late_timers import with_late_timer
 from rtassay.causes.ordinary import Ordinary, ordinary
-from rtassay.causes.owners import NOBODY, Owner, Rules
+from rtassay.causes.owners import LANE, NOBODY, OBSERVERS, Owner, Rules
 from rtassay.causes.places import place
 from rtassay.causes.stalls import with_stalls
 from rtassay.causes.stretches import Cutter, Stretch, without_ordinary
@@ -58,7 +58,8 @@ def attribute(
     lines = {cpu: line for cpu, line in lines.items() if line.slices}
     if realtime is None and "common_preempt_lazy_count" in trace.formats[pages.SWITCH]:
         realtime = True
-    rules = Rules(symbols(trace.kallsyms), realtime, preemptible)
+    observers = (*OBSERVERS, LANE) if pages.TIMERLAT in trace.formats else OBSERVERS
+    rules = Rules(symbols(trace.kallsyms), realtime, preemptible, observers)
     hits = tuple(as_traced(lines, hit) for hit in trace.hits) if trace.followed else trace.hits
     usual = _ordinary_of_lanes(lines, hits)
     found = [wakeup(lines, hit) if _covered(lines, hit) else None for hit in hits]

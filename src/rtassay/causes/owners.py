@@ -13,7 +13,7 @@
 | runs | it | `wake-up` |
 | sleeps again before it read the clock | any thread | `page-fault` if it had one since it was switched to; else `thread`, itself |
 
-What no rule names is `unattributed`. A thread of rtprobe itself is an `observer`, whatever it does.
+What no rule names is `unattributed`. A thread of the measurement itself is an `observer`, whatever it does.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ NOBODY = Cause(UNATTRIBUTED)
 ORDINARY = Cause(WAKE_UP)
 OBSERVERS = ("rtprobe-trace", "rtprobe-writer", "rtprobe-keeper", "rtprobe-follow")
 """Threads of the measurement. Not the lanes, which are what is measured, and not the built-in load."""
+LANE = "rtprobe-lane"
+"""A lane's thread. Where a tracer of the kernel measures a thread of its own, it only reads the samples, and belongs to the measurement as well."""
 
 
 class Owner(NamedTuple):
@@ -70,11 +72,12 @@ UNKNOWN = Owner(NOBODY)
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What the rules need to know of the kernel. realtime: PREEMPT_RT; preemptible: everywhere outside of locks; None: not
-    known."""
+    known. observers: names of threads of the measurement."""
 
     symbols: Symbols
     realtime: bool | None
     preemptible: bool | None
+    observers: tuple[str, ...] = OBSERVERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +90,9 @@ class Waiter:
     enqueued_ns: int | None = None
 
 
-def thread_cause(kind: str, stay: Stay) -> Cause:
+def thread_cause(rules: Rules, kind: str, stay: Stay) -> Cause:
     """A cause that names a thread."""
-    kind = OBSERVER if stay.name in OBSERVERS else kind
+    kind = OBSERVER if stay.name in rules.observers else kind
     return Cause(kind, stay.name, None, stay.pid, stay.priority)
 
 
@@ -112,11 +115,11 @@ def of_frames(rules: Rules, piece: Slice, path: frozenset[Frame]) -> Owner | Non
     return Owner(frame_cause(rules, frames[-1]), (INSIDE,))
 
 
-def while_asleep(piece: Slice) -> Owner:
+def while_asleep(rules: Rules, piece: Slice) -> Owner:
     """Before the timer's interrupt: nothing but closed interrupts, or a CPU that sleeps deeply, keeps it away."""
     if piece.stay.pid == 0:
         return Owner(Cause(IDLE_EXIT), (NO_EVENT, FROM_IDLE))
-    return Owner(thread_cause(INTERRUPTS_OFF, piece.stay), (NO_EVENT,))
+    return Owner(thread_cause(rules, INTERRUPTS_OFF, piece.stay), (NO_EVENT,))
 
 
 def while_waiting(rules: Rules, piece: Slice, waiter: Waiter, after: Seen | None = None) -> Owner:
@@ -128,7 +131,7 @@ def while_waiting(rules: Rules, piece: Slice, waiter: Waiter, after: Seen | None
     if stay.priority is None or waiter.priority is None:
         return UNKNOWN
     if min(stay.priority, stay.priority if stay.chosen_at is None else stay.chosen_at) <= waiter.priority:
-        return Owner(thread_cause(THREAD, stay), (PRIORITY_ABOVE,))
+        return Owner(thread_cause(rules, THREAD, stay), (PRIORITY_ABOVE,))
     if chosen:
         return Owner(Cause(THROTTLING), (PRIORITY_BELOW, CHOSEN_INSTEAD))
     return _kept_on(rules, piece, waiter, after)
@@ -143,23 +146,23 @@ def _kept_on(rules: Rules, piece: Slice, waiter: Waiter, after: Seen | None) -> 
     """A thread of lower priority was on the CPU and stays there."""
     stay, seen = piece.stay, piece.seen
     if waiter.remote and (waiter.enqueued_ns is None or piece.start_ns < waiter.enqueued_ns):
-        return Owner(thread_cause(INTERRUPTS_OFF, stay), (NO_EVENT, PRIORITY_BELOW))
+        return Owner(thread_cause(rules, INTERRUPTS_OFF, stay), (NO_EVENT, PRIORITY_BELOW))
     if seen is not None and seen.depth:
-        return Owner(thread_cause(PREEMPTION_OFF, stay), (PREEMPT_COUNT, PRIORITY_BELOW))
+        return Owner(thread_cause(rules, PREEMPTION_OFF, stay), (PREEMPT_COUNT, PRIORITY_BELOW))
     if seen is not None and not rules.realtime:
         if seen.flags & BOTTOM_HALVES:
-            return Owner(thread_cause(BOTTOM_HALVES_OFF, stay), (BH_FLAG, PRIORITY_BELOW))
+            return Owner(thread_cause(rules, BOTTOM_HALVES_OFF, stay), (BH_FLAG, PRIORITY_BELOW))
         if seen.flags & IN_SOFTIRQ:
             return Owner(Cause(SOFTIRQ), (PRIORITY_BELOW,))
     if rules.realtime or rules.preemptible:
         # It was to leave at once: what kept it began then.
         off = after is not None and after.depth
-        return Owner(thread_cause(PREEMPTION_OFF, stay), (PREEMPT_COUNT, PRIORITY_BELOW)) if off else UNKNOWN
-    return Owner(thread_cause(NO_PREEMPTION_POINT, stay), (PRIORITY_BELOW,))
+        return Owner(thread_cause(rules, PREEMPTION_OFF, stay), (PREEMPT_COUNT, PRIORITY_BELOW)) if off else UNKNOWN
+    return Owner(thread_cause(rules, NO_PREEMPTION_POINT, stay), (PRIORITY_BELOW,))
 
 
-def itself(stay: Stay | None, tid: int, *, page_fault: bool = False) -> Owner:
+def itself(rules: Rules, stay: Stay | None, tid: int, *, page_fault: bool = False) -> Owner:
     """The measured thread, which sleeps or takes long although it was woken, since a page fault or not."""
     kind = PAGE_FAULT if page_fault else THREAD
-    cause = Cause(kind, "", None, tid) if stay is None else thread_cause(kind, stay)
+    cause = Cause(kind, "", None, tid) if stay is None else thread_cause(rules, kind, stay)
     return Owner(cause, (OWN_THREAD, PAGE_FAULT_EVENT) if page_fault else (OWN_THREAD,))

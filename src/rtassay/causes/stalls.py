@@ -26,6 +26,7 @@ from rtassay.model.causes import (
     SMI_COUNT,
     STEAL_TIME,
     UNATTRIBUTED,
+    WAKE_UP,
     Cause,
     Hit,
     Moved,
@@ -58,11 +59,12 @@ def with_stalls(
 
 
 def _longest(cut: Cut) -> int | None:
-    """The stretch that is half of the hit or more, if it rests on silence."""
-    if not cut:
+    """The stretch that is half or more of what the hit has beyond the ordinary path, if it rests on silence."""
+    beyond = [i for i, stretch in enumerate(cut) if stretch.owner.cause.kind != WAKE_UP]
+    if not beyond:
         return None
-    at = max(range(len(cut)), key=lambda i: cut[i].ns)
-    whole = cut[-1].end_ns - cut[0].start_ns
+    at = max(beyond, key=lambda i: cut[i].ns)
+    whole = sum(cut[i].ns for i in beyond)
     kind, evidence = cut[at].owner.cause.kind, cut[at].owner.evidence
     by_silence = kind in _SILENT or (kind == OBSERVER and PRIORITY_ABOVE not in evidence)
     silent = by_silence and cut[at].piece is not None and cut[at].piece.known  # type: ignore[union-attr]

@@ -105,12 +105,12 @@ class Cutter:
         if interrupted is not None:
             return interrupted
         if piece.stay.pid == self.hit.tid and line is self.own:
-            return itself(piece.stay, self.hit.tid) if phase == "A" else Owner(ORDINARY)
+            return itself(self.rules, piece.stay, self.hit.tid) if phase == "A" else Owner(ORDINARY)
         if phase == "A" and self.found.awake:
             return self._late_to_sleep(piece, start_ns)
         if phase == "A":
             timed = self.found.waking is not None and self.found.timer_ns is not None
-            return while_asleep(piece) if timed else UNKNOWN
+            return while_asleep(self.rules, piece) if timed else UNKNOWN
         if phase == "B":
             return self._before_a_waking_outside_interrupts(piece)
         if phase == "C":
@@ -123,7 +123,7 @@ class Cutter:
         at = bisect_right(switches, start_ns, key=_NS)
         if at and switches[at - 1].out == self.hit.tid and switches[at - 1].runnable:
             return while_waiting(self.rules, piece, Waiter(self.priority, switches[at - 1].ns))
-        return while_asleep(piece)
+        return while_asleep(self.rules, piece)
 
     def _before_a_waking_outside_interrupts(self, piece: Slice) -> Owner:
         """Another thread does the waking, and may itself have to wait for the CPU."""
@@ -169,9 +169,8 @@ class Cutter:
         """The measured thread at `ns`: its page fault, if it had one since it was switched to, or what else it does."""
         faults = self.own.page_faults.get(self.hit.tid, [])
         since_ns = self.hit.due_ns if self.switch_ns is None else self.switch_ns
-        return itself(
-            self.own_stay(), self.hit.tid, page_fault=bisect_right(faults, ns) > bisect_left(faults, since_ns)
-        )
+        fault = bisect_right(faults, ns) > bisect_left(faults, since_ns)
+        return itself(self.rules, self.own_stay(), self.hit.tid, page_fault=fault)
 
     def _priority(self) -> int | None:
         if self.found.switch is not None:

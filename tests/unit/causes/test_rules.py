@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import lzma
 from dataclasses import replace
 
 import pytest
+from cause_traces import DATA
 from simulated_cpu import ENTRY, INSIDE, LANE, OURS, OWN, SWITCH, Cpu, Thread
 
 from rtassay.causes.attribution import attribute
@@ -243,6 +246,20 @@ def test_the_built_in_load_and_another_lane_are_no_observers() -> None:
         assert explained(cpu).top.kind == "thread"
 
 
+def test_where_a_tracer_of_the_kernel_measures_a_lane_only_reads_and_is_an_observer() -> None:
+    cpu = cpu_at_due(under=Thread(210, "rtprobe-lane", 5))
+    woken(cpu)
+    cpu.spend(600_000, NOBODY)
+    cpu.switch(OURS)
+    finish(cpu)
+    trace = cpu.trace()
+    text = json.loads(lzma.decompress((DATA / "tracer" / "timerlat-rt.json.xz").read_bytes()))["formats"][
+        "ftrace/timerlat"
+    ]
+    (one,) = attribute(replace(trace, formats={**trace.formats, "ftrace/timerlat": text}), virtual=False)
+    assert (one.top.kind, one.top.name) == ("observer", "rtprobe-lane")
+
+
 def test_a_lane_that_blocks_again_before_it_reads_the_clock_owns_that_time() -> None:
     """On a kernel that does not tell of page faults."""
     cpu = cpu_at_due()
@@ -384,6 +401,23 @@ def test_a_counter_that_moved_explains_silence(counter: str, by: int, kind: str)
     cpu.spend(2_000_000, NOBODY)
     woken(cpu)
     assert explained(cpu, moved=(Moved(counter, 0, DUE - 1000, DUE + 1_000_000_000, by),)).top.kind == kind
+
+
+def test_an_smi_may_own_less_than_half_of_a_hit_whose_ordinary_path_is_long() -> None:
+    """What interrupts the path of the wake-up lengthens it: the SMI is still the longest of what is no path."""
+    cpu = cpu_at_due()
+    cpu.spend(70_000, NOBODY)
+    woken(cpu)
+    for _ in range(5):
+        cpu.spend(18_000, NOBODY)
+        timer = cpu.timer()
+        cpu.spend(INSIDE, NOBODY)
+        cpu.leave(timer)
+    one = explained(cpu, moved=(Moved("smi", 0, DUE - 1000, DUE + 1_000_000_000, 1),))
+    assert owned(one, "smi") == 60_000 and 2 * 70_000 < one.hit.latency_ns, (
+        "less the ordinary 10 us of the interrupt's entry"
+    )
+    assert owned(one, "interrupts-off") == 0
 
 
 def test_one_smi_explains_one_hit() -> None:
