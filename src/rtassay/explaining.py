@@ -8,19 +8,13 @@ from rtassay import rankings
 from rtassay.model.errors import UsageError
 from rtassay.model.explanation import Explanation, FollowedThread
 from rtassay.model.facts import LaneEnd, Requested
-from rtassay.model.measures import APPLICATION
 from rtassay.model.recording import Lane, Recording
-
-
-def is_followed(recording: Recording) -> bool:
-    """Whether its lanes are threads of a user's program."""
-    return bool(recording.lanes) and all(lane.entry.measure == APPLICATION for lane in recording.lanes)
 
 
 def explain(recording: Recording) -> Explanation:
     """Who delayed the threads of this recording. Raises UsageError for a recording of another measure."""
     manifest = recording.manifest
-    if not is_followed(recording):
+    if not rankings.is_followed(recording):
         raise UsageError(
             f"{manifest.id} is no recording of followed threads", hint="`rtassay causes` ranks the causes of a run"
         )

@@ -15,7 +15,7 @@ from rtassay.model.causes import HYPERVISOR, SMI
 from rtassay.model.errors import UsageError
 from rtassay.model.facts import SettingsFacts
 from rtassay.model.manifest import Manifest
-from rtassay.model.measures import HARDWARE_GAP, TIMER_THREAD
+from rtassay.model.measures import APPLICATION, HARDWARE_GAP, TIMER_THREAD
 from rtassay.model.ranking import Analysis, Below, Beside, CrossCheck, Ranking, Traced
 from rtassay.model.recording import Lane, Recording
 from rtassay.model.settings import default
@@ -33,7 +33,8 @@ def rank(
     p: float | None = None,
     confidence: float | None = None,
 ) -> Ranking:
-    """The causes of all these runs together. What is not given comes from the runs' own plans, where they agree on it.
+    """The causes of all these runs together. What is not given comes from the runs' own plans, where they agree on it. Raises UsageError where some follow
+    a user's program and others do not.
 
     D* is that of the p that is given. Of a p from the plans or by default only if the traced parts are long enough to show it: else of the smallest power
     of ten that they show.
@@ -42,18 +43,21 @@ def rank(
     from rtassay.analysis.many.repeats import judge_repeats
     from rtassay.causes import ranking
 
+    followed = _followed(recordings)
     plans = [recording.manifest.plan for recording in recordings]
     deadline_ns = _common([plan.deadline_ns for plan in plans]) if deadline_ns is None else deadline_ns
     confidence = _common([plan.confidence for plan in plans]) if confidence is None else confidence
     sure = default("confidence") if confidence is None else confidence
 
     def star_at(p: float, parts: Sequence[Recording]) -> int | None:
+        if followed:
+            return None
         return judge_repeats(parts, [], deadline_ns=None, p=p, confidence=sure).demonstrated_ns
 
     traced_parts = [replace(one, lanes=one.traced) for one in map(leading, recordings) if one.traced]
     asked = _common([plan.p_target for plan in plans]) if p is None else p
     asked = default("p") if asked is None else asked
-    wanted = asked if p is not None else _shown(asked, lambda p: star_at(p, traced_parts) is not None)
+    wanted = asked if p is not None or followed else _shown(asked, lambda p: star_at(p, traced_parts) is not None)
 
     def star(changed: Sequence[Recording]) -> int | None:
         return star_at(wanted, changed)
@@ -68,7 +72,23 @@ def rank(
     ]
     ranked = ranking.rank(runs, star, deadline_ns=deadline_ns, above_ns=above_ns, p=wanted, confidence=sure)
     checks = [crosscheck(recording) for recording in recordings]
-    return replace(ranked, p_asked=asked, crosschecks=tuple(check for check in checks if check is not None))
+    return replace(
+        ranked, p_asked=asked, followed=followed, crosschecks=tuple(check for check in checks if check is not None)
+    )
+
+
+def is_followed(recording: Recording) -> bool:
+    """Whether its lanes are threads of a user's program."""
+    return bool(recording.lanes) and all(lane.entry.measure == APPLICATION for lane in recording.lanes)
+
+
+def _followed(recordings: Sequence[Recording]) -> bool:
+    """Whether they follow a user's program. Raises UsageError where only some do."""
+    apart = [recording.manifest.id for recording in recordings if is_followed(recording)]
+    if apart and len(apart) < len(recordings):
+        why = f"{apart[0]} follows threads of a program, others measure the board"
+        raise UsageError("wake-ups of unlike measures are not ranked together", why, "rank them apart")
+    return bool(apart)
 
 
 def leading(recording: Recording) -> Recording:

@@ -11,8 +11,9 @@ import known_causes
 import pytest
 from command_line import in_process
 
-from rtassay import explaining, store
-from rtassay.model.causes import Attribution
+from rtassay import explaining, rankings, store
+from rtassay.causes import confirming
+from rtassay.model.causes import Attribution, Cause
 from rtassay.model.errors import UsageError
 from rtassay.model.explanation import explanation_dict
 from rtassay.model.measures import APPLICATION
@@ -160,6 +161,36 @@ def test_the_house_reads_it_as_any_recording(home: Path, recording: Recording) -
         in_process("report", "app", "-o", page, home=home).returncode in (0, 4, 5) and "rtfault_p" in page.read_text()
     )
     assert "app" in in_process("list", home=home).stdout
+
+
+@pytest.mark.parametrize("suffix", ["txt", "md", "html"])
+def test_its_causes_have_no_d_star_and_no_zoom(home: Path, suffix: str) -> None:
+    """The whole of it is traced, and a delay is no wake-up latency; a followed program cannot be started again."""
+    done = in_process("causes", "app", "-o", home / f"causes.{suffix}", home=home)
+    assert done.returncode == 0, done.stderr
+    told = (home / f"causes.{suffix}").read_text()
+    assert "rtfault_p" in told.replace("\\", "") and "without it" in told and "prediction" in told
+    assert "D* without" not in told.replace("\\", "") and "D* of the traced part" not in told.replace("\\", "")
+    assert "rtassay zoom" not in told
+
+
+def test_a_removed_cause_is_confirmed_by_wake_ups(home: Path, recording: Recording) -> None:
+    found = json.loads(in_process("causes", "app", "--json", home=home).stdout)
+    assert found["followed"] and found["demonstrated_ns"] is None
+    cause = confirming.written(Cause(**found["causes"][0]["cause"]))
+    planned = in_process("causes", "app", "--confirm", cause, home=home)
+    assert planned.returncode == 0 and "D*" not in planned.stdout and "zoom" not in planned.stdout
+    same = in_process("causes", "app", "--confirm", cause, "--with", "app", home=home)
+    wake_ups = sum(lane.entry.n for lane in recording.lanes)
+    assert same.returncode == 1 and "NOT REMOVED" in same.stdout
+    assert f"of {wake_ups:,}" in same.stdout and "late of all wake-ups" in same.stdout and "D*" not in same.stdout
+
+
+def test_wake_ups_of_a_program_are_not_ranked_with_those_of_a_probe(recording: Recording) -> None:
+    lanes = tuple(replace(lane, entry=replace(lane.entry, measure="wake-up")) for lane in recording.lanes)
+    with pytest.raises(UsageError, match="unlike measures") as error:
+        rankings.rank([recording, replace(recording, lanes=lanes)])
+    assert error.value.hint == "rank them apart"
 
 
 def test_a_recording_of_another_measure_is_refused(recording: Recording) -> None:

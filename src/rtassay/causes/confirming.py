@@ -8,6 +8,7 @@ from rtassay.causes.removing import key_of
 from rtassay.model import ranking as codes
 from rtassay.model.causes import Cause
 from rtassay.model.errors import UsageError
+from rtassay.model.measures import APPLICATION
 from rtassay.model.ranking import CauseShare, Confirmation, Ranking
 from rtassay.model.recording import Recording
 
@@ -66,12 +67,17 @@ def confirm(
         at_most=share.without.at_most,
         share_before=share.share_of_lateness,
         share_after=left,
+        followed=before.followed,
     )
 
 
 def _due(recordings: Sequence[Recording]) -> int:
-    """Activations that were due in the traced parts."""
-    return sum(lane.entry.due or 0 for recording in recordings for lane in recording.traced)
+    """Activations that were due in the traced parts; of a followed program, which is traced throughout and has no due times, its wake-ups."""
+    return sum(
+        lane.entry.n if lane.entry.measure == APPLICATION else lane.entry.due or 0
+        for recording in recordings
+        for lane in recording.traced or [lane for lane in recording.lanes if lane.entry.measure == APPLICATION]
+    )
 
 
 def _state(predicted: int, due_before: int, measured: int, due_after: int) -> str:

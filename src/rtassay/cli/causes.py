@@ -188,11 +188,12 @@ def _plan(recordings: Sequence[Recording], ranking: Ranking, share: CauseShare) 
     again = clean(shlex.join([*argv, "--label", "cause=out"]), 2000) if argv else None
     compare = f"rtassay causes {names} --confirm {shlex.quote(clean(written(share.cause), 200))} --with cause=out"
     steps = [
-        f"1. Remove {causes_text.name(share.cause)}: {causes_text.step(share.next_step)}.",
+        f"1. Remove {causes_text.name(share.cause)}: {causes_text.step(share.next_step, followed=ranking.followed)}.",
         "2. Measure the same way, several times, in turns with runs as they were"
         + (" (label the new ones cause=out)." if again is None else f": {again}"),
         f"3. Compare: {compare}",
-        f"Predicted: {share.without.exceedances} of {ranking.exceedances} exceedances are left, D* {causes_text.prediction_with_unit(share)}.",
+        f"Predicted: {share.without.exceedances} of {ranking.exceedances} exceedances are left"
+        + ("." if ranking.followed else f", D* {causes_text.prediction_with_unit(share)}."),
     ]
     return {
         "schema": "rtassay/confirmation-plan/1",

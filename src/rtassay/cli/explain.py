@@ -12,6 +12,7 @@ import click
 from rtassay.cli.names import BOARD
 from rtassay.cli.options import json_option, print_json, setting_option, wants_colour
 from rtassay.cli.progress import ProgressView
+from rtassay.cli.run_options import parse_labels
 from rtassay.cli.terminal import echo, echo_rendered, report_width
 from rtassay.model.errors import EXIT_INTERRUPTED, EXIT_NOT_DEMONSTRATED, EXIT_OK, EXIT_TERMINATED, UsageError
 from rtassay.model.manifest import Plan
@@ -54,6 +55,9 @@ class _Level(click.ParamType[Any]):
     help="Which delays to explain. auto: 4 x the running p99.9 of each thread.",
 )
 @setting_option("duration")
+@click.option(
+    "--label", "labels", multiple=True, metavar="K=V", help="A fact that rtassay cannot read: cause=out, ambient=21C."
+)
 @click.option("--name", metavar="NAME", help="What to call the recording.")
 @click.option("--note", help="A sentence to keep with the recording.")
 @click.option("--output", metavar="DIR", help="Directory for the recording (default: where rtassay keeps them).")
@@ -65,6 +69,7 @@ def command(
     comm: str | None,
     above: int | str,
     duration_ns: int | None,
+    labels: tuple[str, ...],
     name: str | None,
     note: str | None,
     output: str | None,
@@ -102,13 +107,13 @@ def command(
         duration_ns=duration_ns,
         trace_above_ns=above,
         settings={"pid": str(pid)} if comm is None else {"comm": comm},
-        argv=_argv(board, pid, comm, above),
+        argv=_argv(board, pid, comm, above, duration_ns),
     )
     request = runs.RunRequest(
         board=resolve(board),
         plan=plan,
         home=Path(output) if output else store.home(),
-        labels={},
+        labels=parse_labels(labels),
         note=note,
         name=name,
         isolated=False,
@@ -118,11 +123,13 @@ def command(
     return _tell(path, stopped_by, as_json=as_json)
 
 
-def _argv(board: str, pid: int | None, comm: str | None, above: int | str) -> tuple[str, ...]:
+def _argv(board: str, pid: int | None, comm: str | None, above: int | str, duration_ns: int | None) -> tuple[str, ...]:
     from rtassay.model.foreign import printable
 
     target = ("--pid", str(pid)) if comm is None else ("--comm", printable(comm))
-    return ("rtassay", "explain", printable(board), *target, "--above", above if above == "auto" else f"{above}ns")
+    level = above if isinstance(above, str) else f"{above}ns"
+    length = () if duration_ns is None else ("--duration", f"{duration_ns}ns")
+    return ("rtassay", "explain", printable(board), *target, "--above", level, *length)
 
 
 async def _follow(request: RunRequest, quiet: bool) -> tuple[int | None, Path]:

@@ -304,7 +304,7 @@ class Ranking:
     `deadline_ns` None: none is stated, and `exceedances` counts all hits. `above_ns`: only hits at or above it count. `demonstrated_ns`: D* of the traced
     part, with which the predictions compare, at `p`; `p_asked`: what the runs were to show, which is smaller where their traced part is too short for it. `share_unattributed`: of the lateness; `stall_possible`: hits that may be a stall of the host. `observer`: what the threads of the measurement itself took; they are
     in no other list, though their time is part of the lateness. `crosschecks`: of runs that a tracer of the kernel measured; `beside`: analyses of rtla,
-    `below`: findings of hwlat (`causes --beside`).
+    `below`: findings of hwlat (`causes --beside`). `followed`: the wake-ups are those of a user's program (`rtassay explain`), of which there is no D*.
     """
 
     runs: tuple[Traced, ...]
@@ -329,6 +329,7 @@ class Ranking:
     crosschecks: tuple[CrossCheck, ...] = ()
     beside: tuple[Beside, ...] = ()
     below: tuple[Below, ...] = ()
+    followed: bool = False
     schema: str = field(default="rtassay/causes/1")
 
     @property
@@ -343,7 +344,7 @@ class Confirmation:
 
     state: AGREES if the numbers of exceedances differ by no more than chance explains, else BETTER or WORSE than predicted; NOT_REMOVED if the cause still owns late
     time there; TOO_LITTLE without traced parts. due_*: activations of the traced parts. share_*: of the lateness that the cause owns. p: that of
-    all D*.
+    all D*. followed: of a user's program, whose wake-ups count and which has no D*.
     """
 
     cause: Cause
@@ -360,6 +361,7 @@ class Confirmation:
     at_most: bool
     share_before: float
     share_after: float
+    followed: bool = False
     schema: str = field(default="rtassay/confirmation/1")
 
 

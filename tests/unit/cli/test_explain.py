@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from rtassay import store
+
 from ...support.command_line import in_process
 
 
@@ -23,7 +25,8 @@ def program() -> Iterator[int]:
 
 
 def test_without_a_trace_it_tells_how_long_the_threads_waited_and_what_to_do(tmp_path: Path, program: int) -> None:
-    done = in_process("explain", "--pid", str(program), "--duration", "1s", "--name", "loop", home=tmp_path)
+    asked = ("--pid", str(program), "--duration", "1s")
+    done = in_process("explain", *asked, "--name", "loop", "--label", "cause=out", home=tmp_path)
     assert done.returncode == 4, done.stderr
     assert f"pid {program}, 1 thread on local" in done.stdout and "not traced" in done.stdout
     assert "no cause is known" in done.stdout and "Next: " in done.stdout and "schedstat" in done.stdout
@@ -31,7 +34,20 @@ def test_without_a_trace_it_tells_how_long_the_threads_waited_and_what_to_do(tmp
     assert "recording: " in done.stderr
     listed = json.loads(in_process("list", "--json", home=tmp_path).stdout)
     assert [row["name"] for row in listed["recordings"]] == ["loop"]
-    ranked = in_process("causes", "loop", home=tmp_path)
+    (path,) = (tmp_path / "recordings").glob("*.rta")
+    manifest = store.open_recording(path).manifest
+    assert manifest.labels == {"cause": "out"}
+    assert manifest.plan.argv == (
+        "rtassay",
+        "explain",
+        "local",
+        *asked[:2],
+        "--above",
+        "auto",
+        "--duration",
+        "1000000000ns",
+    )
+    ranked = in_process("causes", "cause=out", home=tmp_path)  # as --with takes it
     assert ranked.returncode == 4 and "No cause is known" in ranked.stdout
 
 
@@ -50,6 +66,7 @@ def test_a_process_that_is_not_there_leaves_nothing(tmp_path: Path) -> None:
         (("--comm", ""), "--comm needs a name"),
         (("--pid", "1", "--above", "5ns"), "--above 5ns"),
         (("--pid", "1", "--above", "soon"), "soon"),
+        (("--pid", "1", "--label", "out"), "not of the form key=value"),
     ],
 )
 def test_a_wrong_line_is_refused_before_a_board_is_reached(argv: tuple[str, ...], words: str, tmp_path: Path) -> None:

@@ -93,6 +93,11 @@ _STEPS: Final[Mapping[str, str]] = {
     codes.MORE_EVENTS: "look at the single wake-ups: a lost page or an event that this kernel does not have hides the owner",
 }
 
+_NAME_WHILE_IT_RUNS: Final = (
+    "name the function: while your program runs, rtassay run BOARD --load none --trace-above auto --trace-stacks; "
+    "then look for a newer kernel or an option of its driver"
+)
+
 _WHY_NOT: Final[Mapping[str, tuple[str, str]]] = {
     codes.NOT_ASKED: ("the kernel was not traced", "measure again with --trace-above auto"),
     codes.NOTHING_LATE: (
@@ -138,9 +143,9 @@ def name(cause: Cause) -> str:
     return _NAMES[cause.kind](cause) if cause.kind in _NAMES else one_line(f"{cause.kind} {cause.name}", _MOST_NAME)
 
 
-def step(code: str) -> str:
-    """What to do about it."""
-    return _STEPS[code]
+def step(code: str, *, followed: bool = False) -> str:
+    """What to do about it. followed: a program that cannot be repeated, so there is no zoom."""
+    return _NAME_WHILE_IT_RUNS if followed and code == codes.NAME_THE_FUNCTION else _STEPS[code]
 
 
 def why_not(run: Traced) -> tuple[str, str]:
@@ -235,9 +240,14 @@ def share_of(fraction: float) -> str:
     return f"{value:.0f} %" if value >= 9.95 or value == 0 else f"{value:.1f} %"
 
 
+def columns(ranking: Ranking) -> tuple[str, ...]:
+    """COLUMNS; a user's program has no D*, the last one."""
+    return COLUMNS[:-1] if ranking.followed else COLUMNS
+
+
 def rows(ranking: Ranking) -> list[tuple[str, ...]]:
-    """A row a cause, at most MOST_CAUSES: COLUMNS."""
-    return [_row(share) for share in ranking.causes[:MOST_CAUSES]]
+    """A row a cause, at most MOST_CAUSES: what `columns` names."""
+    return [_row(share)[: len(columns(ranking))] for share in ranking.causes[:MOST_CAUSES]]
 
 
 def left_out(ranking: Ranking) -> str | None:
@@ -293,6 +303,8 @@ def spread_note(ranking: Ranking) -> str | None:
 
 def now(ranking: Ranking) -> str:
     """D* of the traced part, with which the predictions compare."""
+    if ranking.followed:
+        return f"Without it: {PREDICTION[0].lower()}{PREDICTION[1:]}"
     star = "none" if ranking.demonstrated_ns is None else format_time(ranking.demonstrated_ns)
     short = (
         ""
@@ -308,7 +320,7 @@ def now(ranking: Ranking) -> str:
 def steps(ranking: Ranking) -> list[tuple[str, str]]:
     """What to do about the largest causes that can be removed: (cause, step)."""
     worth = [one for one in ranking.causes if one.next_step != codes.ORDINARY][:_TOP_STEPS]
-    return [(name(one.cause), step(one.next_step)) for one in worth]
+    return [(name(one.cause), step(one.next_step, followed=ranking.followed)) for one in worth]
 
 
 def masked(pair: Masked) -> str:
@@ -342,9 +354,9 @@ def confirmation_rows(found: Confirmation) -> list[tuple[str, ...]]:
         return "none" if ns is None else wording.us(ns, 1)
 
     sign = "≤ " if found.at_most and found.demonstrated_predicted_ns is not None else ""
-    return [
+    rows: list[tuple[str, ...]] = [
         (
-            "exceedances of activations",
+            "late of all wake-ups" if found.followed else "exceedances of activations",
             f"{wording.count(found.exceedances_before)} of {wording.count(found.due_before)}",
             f"{wording.count(found.exceedances_predicted)} of {wording.count(found.due_before)}",
             f"{wording.count(found.exceedances_after)} of {wording.count(found.due_after)}",
@@ -357,6 +369,7 @@ def confirmation_rows(found: Confirmation) -> list[tuple[str, ...]]:
         ),
         ("its share of lateness", share_of(found.share_before), "0 %", share_of(found.share_after)),
     ]
+    return [rows[0], rows[2]] if found.followed else rows
 
 
 def quantile_table(ranking: Ranking) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

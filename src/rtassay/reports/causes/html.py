@@ -47,7 +47,7 @@ def section(ranking: Ranking, recording: Recording | None = None) -> dict[str, A
         "headline": text.headline(ranking),
         "answered": ranking.answered,
         "counts": text.counts(ranking) if ranking.answered else [text.LEFT],
-        "columns": text.COLUMNS,
+        "columns": text.columns(ranking),
         "rows": text.rows(ranking),
         "function_columns": functions.COLUMNS,
         "functions": functions.rows(ranking),

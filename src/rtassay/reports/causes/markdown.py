@@ -26,7 +26,7 @@ def sections(ranking: Ranking) -> list[str]:
     if ranking.answered:
         parts += [
             markdown(" ".join(text.counts(ranking))),
-            text_table(text.COLUMNS, text.rows(ranking), numbers=True),
+            text_table(text.columns(ranking), text.rows(ranking), numbers=True),
             *(
                 f"> {markdown(note)}"
                 for note in (text.left_out(ranking), text.now(ranking), text.spread_note(ranking))

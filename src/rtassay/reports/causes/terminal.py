@@ -39,7 +39,7 @@ class TerminalCauses:
 
     def _answered(self, ranking: Ranking) -> list[str]:
         lines = [line for sentence in text.counts(ranking) for line in self._wrap(sentence)]
-        titles: list[Column] = [words(text.COLUMNS[0]), *(figures(title) for title in text.COLUMNS[1:])]
+        titles: list[Column] = [words(text.COLUMNS[0]), *(figures(title) for title in text.columns(ranking)[1:])]
         lines += ["", *self._table(titles, text.rows(ranking))]
         if (more := text.left_out(ranking)) is not None:
             lines += self._wrap(more)

@@ -22,10 +22,6 @@ _DO = {
     codes.IN_CONTAINER: "mount -t tracefs nodev /sys/kernel/tracing; if the container may not, follow from its host",
     codes.CUT: "follow again",
 }
-_NAME_THE_FUNCTION = (
-    "name the function: while your program runs, rtassay run BOARD --load none --trace-above auto --trace-stacks; "
-    "then look for a newer kernel or an option of its driver"
-)
 _COST = (
     "The trace itself lengthens each wake-up, by microseconds on a fast board and by tens of them on a slow one: "
     "compare delays with the level, not with untraced runs."
@@ -101,15 +97,6 @@ def cause_rows(found: Explanation) -> list[tuple[str, ...]]:
             "-" if share.without is None else wording.count(share.without.exceedances),
         )
         for share in found.ranking.causes[: causes_text.MOST_CAUSES]
-    ]
-
-
-def steps(found: Explanation) -> list[tuple[str, str]]:
-    """What to do about the largest causes: (cause, step). A followed program cannot be repeated, so there is no zoom."""
-    by_cause = {causes_text.name(share.cause): share.next_step for share in found.ranking.causes}
-    return [
-        (cause, _NAME_THE_FUNCTION if by_cause[cause] == codes.NAME_THE_FUNCTION else step)
-        for cause, step in causes_text.steps(found.ranking)
     ]
 
 

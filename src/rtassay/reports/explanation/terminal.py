@@ -52,7 +52,7 @@ class TerminalExplanation:
         first, *rest = text.LATE_COLUMNS
         titles = [name(first), *map(number, rest[:3]), words(rest[3]), number(rest[4])]
         lines += ["", "The longest delays", *self._table(titles, text.late_rows(found)), ""]
-        for cause, step in text.steps(found):
+        for cause, step in causes_text.steps(found.ranking):
             lines += self._wrap(f"Next, {cause}: {step}.")
         return lines
 
