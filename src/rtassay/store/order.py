@@ -24,6 +24,9 @@ from rtassay.store.tables import EventsWriter
 LEAST_ROWS = 1_000
 MOST_ROWS = 200_000
 ONE_OF = 1_000
+# Rows of one lane in LATE: one sample of twenty, at most as many as a judgement reads; of all lanes together so many.
+LATE_ONE_OF = 20
+LATE_MOST_ROWS = 1_000_000
 
 _FRAMES = ".spills"
 _SCHEMA = pa.schema([("lane", pa.int16()), ("k", pa.int64()), ("latency_ns", pa.int64()), ("missed", pa.int64())])
@@ -33,14 +36,22 @@ _ROWS_AT_ONCE = 1 << 16
 def late_from(table: tuple[Any, Any, Any], deadline_ns: int | None) -> int | None:
     """The latency from which samples become spills, by the lane's histogram (lower_ns, width_ns, counts). None: every bin holds too many."""
     lower, width, counts = table
-    above = np.cumsum(counts[::-1])[::-1]
-    if not above.size:
-        return None
-    room = min(MOST_ROWS, max(LEAST_ROWS, int(above[0]) // ONE_OF))
+    room = min(MOST_ROWS, max(LEAST_ROWS, int(counts.sum()) // ONE_OF))
     if deadline_ns is not None:
         exceed = int(counts[lower + width > deadline_ns].sum())
         room = max(room, exceed) if exceed <= MOST_ROWS else room
-    fits = np.flatnonzero(above <= room)
+    return _level(lower, counts, room)
+
+
+def kept_from(table: tuple[Any, Any, Any], lanes: int) -> int | None:
+    """The latency from which LATE holds the samples of one of so many lanes, by its histogram. None: every bin holds too many."""
+    lower, _, counts = table
+    return _level(lower, counts, min(MOST_ROWS, LATE_MOST_ROWS // lanes, int(counts.sum()) // LATE_ONE_OF))
+
+
+def _level(lower: Any, counts: Any, room: int) -> int | None:
+    """The lowest edge of a bin that at most so many samples reach."""
+    fits = np.flatnonzero(np.cumsum(counts[::-1])[::-1] <= room)
     return int(lower[fits[0]]) if fits.size else None
 
 

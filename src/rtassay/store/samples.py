@@ -16,6 +16,8 @@ from rtassay.model.manifest import Manifest
 from rtassay.model.recording import Lane, Recording, Spills
 
 SAMPLES = "samples.parquet"
+# The largest samples of each lane with their positions, for a judgement at a deadline that more of them reach than stand among the events.
+LATE = "late.parquet"
 # At most so many late samples of one lane are read: beyond it the order of the largest ones stands for all (bench: verdict).
 READ_MOST = 200_000
 
@@ -56,23 +58,44 @@ class LateSamples:
 def with_order(recording: Recording, deadline_ns: int | None) -> Recording:
     """The recording with all exceedances of a deadline among its spills, if every sample was kept.
 
-    Sealing has put the latest samples there; a lower deadline reads more of them, at most READ_MOST a lane. Unsealed recordings stay as they
-    are. Raises CorruptRecording.
+    Sealing has put the latest samples there; a lower deadline reads more of them, at most READ_MOST a lane: from LATE, and below what that
+    holds from the samples. Unsealed recordings stay as they are. Raises CorruptRecording.
     """
-    if deadline_ns is None or recording.path is None or SAMPLES not in recording.manifest.seals:
+    seals = recording.manifest.seals
+    if deadline_ns is None or recording.path is None or not (SAMPLES in seals or LATE in seals):
         return recording
     path, width_ns = Path(recording.path), recording.manifest.bin_width_ns
     wanted = {lane.entry.index: _missing_from(lane, deadline_ns, width_ns) for lane in recording.lanes}
     levels = {index: level for index, level in wanted.items() if level is not None}
     if not levels:
         return recording
+    found = _kept(path, levels) if LATE in seals else {}
     first = {lane.entry.index: lane.entry.first_k for lane in recording.lanes}
-    found = _late_samples(path, {index: LateSamples(level, first[index]) for index, level in levels.items()})
+    lower = {index: LateSamples(level, first[index]) for index, level in levels.items() if index not in found}
+    if lower and SAMPLES in seals:
+        found |= {index: late.spills() for index, late in _late_samples(path, lower).items()}
+    if not found:
+        return recording
     lanes = tuple(
-        replace(lane, spills=_of_part(lane, found[lane.entry.index].spills())) if lane.entry.index in found else lane
+        replace(lane, spills=_of_part(lane, found[lane.entry.index])) if lane.entry.index in found else lane
         for lane in recording.lanes
     )
     return replace(recording, lanes=lanes)
+
+
+def _kept(path: Path, levels: dict[int, int]) -> dict[int, Spills]:
+    """Of each lane the samples from a level on, of the lanes of which LATE holds them all: those whose smallest sample there is no larger."""
+    found = {}
+    with damage_of(path / LATE), open_parquet(path / LATE) as file:
+        for index in range(file.num_row_groups):
+            level = levels.get(lane_of_group(file, index))
+            if level is None or level < _least(file, index, "latency_ns"):
+                continue
+            table = file.read_row_group(index, columns=["k", "latency_ns", "missed"], use_threads=False)
+            k, latency_ns, missed = (column.to_numpy() for column in table.columns)
+            late = latency_ns >= level
+            found[lane_of_group(file, index)] = Spills(k[late], latency_ns[late], missed[late].astype(np.int64))
+    return found
 
 
 def _of_part(lane: Lane, spills: Spills) -> Spills:
@@ -121,6 +144,12 @@ def _most(file: Any, index: int, name: str) -> float:
     """The largest value of a column in a row group, by its statistics; infinity if they are missing."""
     found = file.metadata.row_group(index).column(file.schema_arrow.names.index(name)).statistics
     return float("inf") if found is None or not found.has_min_max else found.max
+
+
+def _least(file: Any, index: int, name: str) -> float:
+    """The smallest value of a column in a row group, by its statistics; infinity if they are missing."""
+    found = file.metadata.row_group(index).column(file.schema_arrow.names.index(name)).statistics
+    return float("inf") if found is None or not found.has_min_max else found.min
 
 
 def _sum(file: Any, index: int, name: str) -> int:

@@ -22,10 +22,10 @@ from rtassay.store.collect import Collector
 from rtassay.store.disk import disk_error, sha256_of, sync_directory, sync_file
 from rtassay.store.jitter import JitterCounts, jitter_counts
 from rtassay.store.manifests import FINDINGS, load_manifest, save_manifest
-from rtassay.store.order import SpillFrames, late_from, write_spills
+from rtassay.store.order import SpillFrames, kept_from, late_from, write_spills
 from rtassay.store.parts import separable
 from rtassay.store.paths import MANIFEST, MESSAGES
-from rtassay.store.samples import SAMPLES, LateSamples
+from rtassay.store.samples import LATE, SAMPLES, LateSamples
 from rtassay.store.streams import ParserFor, Progress, events_of, parser_of, stream_of
 from rtassay.store.tracing import CAUSES, TRACE, Counters, TraceFrames, write_causes
 from rtassay.store.writer import LOCK, Lock
@@ -170,7 +170,7 @@ def write_tables(
             trace.add(event)
         collected.finish()
         has_samples = samples.close()
-        late, jitter = _read_back(manifest, collected, samples) if has_samples else ({}, {})
+        late, more, jitter = _read_back(manifest, collected, samples) if has_samples else ({}, {}, {})
         write_spills(rows, collected.lanes, late, frames.read())
         open_writers.clear()
         has_trace = trace.close()
@@ -192,6 +192,9 @@ def write_tables(
         spread = [(lane, *one.counts.table()) for lane, one in sorted(jitter.items())]
         tables.write_histogram(directory / tables.JITTER, spread, {})
         made.append(tables.JITTER)
+    if more:
+        tables.write_late(directory, more)
+        made.append(LATE)
     if has_samples:
         made.append(SAMPLES)
     if has_trace:
@@ -233,8 +236,8 @@ def with_causes(
 
 def _read_back(
     manifest: Manifest, collected: Collector, samples: tables.SamplesWriter
-) -> tuple[dict[int, Spills], dict[int, JitterCounts]]:
-    """The latest samples of every lane, and its period jitter. They are found in the reading that checks what was written.
+) -> tuple[dict[int, Spills], dict[int, Spills], dict[int, JitterCounts]]:
+    """The latest samples of every lane, those of LATE where they are more, and its period jitter: found in the reading that checks what was written.
 
     The stream is the only copy until these bytes are known to hold the same samples: raises CorruptRecording if they do not.
     """
@@ -243,10 +246,13 @@ def _read_back(
         deadline_ns = facts_of(collected.facts).requested.deadline_ns
     width_ns = bin_width(manifest, collected)
     found: dict[int, LateSamples] = {}
+    levels: dict[int, int | None] = {}
     for lane, tally in collected.lanes.items():
-        from_ns = late_from(tally.counts().table(width_ns), deadline_ns)
-        if from_ns is not None:
-            found[lane] = LateSamples(from_ns, tally.stitcher.first_k or 0)
+        table = tally.counts().table(width_ns)
+        levels[lane] = late_from(table, deadline_ns)
+        known = [level for level in (levels[lane], kept_from(table, len(collected.lanes))) if level is not None]
+        if known:
+            found[lane] = LateSamples(min(known), tally.stitcher.first_k or 0)
 
     policy = manifest.source.late_policy
     counting = {entry.index: jitter_counts(entry, policy) for entry in lane_entries(manifest, collected)}
@@ -260,8 +266,14 @@ def _read_back(
 
     if tables.digest_file(samples.path, take) != samples.digests:
         raise CorruptRecording(f"{samples.path} does not read back as it was written", hint="check the disk")
-    known = {lane: one for lane, one in jitter.items() if one.counts.total}
-    return {lane: one.spills() for lane, one in found.items()}, known
+    latest, more = {}, {}
+    for lane, one in found.items():
+        spills, level = one.spills(), levels[lane]
+        if level is not None:
+            latest[lane] = spills if level == one.from_ns else spills.at(spills.latency_ns >= level)
+        if level != one.from_ns and len(spills):
+            more[lane] = spills
+    return latest, more, {lane: one for lane, one in jitter.items() if one.counts.total}
 
 
 def seals_of(path: Path, *, keep_telemetry: bool = False, known: dict[str, Seal] | None = None) -> dict[str, Seal]:

@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rtassay.model.events import Gaps, Spill
+from rtassay.model.recording import Spills
+from rtassay.store.samples import LATE
 
 HISTOGRAM = "histogram.parquet"
 # The histogram of the traced part of a run; HISTOGRAM is then that of the untraced part.
@@ -34,6 +36,7 @@ _COLUMNS = {
     SECONDS: "lane int16, second int64, n int64, missed int64, dropped int64, exceedances int64, "
     "min_ns int64, max_ns int64, sum_ns int64, wall_offset_ns int64",
     EVENTS: "kind string, lane int16, mono_ns int64, k int64, latency_ns int64, missed int64, text string",
+    LATE: "lane int16, k int64, latency_ns int64, missed int32",
     CAUSES: "lane int16, cpu int32, tid int32, k int64, due_ns int64, woke_ns int64, phase string, start_ns int64, ns int64, "
     "kind string, name string, number int64, pid int32, priority int32, top bool, evidence string, complete bool, "
     "events_lost bool, stall_possible bool, function string, stack_at string, chain string",
@@ -161,6 +164,24 @@ def write_histogram(path: Path, rows: Iterable[tuple[int, Any, Any, Any]], limit
             columns = (np.full(len(lower_ns), lane), lower_ns, width_ns, counts)
             arrays = [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
             writer.write_table(pa.table(arrays, schema=schema))
+
+
+def write_late(directory: Path, lanes: dict[int, Spills]) -> None:
+    """`late.parquet`: one row group for each lane."""
+    schema = SCHEMAS[LATE]
+    with pq.ParquetWriter(
+        directory / LATE,
+        schema,
+        compression="zstd",
+        compression_level=1,
+        write_page_checksum=True,
+        use_dictionary=["lane", "missed"],
+        column_encoding={"k": "DELTA_BINARY_PACKED", "latency_ns": "BYTE_STREAM_SPLIT"},
+    ) as writer:
+        for lane, spills in sorted(lanes.items()):
+            columns = (np.full(len(spills), lane), spills.k, spills.latency_ns, spills.missed)
+            arrays = [pa.array(column).cast(field.type) for column, field in zip(columns, schema, strict=True)]
+            writer.write_table(pa.table(arrays, schema=schema), row_group_size=len(spills))
 
 
 def limits_of(table: Any) -> dict[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,9 @@ from rtassay import store
 from rtassay.analysis.lane.account import accounts
 from rtassay.model.errors import CorruptRecording
 from rtassay.model.events import End, Event, Facts, HistogramPart, Note, Samples, Spill
-from rtassay.model.manifest import Manifest, Plan, Source
+from rtassay.model.manifest import Manifest, Plan, Seal, Source
 from rtassay.model.recording import Recording
-from rtassay.store import order, samples, tables
+from rtassay.store import managing, order, samples, tables
 from rtassay.store.counts import Counts
 from rtassay.store.reading import last_latencies
 from rtassay.wire.encode import StreamEncoder
@@ -306,3 +307,77 @@ def test_frames_that_waited_come_back_lane_by_lane(tmp_path: Path) -> None:
     ]
     frames.close()
     assert list(tmp_path.iterdir()) == [] and list(order.SpillFrames(tmp_path).read()) == []
+
+
+@pytest.fixture
+def more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 40 samples the four latest stand among the events, and the twenty latest in LATE."""
+    monkeypatch.setattr(order, "LEAST_ROWS", 4)
+    monkeypatch.setattr(order, "LATE_ONE_OF", 2)
+
+
+@pytest.mark.usefixtures("more")
+@settings(max_examples=20, deadline=None)
+@given(st.data())
+def test_the_order_is_the_same_from_the_file_of_late_samples_and_from_all_samples(data: st.DataObject) -> None:
+    lanes = data.draw(st.integers(1, 2))
+    events: list[Event] = [
+        Facts({"interval_ns": INTERVAL, "requested": {"deadline_ns": data.draw(st.integers(1, 60))}})
+    ]
+    for lane in range(lanes):
+        length = data.draw(st.integers(1, 60))
+        latency = data.draw(st.lists(st.integers(-2, 40), min_size=length, max_size=length))
+        missed = data.draw(st.lists(st.sampled_from([0, 0, 0, 2]), min_size=length, max_size=length))
+        events.append(block(lane, data.draw(st.integers(0, 3)), latency, missed))
+    with tempfile.TemporaryDirectory() as home:
+        recording = store.open_recording(sealed(Path(home), [*events, End({})]))
+        manifest = recording.manifest
+        without = replace(recording, manifest=replace(manifest, seals=_but(manifest, samples.LATE)))
+        for deadline in range(1, 42, 2):
+            told, read = store.with_order(recording, deadline), store.with_order(without, deadline)
+            assert [rows(told, lane) for lane in range(lanes)] == [rows(read, lane) for lane in range(lanes)]
+
+
+def _but(manifest: Manifest, name: str) -> dict[str, Seal]:
+    return {file: seal for file, seal in manifest.seals.items() if file != name}
+
+
+@pytest.mark.usefixtures("more")
+def test_a_deadline_within_the_late_samples_decodes_no_others(tmp_path: Path) -> None:
+    """Nor does it need them: their order stays known when the samples are removed."""
+    path = sealed(tmp_path, [Facts({"interval_ns": INTERVAL}), block(0, 0, range(40)), block(1, 0, [7] * 30), End({})])
+    recording = store.open_recording(path, verify=True)
+    assert [row[1] for row in rows(recording)] == [36, 37, 38, 39] and rows(recording, 1) == []
+    (path / samples.SAMPLES).rename(path / "aside")
+    assert [row[1] for row in rows(store.with_order(recording, 21))] == list(range(21, 40))
+    with pytest.raises(CorruptRecording, match=r"samples\.parquet"):
+        store.with_order(recording, 19)
+    (path / "aside").rename(path / samples.SAMPLES)
+    assert len(rows(store.with_order(recording, 19))) == 21
+    assert len(rows(store.with_order(recording, 5), 1)) == 30
+    managing.remove_samples(path)
+    left = store.open_recording(path, verify=True)
+    assert samples.LATE in left.manifest.seals and len(rows(store.with_order(left, 21))) == 19
+    assert store.with_order(left, 5).lanes[1] is left.lanes[1]
+
+
+def test_late_samples_have_a_file_where_they_are_more_than_stand_among_the_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not (sealed(tmp_path, [Facts({}), block(0, 0, range(40)), End({})]) / samples.LATE).exists()
+    assert order.kept_from(table_of(list(range(100))), 1) == 95
+    assert order.kept_from(table_of([5] * 100), 1) is None
+    monkeypatch.setattr(order, "LATE_MOST_ROWS", 6)
+    assert order.kept_from(table_of(list(range(200))), 1) == 194
+    assert order.kept_from(table_of(list(range(200))), 2) == 197
+    monkeypatch.setattr(order, "MOST_ROWS", 2)
+    assert order.kept_from(table_of(list(range(200))), 2) == 198
+
+
+@pytest.mark.usefixtures("more")
+def test_late_samples_that_cannot_be_read_are_an_error_that_names_the_file(tmp_path: Path) -> None:
+    path = sealed(tmp_path, [Facts({}), block(0, 0, range(40)), End({})])
+    recording = store.open_recording(path)
+    (path / samples.LATE).write_bytes(b"PAR1 no more")
+    with pytest.raises(CorruptRecording, match=r"late\.parquet is damaged or missing"):
+        store.with_order(recording, 25)

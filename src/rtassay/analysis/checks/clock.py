@@ -41,6 +41,7 @@ BAD_CLOCKS = re.compile(r"hpet|acpi_pm|refined-jiffies|jiffies|pit", re.I)
     "only moves in steps above 1 us with a resolution as coarse; a note for a step of the wall clock, which the measurement does not use.",
     remedy="Use a kernel with high-resolution timers and the CPU's own counter (tsc, arch_sys_counter).",
     proof=LIVE,
+    kept=True,
 )
 def clock_res(context: Context) -> Outcome:
     """The clock that measured, whether it stayed the same, and whether the wall clock was stepped during the run."""

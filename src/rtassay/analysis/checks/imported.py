@@ -98,6 +98,7 @@ def loops_first_wins(context: Context) -> Outcome:
     explanation="cyclictest -v passes samples through a ring of 16384 entries that an ordinary thread empties: under load old samples are overwritten without a word, with the right number of lines. A warning where there is no summary to compare with, or where samples were still in the ring at the end.",
     remedy="Use -h instead of -v, or rtprobe, which counts what it drops.",
     proof=RECORDED,
+    kept=True,
 )
 def verbose_ring(context: Context) -> Outcome:
     """A stream of samples that passed through a ring which may be overwritten without a word."""
@@ -275,6 +276,7 @@ def less_equal_edge(context: Context) -> Outcome:
     remedy="Import the original output of the tool.",
     proof=SYNTHETIC,
     unwaivable="numbers that contradict each other are not a measurement",
+    kept=True,
 )
 def summary_inconsistent(context: Context) -> Outcome:
     """Minimum, average, maximum and deviation that cannot be of one set of numbers, or not of these."""
