@@ -22,12 +22,14 @@ from rtassay.model.gate import Gate, Holder
 from rtassay.model.knobs import Action, Detail, Examination, Goal
 from rtassay.model.proving import Proof
 from rtassay.model.ranking import Ranking, Traced
+from rtassay.model.throughput import Throughput
 from rtassay.model.tuning import TuningPlan
 from rtassay.reports.base import JudgedRecording
 from rtassay.session import examining
 
 from ..support.attributions import IRQ, TIMER, UNKNOWN, US, attribution, ranked, run
 from ..unit.analysis.many.experiment.synthetic import make
+from ..unit.analysis.many.test_throughput import group, of_wake_ups
 from ..unit.reports.comparison.comparisons import EXAMPLES as COMPARISONS
 from ..unit.reports.extrapolation.extrapolations import EXAMPLES as EXTRAPOLATIONS
 from ..unit.reports.proof.proofs import EXAMPLES as PROOFS
@@ -45,6 +47,7 @@ CLASSES = {
     "explanation": Explanation,
     "gate": Gate,
     "proof": Proof,
+    "throughput": Throughput,
 }
 NAMES = list(rooms.table("reports"))
 
@@ -178,7 +181,37 @@ def hostile_proof():
     )
 
 
+def costs(boots=4):
+    from rtassay.analysis.many.throughput import throughput
+
+    a = group("stock", 1, boots, pipe=1e6, fork=3e6) + [of_wake_ups(200_000 + i, f"stock{i}") for i in range(boots)]
+    b = group("rt", 1.2, boots, pipe=1e6, fork=3e6) + [of_wake_ups(50_000, f"rt{i}", kernel="rt") for i in range(boots)]
+    return throughput(a, b)
+
+
+def throughput_of_one_kernel():
+    from rtassay.analysis.many.throughput import throughput
+
+    return throughput(group("stock", 1, 1, pipe=1e6))
+
+
+def hostile_throughput():
+    made = costs()
+    parts = tuple(replace(row, work=HOSTILE, part=HOSTILE, unit=HOSTILE) for row in made.parts)
+    works = tuple(replace(row, work=HOSTILE) for row in made.works)
+    latency = tuple(replace(row, load=HOSTILE) for row in made.latency)
+    return replace(
+        made, a=HOSTILE, b=HOSTILE, sentence=HOSTILE, notes=(HOSTILE,), parts=parts, works=works, latency=latency
+    )
+
+
 SUBJECTS = {
+    "throughput": {
+        "two kernels": costs,
+        "one boot of each": lambda: costs(1),
+        "one kernel": throughput_of_one_kernel,
+        "hostile text": hostile_throughput,
+    },
     "recording": {
         **{name: functools.partial(judged_example, name) for name in examples.EXAMPLES},
         "no lanes": lambda: JudgedRecording(*(replace(part, lanes=()) for part in examples.imported())),

@@ -61,6 +61,7 @@ def test_run_prints_exactly_one_object_that_accounts_for_every_activation(run: A
 EVERY_VERB = {
     "plan": ["--deadline", "100us", "--p", "1e-6"],
     "run": ["--priority", "0"],
+    "throughput": ["--work", "none"],
     "exec": ["--priority", "0", "--", "true"],
     "import": ["/no/such"],
     "experiment": ["plan", "smoke"],

@@ -157,7 +157,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def runs_something(words: list[str]) -> bool:
-    return words[1] in ("run", "exec", "watch") or words[1:3] in (
+    return words[1] in ("run", "exec", "throughput", "watch") or words[1:3] in (
         ["experiment", "run"],
         ["probe", "selftest"],
         ["board", "inventory"],
@@ -208,7 +208,9 @@ def codes(words: list[str]) -> tuple[int, ...]:
 
 
 MEASURING = [
-    (page, words) for page, words in HERE if words[1] in ("run", "exec") or words[1:3] == ["probe", "selftest"]
+    (page, words)
+    for page, words in HERE
+    if (words[1] in ("run", "exec", "throughput") and "--of" not in words) or words[1:3] == ["probe", "selftest"]
 ]
 
 

@@ -67,6 +67,7 @@ BESIDE: dict[Page, str] = {
     ("gate.md", "gate bisect"): "tests/lab/test_gate.py::test_bisect_names_the_commit_of_a_planted_regression",
     ("loads.md", "run --load iperf3:"): "tests/flow/test_far_loads.py::test_both_ends_count_what_went_both_ways",
     ("loads.md", "run --load command:make"): "tests/flow/test_loads.py::test_work_is_reported",
+    ("throughput.md", "throughput --of"): "tests/flow/test_throughput.py::test_two_groups_make_one_page",
     ("make-it-hold.md", "tune pi5 .*--for 30m"): "tests/lab/test_tuned_board.py::test_every_setting_of_a_profile_is_applied_and_put_back",
     ("make-it-hold.md", "tune pi5 .*--boot"): "tests/lab/test_tuned_board.py::test_words_of_the_command_line_hold_for_one_boot",
     ("make-it-hold.md", "run pi5 --cpus isolated"): "tests/lab/test_tuned_board.py::test_a_run_isolates_a_cpu_that_nothing_else_uses_and_puts_it_back",

@@ -54,24 +54,24 @@ class GroupsCommand(click.Command):
         return super().parse_args(ctx, spread(args))
 
 
-def spread(args: list[str]) -> list[str]:
+def spread(args: list[str], option: str = "--with") -> list[str]:
     """`--with b1 b2 -o f` as `--with b1 --with b2 -o f`; nothing else is touched."""
     spreaded: list[str] = []
     inside = False
     for position, word in enumerate(args):
         if word == "--":
             return spreaded + args[position:]
-        if word == "--with":
+        if word == option:
             inside = True
         elif word.startswith("-") and word != "-":
             inside = False
             spreaded.append(word)
         elif inside:
-            spreaded += ["--with", word]
+            spreaded += [option, word]
         else:
             spreaded.append(word)
-    if args and args[-1] == "--with":
-        spreaded.append("--with")
+    if args and args[-1] == option:
+        spreaded.append(option)
     return spreaded
 
 

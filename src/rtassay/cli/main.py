@@ -29,6 +29,10 @@ from rtassay.model.foreign import is_utf8
 VERBS: Final = {
     "plan": ("rtassay.cli.plan", "How long to measure, and with what chance of success."),
     "run": ("rtassay.cli.run", "Measure a board, record it, judge it, report it."),
+    "throughput": (
+        "rtassay.cli.throughput",
+        "What a kernel gets done: fixed works, beside the latency it demonstrates.",
+    ),
     "exec": ("rtassay.cli.exec", "Measure a program of your own: response and execution time of each run of it."),
     "import": (
         "rtassay.cli.import_",
@@ -69,7 +73,7 @@ VERBS: Final = {
 
 GROUPS: Final = {
     "The first hour": ("run", "list", "show", "report", "compare", "watch", "checks", "doctor", "import", "lab"),
-    "Measure": ("exec", "experiment", "presets", "status", "seal"),
+    "Measure": ("exec", "throughput", "experiment", "presets", "status", "seal"),
     "Judge": ("plan", "extrapolate", "published"),
     "Explain": ("causes", "zoom", "explain"),
     "Improve": ("tune", "prove"),

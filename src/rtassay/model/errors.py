@@ -69,6 +69,10 @@ class BoardError(RtassayError):
     exit_code = EXIT_BOARD
 
 
+class ToolMissing(BoardError):
+    """A program that the board does not have (exit 3)."""
+
+
 class RunLost(BoardError):
     """The board has lost its data of a run: asking again will not help (exit 3)."""
 

@@ -135,6 +135,28 @@ class StreamSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkAmount:
+    """What one round of a work does of one of its parts; `lane`: that of its time."""
+
+    lane: int | None
+    part: str | None
+    amount: float | None
+    unit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkFacts:
+    """A work that was measured (`rtassay throughput`). `rounds` that count, `unread` rounds whose result could not be read; `cut`: the last one was not allowed to finish."""
+
+    name: str | None
+    argument: str | None
+    parts: tuple[WorkAmount, ...]
+    rounds: int | None
+    unread: int | None
+    cut: bool | None
+
+
+@dataclass(frozen=True, slots=True)
 class NoiseLine:
     """A line of an imported file that is none of its format. `line` counts from 1."""
 
@@ -209,6 +231,7 @@ class ProbeFacts:
     lanes: tuple[LaneFacts, ...]
     malformed_lines: int | None
     imports: ImportFacts | None
+    work: WorkFacts | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@
 | `noise-total`, `noise-longest` | that something else took from a busy thread in one window of the interval: all of it, and the longest piece (rtprobe noise, osnoise) |
 | `hardware-gap` | the longest in one window that a loop with interrupts off did not run: firmware or a hypervisor; 0: none above the threshold (rtprobe hwlat) |
 | `stall` | between two readings of the clock in a busy loop (oslat) |
+| `work:NAME`, `work-cpu:NAME` | that a fixed amount of work took, by the clock or in CPU time (rtassay throughput); no latency |
 | `mixture` | of several of these, added up into one histogram by the tool (timerlat of rteval) |
 | `unknown` | the source does not tell |
 """
@@ -46,6 +47,7 @@ NO_LATENESS: Final = (*WINDOWS, JOB_EXECUTION)
 STALL: Final = "stall"
 TAKEN: Final = (NOISE, *WINDOWS, STALL)
 """Of a busy thread or loop that waits for nothing: no latency, so there is no deadline for it."""
+_WORK: Final = re.compile(r"work(?:-cpu)?:[a-z0-9][a-z0-9-]{0,79}")
 MIXTURE: Final = "mixture"
 UNKNOWN: Final = "unknown"
 MEASURES: Final = (
@@ -84,7 +86,22 @@ _WORDS: Final = {
 
 def is_measure(text: str) -> bool:
     """Whether `text` is one of the table above."""
-    return text in MEASURES or _RESPONSE.fullmatch(text) is not None
+    return text in MEASURES or _RESPONSE.fullmatch(text) is not None or is_work(text)
+
+
+def work_measure(work: str, part: str, *, cpu: bool) -> str:
+    """The measure of a part of a work; `part` is empty for a work with one part alone."""
+    return f"work{'-cpu' if cpu else ''}:{work}{f'-{part}' if part else ''}"
+
+
+def is_work(measure: str) -> bool:
+    """Whether it is the time that a fixed amount of work took, which is no latency: it has no deadline, and no activation was missed."""
+    return _WORK.fullmatch(measure) is not None
+
+
+def is_cpu_time(measure: str) -> bool:
+    """Whether it is the CPU time of a work."""
+    return measure.startswith("work-cpu:")
 
 
 def is_response(measure: str) -> bool:
@@ -105,7 +122,9 @@ def answer_of(measure: str) -> str | None:
 def parse_measure(text: str) -> str:
     """A measure that a person named. Raises UsageError for another word."""
     if not is_measure(text):
-        raise UsageError(f"there is no measure '{text}'", hint=f"known: {', '.join(MEASURES)}, response:NAME")
+        raise UsageError(
+            f"there is no measure '{text}'", hint=f"known: {', '.join(MEASURES)}, response:NAME, work:NAME"
+        )
     return text
 
 
@@ -117,6 +136,8 @@ def told_measure(value: Any) -> str:
 def measure_words(measure: str) -> str:
     """What a reader calls the numbers of a measure: `wake-up latency`, `response by futex`."""
     name = measure.partition(":")[2]
+    if is_work(measure):
+        return f"CPU time of the work {name}" if is_cpu_time(measure) else f"time of the work {name}"
     return _WORDS.get(measure) or (
         f"answer by {name.removesuffix(_ANSWER)}" if is_answer(measure) else f"response by {name}"
     )

@@ -70,7 +70,7 @@ def _setting(row: Mapping[str, object]) -> Setting:
 
 def are_asked(plan: Plan) -> bool:
     """Whether only the probe itself can tell if it can do this plan."""
-    return bool(plan.settings) or plan.probe not in rooms.table("probes")
+    return bool(plan.settings) or rooms.member_of("probes", plan.probe) is None
 
 
 def check_plan(plan: Plan, methods: Mapping[str, Method]) -> None:
@@ -78,7 +78,7 @@ def check_plan(plan: Plan, methods: Mapping[str, Method]) -> None:
     others = rooms.table("probes")
     name = DEFAULT_METHOD if plan.probe == "rtprobe" else plan.probe
     if name not in methods:
-        if name in others:
+        if rooms.member_of("probes", name) is not None:
             return  # another program, which checks its plan itself
         known = [*others, *methods]
         close = difflib.get_close_matches(name, known, n=1)

@@ -39,6 +39,17 @@ class WorkNote:
 
 
 @dataclass(frozen=True, slots=True)
+class RoundNote:
+    """`round` of `rtprobe repeat --tell`: when it began and ended, CPU time of all that it waited for, and what it wrote."""
+
+    mono_ns: int | None
+    started_ns: int | None
+    user_ns: int | None
+    system_ns: int | None
+    output: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class HitNote:
     """`trace_hit`: a wake-up whose trace was wanted. `captured`: whether the stream has its pages."""
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from rtassay.model.errors import UsageError
 
-ROOMS: Final = ("probes", "boards", "loads", "monitors", "importers", "boot", "knobs", "reports")
+ROOMS: Final = ("probes", "boards", "loads", "works", "monitors", "importers", "boot", "knobs", "reports")
 
 
 def table(room: str) -> dict[str, str]:
@@ -34,3 +34,9 @@ def load(room: str, name: str) -> Any:
         )
     module, _, attribute = members[name].partition(":")
     return getattr(import_module(module), attribute)
+
+
+def member_of(room: str, name: str) -> str | None:
+    """The member that NAME or NAME:ARGUMENT names; None if there is none."""
+    head = name.partition(":")[0]
+    return head if head in table(room) else None

@@ -7,5 +7,6 @@ MEMBERS: Final = {
     "cyclictest": "rtassay.probes.cyclictest:CyclictestProbe",
     "jitterdebugger": "rtassay.probes.jitterdebugger:JitterdebuggerProbe",
     "oslat": "rtassay.probes.oslat:OslatProbe",
+    "work": "rtassay.probes.work:WorkProbe",
     "follow": "rtassay.probes.follow:FollowProbe",
 }

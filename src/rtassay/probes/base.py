@@ -16,7 +16,7 @@ class Probe(Protocol):
 
     `program`: the program that the board must have (None: rtprobe, which the host brings). `stream_file`: the file of the recording that
     keeps its bytes. `late_policy`: see docs/method/activations.md. `own_threads`: it measures by threads of its own, on a grid of
-    due times; else interval, policy, priority and CPUs of a plan mean nothing to it. `joins`: its threads join a cgroup of isolated CPUs
+    due times; else interval, policy, priority and CPUs of a plan mean nothing to it. `needs`: another program of the board, which its command starts. `joins`: its threads join a cgroup of isolated CPUs
     (`--partition`). `as_cyclictest`: a line of cyclictest measures nearly the same. A member derives from this class. `of_line` and
     `doubts` have defaults: most probes have no command line that people know.
     """
@@ -25,6 +25,7 @@ class Probe(Protocol):
     program: str | None
     stream_file: str
     late_policy: str
+    needs: str | None = None
     own_threads: bool = True
     joins: bool = False
     as_cyclictest: bool = False
@@ -58,12 +59,14 @@ class Probe(Protocol):
 
 
 def find(name: str) -> Probe:
-    """The member of the room with this name, else rtprobe with the method of this name.
+    """The member of the room with this name (NAME:ARGUMENT: made with that argument), else rtprobe with the method of this name.
 
     `model.methods.check_plan` asks `rtprobe describe` whether that method exists.
     """
-    if name in rooms.table("probes"):
-        member: Probe = rooms.load("probes", name)()
+    head, colon, argument = name.partition(":")
+    if head in rooms.table("probes"):
+        kind = rooms.load("probes", head)
+        member: Probe = kind(argument) if colon else kind()
         return member
     method: Probe = rooms.load("probes", "rtprobe")(name)
     return method

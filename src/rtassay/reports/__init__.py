@@ -60,6 +60,10 @@ MEMBERS: dict[str, str] = {
     "proof.tuned": "rtassay.reports.proof.exports:TunedProof",
     "proof.rt-conf": "rtassay.reports.proof.exports:RtConfProof",
     "proof.ansible": "rtassay.reports.proof.exports:AnsibleProof",
+    "throughput.html": "rtassay.reports.throughput.html:HtmlThroughput",
+    "throughput.markdown": "rtassay.reports.throughput.markdown:MarkdownThroughput",
+    "throughput.json": "rtassay.reports.throughput.json:JsonThroughput",
+    "throughput.terminal": "rtassay.reports.throughput.terminal:TerminalThroughput",
     "explanation.json": "rtassay.reports.explanation.json:JsonExplanation",
     "gate.terminal": "rtassay.reports.gate.terminal:TerminalGate",
     "gate.markdown": "rtassay.reports.gate.markdown:MarkdownGate",
@@ -80,6 +84,7 @@ SUBJECTS: Final = {
     "Explanation": "explanation",
     "Gate": "gate",
     "Proof": "proof",
+    "Throughput": "throughput",
 }
 
 S = TypeVar("S")

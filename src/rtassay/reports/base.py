@@ -1,4 +1,4 @@
-"""A report or export format. To add one: a file in `recording/`, `comparison/`, `experiment/`, `extrapolation/`, `causes/`, `examination/`, `explanation/`, `gate/` or `proof/`, and a line in `__init__.py`."""
+"""A report or export format. To add one: a file in `recording/`, `comparison/`, `experiment/`, `extrapolation/`, `causes/`, `examination/`, `explanation/`, `gate/`, `proof/` or `throughput/`, and a line in `__init__.py`."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Report(Protocol[Subject]):
 
     The subject is a `JudgedRecording`, a `model.comparison.Comparison`, a `model.experiment.ExperimentReport`, a
     `model.extrapolation.Extrapolation`, a `model.ranking.Ranking`, a
-    `model.knobs.Examination`, a `model.explanation.Explanation`, a `model.gate.Gate` or a
-    `model.proving.Proof`. The class is made without arguments.
+    `model.knobs.Examination`, a `model.explanation.Explanation`, a `model.gate.Gate`, a
+    `model.proving.Proof` or a `model.throughput.Throughput`. The class is made without arguments.
 
     name: `SUBJECT.FORMAT`, as in the table, for example `recording.html`. suffix: of a file of this format, with its dot. Of two
     formats with one suffix, the first in the table is the one that `-o FILE` chooses. summary: one line for lists of formats.

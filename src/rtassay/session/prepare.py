@@ -11,7 +11,7 @@ from rtassay.boards.base import LinuxBoard, answer
 from rtassay.loads.base import Asked, Load, LoadCommand, LoadSpec, parse_asked
 from rtassay.model import methods, rooms
 from rtassay.model.cyclictest import equivalent
-from rtassay.model.errors import BoardError, UsageError
+from rtassay.model.errors import BoardError, ToolMissing, UsageError
 from rtassay.model.inventory import inventory_of
 from rtassay.model.manifest import Plan
 from rtassay.model.settings import DEFAULT_DURATION_NS, default, has_priority
@@ -101,6 +101,7 @@ async def prepare(board: LinuxBoard, asked: Plan, *, isolated: bool, lanes: int 
     wanted = tuple([await _resolved(board, load) for load in wanted])
     plan = _complete(asked, cpus, load_cpus, wanted)
     probe_program = rtprobe if probe.program is None else await _needed(board, probe.program)
+    needed = None if probe.needs is None else await _needed(board, probe.needs)
     versions: dict[str, str] = {}
     loads: list[PlannedLoad] = []
     for index, load in enumerate(wanted):
@@ -118,6 +119,8 @@ async def prepare(board: LinuxBoard, asked: Plan, *, isolated: bool, lanes: int 
         loads += await _planned(board, load, spec, versions, far)
     if probe.program is not None and (version := await _version(board, probe_program)):
         versions[probe.program] = version
+    if needed is not None and (version := await _version(board, needed)):
+        versions[str(probe.needs)] = version
     # The probe gets the policy as asked: it may fall back only where none was.
     command = probe.command(replace(plan, policy=asked.policy, priority=asked.priority), probe_program, cpus)
     if known.partition is not None and set(cpus) & set(joined):
@@ -282,7 +285,7 @@ async def _needed(board: LinuxBoard, program: str) -> str:
     path = await board.which(program)
     if path is None:
         package = _PACKAGES.get(program, program)
-        raise BoardError(f"board '{board.name}' has no {program}", "not on its PATH", f"apt-get install {package}")
+        raise ToolMissing(f"board '{board.name}' has no {program}", "not on its PATH", f"apt-get install {package}")
     return path
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rtassay.analysis.lane.account import Account
 from rtassay.model.findings import LaneFindings, lane_words
 from rtassay.model.manifest import Manifest
-from rtassay.model.measures import APPLICATION
+from rtassay.model.measures import APPLICATION, is_work
 from rtassay.model.recording import Recording
 from rtassay.model.units import NS_PER_S
 
@@ -50,6 +50,11 @@ class Context:
     def measured_cpus(self) -> tuple[int, ...]:
         """CPUs with a lane, sorted."""
         return tuple(sorted({lane.entry.cpu for lane in self.accounts if lane.entry.cpu is not None}))
+
+    @property
+    def of_work(self) -> bool:
+        """Whether the lanes are times of fixed works, which are no latencies."""
+        return bool(self.accounts) and all(is_work(lane.entry.measure) for lane in self.accounts)
 
     @property
     def followed(self) -> bool:

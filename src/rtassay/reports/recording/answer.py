@@ -78,6 +78,16 @@ def answer(findings: Findings, recording: Recording) -> Answer:
 
 def _no_requirement(findings: Findings, recording: Recording) -> Answer:
     worst = findings.pooled.max_ns
+    if findings.lanes and all(measures.is_work(lane.measure) for lane in findings.lanes):
+        told = f"{wording.count(findings.lanes[0].n)} rounds of a work; its time is no latency."
+        return Answer(
+            wording.NO_REQUIREMENT,
+            told,
+            "",
+            (),
+            "set two kernels beside each other",
+            "rtassay throughput --of A... --with B...",
+        )
     said = "nothing was measured" if worst is None else f"worst {wording.spaced(worst)}"
     windows = any(lane.measure in measures.WINDOWS for lane in findings.lanes)
     of = f"{wording.count(findings.pooled.n)} {'windows' if windows else 'activations'}"

@@ -86,11 +86,17 @@ def power(p: float | None) -> str:
 
 def smallest_common_p(cells: Sequence[Measured], confidence: float, asked: float) -> float | None:
     """The smallest power of ten, not below what is asked for, that the shortest lane of the shortest run could demonstrate."""
-    exposures = [lane.exposure for one in cells for lane in of_measure(one.recording, main_measure([one.recording]))]
+    found = smallest_p_of([one.recording for one in cells], confidence)
+    return None if found is None else max(found, asked)
+
+
+def smallest_p_of(recordings: Sequence[Recording], confidence: float) -> float | None:
+    """The smallest power of ten that the shortest lane of the shortest run could demonstrate; None if there is none."""
+    exposures = [lane.exposure for one in recordings for lane in of_measure(one, main_measure([one]))]
     if not exposures:
         return None
     fitting = [10.0**-k for k in _DECADES if (samples_needed(10.0**-k, confidence) or math.inf) <= min(exposures)]
-    return max(fitting[-1], asked) if fitting else None
+    return fitting[-1] if fitting else None
 
 
 def star(

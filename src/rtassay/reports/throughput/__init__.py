@@ -1,0 +1,1 @@
+"""Reports of throughput, and of the latency it buys."""

@@ -1,0 +1,10 @@
+"""Works: fixed amounts of work, whose time tells what a kernel costs."""
+
+from typing import Final
+
+MEMBERS: Final = {
+    "builtin": "rtassay.works.builtin:BuiltinWork",
+    "hackbench": "rtassay.works.hackbench:HackbenchWork",
+    "stress-ng": "rtassay.works.stress_ng:StressNgWork",
+    "iperf3": "rtassay.works.iperf3:Iperf3Work",
+}

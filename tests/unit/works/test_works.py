@@ -1,0 +1,118 @@
+"""What works read of the output of their tools, and the arguments they take."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtassay.model import rooms
+from rtassay.model.errors import UsageError
+from rtassay.works.base import Done, Part
+
+NAMES = list(rooms.table("works"))
+
+
+def work(name):
+    return rooms.load("works", name)()
+
+
+HACKBENCH = """Running in process mode with 2 groups using 40 file descriptors each (== 80 tasks)
+Each sender will pass 200 messages of 100 bytes
+Time: 0.387
+"""
+# stress-ng 0.15.06 --cpu 2 --cpu-ops 400 --metrics --yaml /dev/stdout, two stressors one after the other, shortened.
+STRESS_NG = """stress-ng: info:  [22326] dispatching hogs: 2 cpu
+---
+metrics:
+    - stressor: cpu
+      bogo-ops: 404
+      bogo-ops-per-second-usr-sys-time: 1702.643524
+      wall-clock-time: 0.202000
+      user-time: 0.303000
+      system-time: 0.101000
+...
+metrics:
+    - stressor: fork
+      bogo-ops: 400
+      wall-clock-time: 0.500000
+      user-time: 0.250000
+      system-time: 0.250000
+...
+"""
+IPERF3 = '{"start": {}, "end": {"sum_received": {"bytes": 536870912, "seconds": 0.5, "bits_per_second": 1}}}'
+
+
+def test_what_a_round_took_is_what_the_tool_tells():
+    assert work("hackbench").read(None, HACKBENCH) == (Done("", 387_000_000),)
+    assert work("builtin").read("fork", "fork: 150 processes in 14 ns, 13 ns of CPU time\n") == (Done("fork", 14, 13),)
+
+
+def test_time_is_scaled_to_the_fixed_amount():
+    """A stressor does some operations more, a connection some bytes more."""
+    assert work("stress-ng").read("cpu,fork", STRESS_NG) == (
+        Done("cpu", 200_000_000, 400_000_000),
+        Done("fork", 500_000_000, 500_000_000),
+    )
+    assert work("iperf3").read(None, IPERF3) == (Done("", 250_000_000),)
+
+
+def test_a_stressor_that_ended_by_its_time_has_not_done_its_work():
+    text = STRESS_NG.replace("wall-clock-time: 0.500000", "wall-clock-time: 60.000100")
+    assert [done.part for done in work("stress-ng").read("cpu,fork", text)] == ["cpu"]
+
+
+def test_an_iperf3_that_could_not_connect_tells_nothing():
+    assert work("iperf3").read(None, '{"start": {}, "end": {}, "error": "unable to connect"}') == ()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(
+    st.one_of(
+        st.text(),
+        st.sampled_from([HACKBENCH, STRESS_NG, IPERF3]).flatmap(lambda t: st.integers(0, len(t)).map(lambda n: t[:n])),
+    )
+)
+def test_any_text_is_read_or_not_and_never_raises(name, text):
+    one = work(name)
+    names = {part.name for part in one.parts(None)}
+    for done in one.read(None, text):
+        assert done.part in names and done.ns >= 0
+
+
+def test_amounts_follow_the_arguments():
+    assert work("hackbench").parts(None) == (Part("", 160_000, "messages"),)
+    assert work("hackbench").parts("-g 1 -l 5 -f 3") == (Part("", 45, "messages"),)
+    assert work("hackbench").parts("-g3 --loops=7 -f 2") == (Part("", 84, "messages"),)
+    assert work("iperf3").parts("2G")[0].amount == 2 << 30
+    assert [part.name for part in work("builtin").parts("fork,cpu,10%")] == ["cpu", "fork"]
+    assert work("builtin").parts("fork,10%")[0].amount == 15
+    assert work("stress-ng").parts("cpu=7,matrix=9") == (
+        Part("cpu", 7, "bogo operations"),
+        Part("matrix", 9, "bogo operations"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        ("builtin", "swim"),
+        ("builtin", "0%"),
+        ("hackbench", "-g x"),
+        ("hackbench", "-l 0"),
+        ("hackbench", "'open"),
+        ("stress-ng", "matrix"),
+        ("stress-ng", "cpu=0"),
+        ("stress-ng", "cpu; rm -rf /"),
+        ("iperf3", "-c elsewhere"),
+        ("iperf3", "0M"),
+    ],
+)
+def test_a_wrong_argument_is_refused(name, argument):
+    with pytest.raises(UsageError):
+        work(name).parts(argument)
+
+
+def test_iperf3_stays_on_the_loopback():
+    command = work("iperf3").command("1G", "rtprobe")
+    assert command[-1] == "1024M" and "-c 127.0.0.1" in command[2] and "-B 127.0.0.1" in command[2]
