@@ -22,7 +22,7 @@ def test_probe_introduces_itself(name: str) -> None:
     probe = rooms.load("probes", name)()
     assert probe.name == name
     assert probe.late_policy in POLICIES
-    assert probe.stream_file in ("stream.rtw", "stream.txt")
+    assert probe.stream_file in ("stream.rtw", "stream.txt", "stream.work")
 
 
 @pytest.mark.parametrize("name", NAMES)

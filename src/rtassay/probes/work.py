@@ -30,15 +30,16 @@ class WorkProbe(Probe):
     run ends earlier. The work runs as SCHED_OTHER: what real-time threads leave to others is what is asked for.
     """
 
+    name = "work"
     program: str | None = None
     stream_file = "stream.work"
     late_policy = "unknown"
     own_threads = False
 
-    def __init__(self, work: str = DEFAULT_WORK) -> None:
-        """`work`: a name of the room `works`. Raises UsageError for another one."""
-        self.name = f"work:{work}"
-        self.work: Work = rooms.load("works", work)()
+    def __init__(self, work: str | None = None) -> None:
+        """`work`: a name of the room `works`; None: the built-in one. Raises UsageError for another one."""
+        self.name = "work" if work is None else f"work:{work}"
+        self.work: Work = rooms.load("works", DEFAULT_WORK if work is None else work)()
         self.needs = self.work.program
 
     def check(self, plan: Plan) -> None:
