@@ -168,7 +168,7 @@ def block_maxima(lowest: Exceeding) -> tuple[Blocks, int] | None:
     top = np.full(int(starts[-1]), -1, np.int64)
     np.maximum.at(top, block, lowest.value_ns[whole])
     values = _spread(np.sort(top[top >= 0]), tail.tick_ns)
-    if values.size < LEAST_BLOCKS or values[-1] <= values[0]:
+    if values.size < LEAST_BLOCKS:
         return None
     return Blocks(values, float(lowest.threshold_ns), int((top < 0).sum())), length
 

@@ -34,7 +34,7 @@ ASSUMES = {
     "HALVES-DISAGREE-UNTESTED": "the second half is like the first: too few bursts, or no order, to tell",
 }
 NOTES = {
-    "THRESHOLDS-SPREAD": "over the thresholds the shape goes from {xi_low:.2f} to {xi_high:.2f} and the farthest level from {low} to {high}, though not beyond chance"
+    "THRESHOLDS-SPREAD": "the answer depends on the threshold: over those that fit the shape goes from {xi_low:.2f} to {xi_high:.2f} and the farthest level from {low} to {high}, though not beyond chance"
 }
 
 
@@ -94,8 +94,8 @@ def threshold_cells(row: ThresholdRow, places: int) -> tuple[str, ...]:
 
 
 def sentences(lane: LaneExtrapolation) -> list[str]:
-    """What qualifies the answer of a lane, one sentence each."""
-    found = []
+    """What qualifies the answer of a lane, one sentence each: first that it hangs on the threshold."""
+    found = [f"Note: {NOTES[code].format(**_spread(lane))}." for code in lane.notes]
     if lane.p_mode is not None:
         found.append(
             f"A cause of latency that is rarer than {wording.probability(lane.p_mode)} (3/n) may exist: these data would not show it."
@@ -108,7 +108,6 @@ def sentences(lane: LaneExtrapolation) -> list[str]:
         )
     if lane.answered and lane.assumes:
         found.append(f"Assumes: {'; '.join(ASSUMES[code] for code in lane.assumes)}.")
-    found += [f"Note: {NOTES[code].format(**_spread(lane))}." for code in lane.notes]
     return found
 
 

@@ -100,6 +100,18 @@ def test_few_values_few_samples_and_lost_ones_are_refused() -> None:
     assert "OVERFLOW-UNKNOWN" in extrapolate("lane", (one(exponential(), stripped=True),), (1e-7,), 0.95).assumes
 
 
+def test_a_shape_that_moves_beyond_chance_is_refused() -> None:
+    """A short tail (GPD, -.3) of which one seed of thirty is such: -.37 above the chosen threshold, -.55 above a higher one."""
+    n, u = 300_000, np.random.default_rng(29).random((3, 300_000))
+    runs = []
+    for row in np.round(1e4 * (1 - u**0.3) / 0.3).astype(np.int64):
+        kept = np.flatnonzero(row >= np.sort(row)[-3300])
+        runs.append(Run("r", n, kept, row[kept], int(row[kept].min()), 1))
+    found = extrapolate("lane", tuple(runs), (1e-7,), 0.95)
+    assert codes(found) == {"UNSTABLE"} and not found.answered
+    assert "the shape depends on the threshold: -0.37 at the chosen one" in found.refusals[0].reason
+
+
 def test_without_order_the_answer_says_what_it_assumes() -> None:
     found = extrapolate("lane", (one(exponential(), index=None),), (1e-7,), 0.95)
     assert found.answered and "ORDER-UNKNOWN" in found.assumes

@@ -66,3 +66,6 @@ def test_a_spread_over_the_thresholds_is_told_with_both_ends() -> None:
     )
     shapes = [row.xi for row in lane.thresholds]
     assert f"the shape goes from {min(shapes):.2f} to {max(shapes):.2f}" in told
+    lines = told.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("  1 in")) + len(lane.levels)
+    assert lines[first].startswith("  Note: the answer depends on the threshold")
