@@ -216,7 +216,8 @@ def _causes(hits: Iterable[_Hit]) -> dict[Key, Cause]:
             if known != cause:
                 pid = known.pid if known.pid == cause.pid else None
                 priority = known.priority if known.priority == cause.priority else None
-                found[key] = replace(known, pid=pid, priority=priority)
+                name = known.name if known.name == cause.name else ""  # of the measurement
+                found[key] = replace(known, name=name, pid=pid, priority=priority)
     return found
 
 

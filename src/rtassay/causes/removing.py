@@ -12,6 +12,7 @@ import numpy as np
 from rtassay.model.causes import (
     BOTTOM_HALVES_OFF,
     NO_PREEMPTION_POINT,
+    OBSERVER,
     PAGE_FAULT,
     PREEMPTION_OFF,
     SOFTIRQ,
@@ -28,7 +29,9 @@ Key = tuple[str, str, int | None]
 
 
 def key_of(cause: Cause) -> Key:
-    """What makes two causes the same one in a ranking: threads that come and go have one name and many numbers."""
+    """What makes two causes the same one in a ranking: threads that come and go have one name and many numbers. All threads of the measurement are one."""
+    if cause.kind == OBSERVER:
+        return cause.kind, "", None
     return cause.kind, cause.name, cause.number
 
 

@@ -48,6 +48,14 @@ def test_the_observer_has_its_share_and_no_rank() -> None:
     assert any("no cause of the board" in line for line in causes_text.counts(found))
 
 
+def test_all_threads_of_the_measurement_are_one_observer() -> None:
+    reads, keeps = (Cause(kinds.OBSERVER, f"rtprobe-{name}", None, 12, 9) for name in ("lane", "trace"))
+    found = ranked(run(attribution(1, (reads, 250 * US)), attribution(2, (keeps, 150 * US), (IRQ, 100 * US))))
+    assert [share.cause for share in found.causes] == [IRQ] and found.observer is not None
+    assert found.observer.cause == Cause(kinds.OBSERVER, "", None, 12, 9)
+    assert (found.observer.owned, found.observer.lateness_ns, found.observer.share_of_lateness) == (2, 400 * US, 0.8)
+
+
 def test_without_an_observer_nothing_is_said_of_one() -> None:
     found = ranked(run(attribution(1, (IRQ, 300 * US))))
     assert found.observer is None
