@@ -148,6 +148,8 @@ def test_page_faults_of_real_time_threads_are_told_and_no_others(recording: Reco
 def test_the_house_reads_it_as_any_recording(home: Path, recording: Recording) -> None:
     assert {lane.entry.measure for lane in recording.lanes} == {APPLICATION}
     shown = json.loads(in_process("show", "app", "--json", home=home).stdout)
+    told = in_process("show", "app", home=home).stdout
+    assert "state the deadline" not in told and f"rtassay causes {recording.manifest.id}" in told.partition("Next: ")[2]
     assert {lane["measure"] for lane in shown["lanes"]} == {APPLICATION}
     checks = {check["id"]: check["severity"] for check in shown["checks"]}
     assert (checks["NOT-RT-POLICY"], checks["NOT-PINNED"], checks["SELF-INTERFERENCE"]) == ("pass", "pass", "pass")

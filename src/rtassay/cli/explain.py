@@ -125,10 +125,11 @@ def command(
 
 def _argv(board: str, pid: int | None, comm: str | None, above: int | str, duration_ns: int | None) -> tuple[str, ...]:
     from rtassay.model.foreign import printable
+    from rtassay.reports.wording import exact_time
 
     target = ("--pid", str(pid)) if comm is None else ("--comm", printable(comm))
-    level = above if isinstance(above, str) else f"{above}ns"
-    length = () if duration_ns is None else ("--duration", f"{duration_ns}ns")
+    level = above if isinstance(above, str) else exact_time(above)
+    length = () if duration_ns is None else ("--duration", exact_time(duration_ns))
     return ("rtassay", "explain", printable(board), *target, "--above", level, *length)
 
 

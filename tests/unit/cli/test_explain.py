@@ -45,7 +45,7 @@ def test_without_a_trace_it_tells_how_long_the_threads_waited_and_what_to_do(tmp
         "--above",
         "auto",
         "--duration",
-        "1000000000ns",
+        "1s",
     )
     ranked = in_process("causes", "cause=out", home=tmp_path)  # as --with takes it
     assert ranked.returncode == 4 and "No cause is known" in ranked.stdout

@@ -97,6 +97,10 @@ def _no_requirement(findings: Findings, recording: Recording) -> Answer:
 def _state_it(findings: Findings, recording: Recording) -> tuple[str, str]:
     """Advice and command where nothing was required. What was taken from a busy thread is no latency: a deadline needs another run."""
     plan = recording.manifest.plan
+    if any(
+        lane.measure == measures.APPLICATION for lane in findings.lanes
+    ):  # no latency of the board: it shows no deadline
+        return "see what delayed the program's threads", f"rtassay causes {recording.manifest.id}"
     # A job's natural deadline is its period.
     job = plan.interval_ns if any(lane.measure == measures.JOB_RESPONSE for lane in findings.lanes) else None
     words = ["--deadline", "100us" if job is None else wording.exact_time(job), "--p", "1e-6"]
