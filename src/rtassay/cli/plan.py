@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -143,6 +144,8 @@ def command(
     )
     if 1 < assumed.runs < looks:
         raise UsageError(f"{looks} looks at {assumed.runs} runs", "a look comes after a whole run", f"--runs {looks}")
+    if duration_ns is None and assumed.spread and sys.stderr.isatty():
+        echo("rtassay: searching the length, some seconds ...", err=True)
     rows = [planning.least(goal, assumed, allowed) for allowed in planning.ALLOWED]
     chosen = planning.with_chance(goal, assumed, wanted) if duration_ns is None else None
     night = None if duration_ns is None else _night(goal, assumed, duration_ns)

@@ -162,3 +162,13 @@ def test_a_true_p_at_the_goal_has_no_plan(capsys: pytest.CaptureFixture[str]) ->
 def test_usage_errors(capsys: pytest.CaptureFixture[str], argv: list[str], said: str) -> None:
     assert run(["plan", *argv]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_search_over_unlike_boots_says_that_it_takes_seconds(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert run(["plan", "--deadline", "100us", "--p", "1e-6", "--spread", "0.5"]) == 0
+    assert "searching the length" in capsys.readouterr().err
+    assert run(["plan", "--deadline", "100us", "--p", "1e-6"]) == 0
+    assert not capsys.readouterr().err
