@@ -38,7 +38,7 @@ Page = tuple[str, str]
 
 AS_THEY_STAND = ("lab start --deterministic", "lab start freertos --deterministic", "lab list", "kernel list$")
 FOR_SECONDS = ("run --probe response .*--duration 1m",)
-SCALED = ("experiment run (smoke|tools)",)
+SCALED = ("experiment run (smoke|tools|rt-cost --scale)",)
 CONSOLES = ("run serial:", "run telnet:")
 OVER_SSH = (
     "run root@192",
@@ -67,6 +67,7 @@ BESIDE: dict[Page, str] = {
     ("gate.md", "gate bisect"): "tests/lab/test_gate.py::test_bisect_names_the_commit_of_a_planted_regression",
     ("loads.md", "run --load iperf3:"): "tests/flow/test_far_loads.py::test_both_ends_count_what_went_both_ways",
     ("loads.md", "run --load command:make"): "tests/flow/test_loads.py::test_work_is_reported",
+    ("throughput.md", "experiment run rt-cost --board"): "tests/lab/test_throughput_of_two_kernels.py::test_stock_against_rt",
     ("throughput.md", "throughput --of"): "tests/flow/test_throughput.py::test_two_groups_make_one_page",
     ("make-it-hold.md", "tune pi5 .*--for 30m"): "tests/lab/test_tuned_board.py::test_every_setting_of_a_profile_is_applied_and_put_back",
     ("make-it-hold.md", "tune pi5 .*--boot"): "tests/lab/test_tuned_board.py::test_words_of_the_command_line_hold_for_one_boot",

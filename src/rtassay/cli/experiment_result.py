@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rtassay.model.comparison import Comparison
     from rtassay.model.experiment import Compared, ExperimentReport
     from rtassay.model.recording import Recording
+    from rtassay.model.throughput import Throughput
 
 REPORT = "report"
 SAVED_FORMATS = ("html", "markdown")
@@ -33,6 +34,8 @@ def result_of(path: Path, *, save: bool = False) -> dict[str, Any]:
 
 def report_of(path: Path, *, save: bool = False) -> ExperimentReport:
     """All that a report of the experiment at `path` shows, computed now from its recordings."""
+    from dataclasses import asdict
+
     from rtassay.analysis.many.experiment import assess, scorecard_dict
     from rtassay.analysis.many.experiment.grade import LEAST_P, LEAST_RUNS, capped
     from rtassay.experiments import directory, results
@@ -44,14 +47,16 @@ def report_of(path: Path, *, save: bool = False) -> ExperimentReport:
     result = results.build(status, results.Analysis(judged, work.repeats, work.compare))
     design = _design(status)
     compared = work.compared(result["comparisons"], design)
-    scorecard = assess(_measured(status, work), design, result, compared)
+    costs = _costs(status, work)
+    scorecard = assess(_measured(status, work), design, result, compared, costs)
     letter, accepted = scorecard.grade.letter, result["acceptance"]
     if accepted is not None and (state := capped(accepted["state"], scorecard.grade, design.p)) != accepted["state"]:
         few = f"fewer than {LEAST_RUNS} runs of every combination never hold below p = {LEAST_P:g}"
         said = "evidence of grade X never holds" if letter == "X" else few
         accepted |= {"state": state, "why": "; ".join(text for text in (accepted["why"], said) if text)}
-        scorecard = assess(_measured(status, work), design, result, compared)
+        scorecard = assess(_measured(status, work), design, result, compared, costs)
     result |= {"evidence_grade": letter, "scorecard": scorecard_dict(scorecard)}
+    result |= {"throughput": [asdict(cost) for cost in costs]}
     if save:
         try:
             results.save(path, result)
@@ -69,6 +74,7 @@ def report_of(path: Path, *, save: bool = False) -> ExperimentReport:
         seed=plan.seed,
         levels=_levels(status),
         told={one.recording.manifest.id: _told(one) for one in measured},
+        costs=tuple(costs),
         created=max((str(cell.ended) for _, cell in status.cells if cell.ended), default=""),
     )
 
@@ -175,7 +181,32 @@ def _levels(status: Status) -> tuple[tuple[str, str, str, str], ...]:
 
 def _combinations(plan: ExperimentPlan) -> dict[tuple[str | None, ...], int]:
     """The planned runs of each combination."""
-    return dict(Counter(cell.combination for cell in plan.cells))
+    return dict(Counter(cell.combination for cell in plan.cells if not cell.of_work))
+
+
+def _costs(status: Status, work: _Work) -> list[Throughput]:
+    """Throughput, and D*, of the first kernel against each other one on each board; of one kernel alone where there are no two."""
+    from rtassay.analysis.many.throughput import throughput
+    from rtassay.experiments.directory import RECORDINGS
+
+    opened: dict[tuple[str, str | None], list[Recording]] = {}
+    worked: set[tuple[str, str | None]] = set()
+    for cell, state in status.cells:
+        if state.state == "sealed":
+            recording = work.opened(status.path / RECORDINGS / f"{state.recording}.rta")
+            opened.setdefault((cell.board, cell.kernel), []).append(recording)
+            if cell.of_work:
+                worked.add((cell.board, cell.kernel))
+    found = []
+    kernels = status.plan.levels.get("kernel", ())
+    for board in status.plan.levels.get("board", ()):
+        alone: list[tuple[str | None, str | None]] = [(kernels[0] if kernels else None, None)]
+        pairs = [(kernels[0], other) for other in kernels[1:]] or alone
+        for first, second in pairs:
+            if (board, first) in worked and (second is None or (board, second) in worked):
+                b = [] if second is None else opened[board, second]
+                found.append(throughput(opened[board, first], b, (first or board, second)))
+    return found
 
 
 def _design(status: Status) -> Design:
@@ -183,6 +214,7 @@ def _design(status: Status) -> Design:
     from rtassay.experiments import directory
     from rtassay.experiments.files import read
     from rtassay.experiments.looks import look_of
+    from rtassay.experiments.matrix import of_work
 
     plan = status.plan
     told = read(status.path / directory.FILE).given.preset
@@ -194,7 +226,7 @@ def _design(status: Status) -> Design:
         per=plan.per,
         per_hour=plan.per_hour,
         planned=_combinations(plan),
-        levels=plan.levels,
+        levels=plan.levels | {"probe": tuple(name for name in plan.levels["probe"] if not of_work(name))},
         idle=tuple(dict.fromkeys(cell.load for cell in plan.cells if not cell.plan.loads)),
         asked_kernels=() if told is None else told.kernels,
     )
@@ -207,7 +239,7 @@ def _measured(status: Status, work: _Work) -> list[Measured]:
 
     found = []
     for cell, state in status.cells:
-        if state.state == "sealed":
+        if state.state == "sealed" and not cell.of_work:
             path = status.path / RECORDINGS / f"{state.recording}.rta"
             levels = {factor: getattr(cell, factor) for factor in FACTORS}
             findings = findings_from(judged(path))

@@ -74,9 +74,10 @@ def command(
       rtassay throughput --work builtin --duration 5s      measure here, one recording for each work
       rtassay throughput pi@board --label kernel=rt        on a board, all works that it has
       rtassay throughput --of kernel=stock --with kernel=rt -o cost.html
+      rtassay experiment run rt-cost --board pi@board --kernel stock --kernel rt
 
     A work is a fixed amount (messages, operations, bytes), done again and again as ordinary processes; what is told is work per second and CPU time. With --of and --with the
-    groups may hold wake-ups, too: D* is then shown beside the throughput. The boot is what is repeated: an answer needs three boots of each kernel, better five, in turns.
+    groups may hold wake-ups, too: D* is then shown beside the throughput. The boot is what is repeated: an answer needs three boots of each kernel, better five, in turns: the experiment rt-cost does all that.
 
     Exit codes: 0 done; 2 usage, no such work; 3 board, or a program is missing; 5 no run came to a whole round; 130 interrupted.
     """

@@ -171,6 +171,9 @@ def _check(file: ExperimentFile, at: str, faults: _Faults) -> None:
             if name in names[:index]:
                 faults.add(f"{at}.{key}[{index}]", f"'{name}' is there twice")
     for index, load in enumerate(file.loads):
+        for probe in load.probes:
+            if probe not in file.probes:
+                faults.add(f"{at}.loads[{index}].probes", f"'{probe}' is none of the probes of the file")
         # The level becomes the label `load`: any other word there would count as a load started by someone else.
         if not load.run and load.name not in _IDLE:
             faults.add(

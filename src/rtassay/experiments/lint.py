@@ -63,6 +63,8 @@ def _one_after_another(plan: ExperimentPlan) -> bool:
 
 
 def _of_cell(plan: ExperimentPlan, cell: Cell) -> Iterator[Doubt]:
+    if cell.of_work:
+        return
     asked = cell.plan
     for id_, message in _of_line(cell):
         yield Doubt(id_, message, cell.scenario)

@@ -32,6 +32,11 @@ _SHORTEST_NS = NS_PER_S
 _FEWEST = 100
 
 
+def of_work(probe: str) -> bool:
+    """Whether a probe measures a fixed work (`rtassay throughput`)."""
+    return probe.partition(":")[0] == "work"
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One planned run. `id`: hash of the levels and the repeat; `order`: its place, from 1; `block`: from 1; `kernel` None: the running one.
@@ -57,6 +62,11 @@ class Cell:
     def combination(self) -> tuple[str | None, ...]:
         """Its levels without the repeat, in the order of FACTORS."""
         return tuple(getattr(self, factor) for factor in FACTORS)
+
+    @property
+    def of_work(self) -> bool:
+        """Whether it measures a fixed work, which has no deadline."""
+        return of_work(self.probe)
 
     @property
     def title(self) -> str:
@@ -213,7 +223,7 @@ def _groups(file: ExperimentFile) -> list[list[Levels]]:
     rest = [
         (load, probe, scenario)
         for load, probe, scenario in itertools.product(file.loads, file.probes, file.scenarios)
-        if scenario.cyclictest is None or probe == "cyclictest"
+        if (scenario.cyclictest is None or probe == "cyclictest") and (not load.probes or probe in load.probes)
     ]
     places = itertools.product(file.boards, file.kernels or (None,))
     return [[(board, kernel, *others) for others in rest] for board, kernel in places]
@@ -294,7 +304,7 @@ def _plan(
         load_cpus=None if scenario.load_cpus is None else parse_cpu_list(scenario.load_cpus),
         load=" + ".join(load.run) or "none",
         loads=load.run,
-        deadline_ns=None if accept.deadline is None else parse_duration_ns(accept.deadline),
+        deadline_ns=None if accept.deadline is None or of_work(probe) else parse_duration_ns(accept.deadline),
         p_target=accept.p,
         per_hour=_per_hour(file),
         confidence=accept.confidence,

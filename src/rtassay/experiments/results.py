@@ -50,7 +50,8 @@ def build(status: Status, analysis: Analysis) -> dict[str, Any]:
     plan, base = status.plan, status.path / RECORDINGS
     paths = {cell.id: base / f"{state.recording}.rta" for cell, state in status.cells if state.state == "sealed"}
     rows = [_cell(cell, state, paths.get(cell.id), analysis) for cell, state in status.cells]
-    groups = _combinations(plan.cells, paths)
+    latency = [cell for cell in plan.cells if not cell.of_work]
+    groups = _combinations(latency, paths)
     combinations = [_combination(cells, paths, rows, status, analysis) for cells in groups]
     skipped = status.counts["skipped"]
     return {
@@ -76,7 +77,11 @@ def build(status: Status, analysis: Analysis) -> dict[str, Any]:
         },
         "acceptance": _acceptance(plan, rows, combinations, len(paths) + skipped),
         "combinations": combinations,
-        "worst": {factor: _worst(factor, combinations) for factor in FACTORS if len(plan.levels.get(factor, ())) > 1},
+        "worst": {
+            factor: _worst(factor, combinations)
+            for factor in FACTORS
+            if len({getattr(cell, factor) for cell in latency}) > 1
+        },
         "comparisons": _comparisons(plan, paths, analysis),
         "cells": rows,
         "superseded": list(status.superseded),
@@ -266,7 +271,7 @@ def _comparisons(plan: ExperimentPlan, paths: dict[str, Path], analysis: Analysi
     for factor in factors:
         levels = plan.levels.get(factor, ())
         for level in levels[1:]:
-            for a, b, where in _pairs(plan.cells, factor, levels[0], level):
+            for a, b, where in _pairs([cell for cell in plan.cells if not cell.of_work], factor, levels[0], level):
                 ours = [paths[cell.id] for cell in a if cell.id in paths]
                 theirs = [paths[cell.id] for cell in b if cell.id in paths]
                 if ours and theirs:

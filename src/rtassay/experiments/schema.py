@@ -34,6 +34,9 @@ class Load(Struct, frozen=True, forbid_unknown_fields=True):
         tuple[str, ...], Meta(description="loads as NAME[:ARGS][@CPUS]; several run at once; none: idle")
     ] = ()
     what: str = ""
+    probes: Annotated[
+        tuple[Name, ...], Meta(description="measured under this load with these probes only; none: with all")
+    ] = ()
 
 
 def annotation(setting: Setting) -> Any:

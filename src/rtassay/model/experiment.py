@@ -11,6 +11,7 @@ from typing import Any
 from rtassay.model.comparison import BootVariance, Comparison
 from rtassay.model.findings import Jitter, Quantile
 from rtassay.model.recording import Histogram
+from rtassay.model.throughput import Throughput
 
 # Units of a KpiRow; reports word them.
 NS, RATIO, PROBABILITY, PER_HOUR, PER_SECOND, PER_BILLION, SHARE, PER_DAY, PER_DEGREE, WORDS = (
@@ -193,6 +194,7 @@ class ExperimentReport:
 
     `result`: the object of schema rtassay/experiment/1; `file`: the experiment file's
     text; `commands`: (combination, rtassay run, command on the board); `levels`: (factor, level, what it is, what it runs);
+    `costs`: throughput and D* of the first kernel against each other one, where fixed works were measured;
     `told`: recording id -> (its worst wake-up with what coincided, the work of its loads), in words, empty where nothing is known.
     """
 
@@ -206,3 +208,4 @@ class ExperimentReport:
     created: str
     levels: tuple[tuple[str, str, str, str], ...] = ()
     told: dict[str, tuple[str, str]] = field(default_factory=dict)
+    costs: tuple[Throughput, ...] = ()

@@ -45,6 +45,10 @@ def faults(text: str) -> str:
             "$.scenarios[1].cpus: '1-x' is not a CPU list",
         ),
         ('[[scenarios]]\nname = "a"\n[[scenarios]]\nname = "a"', "$.scenarios[1]: 'a' is there twice"),
+        (
+            '[[loads]]\nname = "idle"\nprobes = ["work:builtin"]',
+            "$.loads[0].probes: 'work:builtin' is none of the probes of the file",
+        ),
         ('[[loads]]\nname = "l"\nrun = ["stres-ng"]', "$.loads[0].run[0]: there is no load 'stres-ng'"),
         ('[[loads]]\nname = "l"\nrun = ["none"]', "$.loads[0].run[0]: 'none' runs nothing"),
         ('[[loads]]\nname = "quiet"', "$.loads[0].name: 'quiet' runs nothing"),

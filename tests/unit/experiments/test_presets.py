@@ -29,7 +29,7 @@ LINES = {
     "ospert-2024": ["cyclictest -vmn -i100 -p99 -t --duration=1h"],
     "firefly-rt": ["cyclictest -m -S -p99 -i1000 -h800 -D3d -q"],
 }
-STANDARD = ["smoke", "compare", "qualify", "soak", "response", "noise", "tools"]
+STANDARD = ["smoke", "compare", "qualify", "soak", "response", "noise", "tools", "rt-cost"]
 HOUR_NS = 3600 * 10**9
 
 
@@ -152,3 +152,20 @@ def test_the_preset_response_has_a_scenario_for_each_carrier_it_names() -> None:
         (name, name, "response")
         for name in ("futex", "semaphore", "mqueue", "signal", "pipe", "udp", "pi-mutex", "mutex")
     }
+
+
+def test_rt_cost_measures_works_on_the_idle_board_only() -> None:
+    plan = make_plan(choose(presets.find("rt-cost"), Choices((), ("stock", "rt"), None, None, None, None)))
+    assert plan.boots == 10
+    assert {(cell.load, cell.probe) for cell in plan.cells if cell.of_work} == {
+        ("idle", f"work:{name}") for name in ("builtin", "hackbench", "stress-ng", "iperf3")
+    }
+    assert {cell.load for cell in plan.cells if not cell.of_work} == {"idle", "stress-ng"}
+    assert all((cell.plan.deadline_ns is None) == cell.of_work for cell in plan.cells)
+
+
+def test_the_corrected_ospert_takes_throughput_in() -> None:
+    plan = make_plan(presets.find("ospert-2024", corrected=True).file, corrected=True)
+    works = {cell.probe for cell in plan.cells if cell.of_work}
+    assert works == {"work:builtin", "work:stress-ng", "work:iperf3"}
+    assert {cell.load for cell in plan.cells if cell.of_work} == {"idle"}

@@ -7,12 +7,15 @@ from typing import Any
 from rtassay.model.comparison import REFUSED
 from rtassay.model.experiment import Compared, ExperimentReport
 from rtassay.model.foreign import clean, one_line
+from rtassay.model.throughput import Throughput
 from rtassay.model.units import NS_PER_US
 from rtassay.reports import curves, page, wording
 from rtassay.reports.comparison import comparison_text
 from rtassay.reports.comparison import drawings as ladders
 from rtassay.reports.experiment import drawings, experiment_text
 from rtassay.reports.page import Tile
+from rtassay.reports.throughput import drawings as costs
+from rtassay.reports.throughput import throughput_text
 
 _HISTOGRAM_POINTS = 4000
 _CURVE_POINTS = 800
@@ -106,10 +109,24 @@ def _tables(report: ExperimentReport) -> dict[str, Any]:
         "explained": next((text for one in report.compared if (text := comparison_text.explained(one.comparison))), ""),
         "comparisons": [_comparison(one, index) for index, one in enumerate(report.compared)],
         "sensitivity_svg": page.drawn(lambda narrow: drawings.sensitivity(card.sensitivity, narrow=narrow)),
+        "costs": [_cost(cost) for cost in report.costs],
         "sensitivity_runs": min((min(row.runs, row.baseline_runs) for row in card.sensitivity), default=0),
         "tail_svg": page.drawn(lambda narrow: drawings.tail(card.combinations, narrow=narrow)),
         "tail_left_out": max(0, len(card.combinations) - drawings.MOST_BARS),
         "several_runs": any(len(one.runs) > 1 for one in card.combinations),
+    }
+
+
+def _cost(cost: Throughput) -> dict[str, Any]:
+    return {
+        "a": one_line(cost.a, 60),
+        "b": None if cost.b is None else one_line(cost.b, 60),
+        "sentence": one_line(cost.sentence, 600),
+        "figure": page.drawn(lambda narrow: costs.cost(cost, narrow=narrow)),
+        "columns": throughput_text.columns(cost),
+        "rows": throughput_text.rows(cost),
+        "explained": throughput_text.explained(cost),
+        "notes": [one_line(note, 400) for note in cost.notes],
     }
 
 

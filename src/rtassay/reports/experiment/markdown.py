@@ -6,6 +6,7 @@ from rtassay.model.experiment import ExperimentReport
 from rtassay.model.foreign import clean, markdown
 from rtassay.reports.experiment import experiment_text as texts
 from rtassay.reports.markdown_text import code_block, document, text_table
+from rtassay.reports.throughput import throughput_text
 
 
 class MarkdownExperiment:
@@ -41,9 +42,18 @@ def _results(report: ExperimentReport) -> list[str]:
         "Latency in us, all runs and CPUs pooled:",
         text_table(texts.LATENCY_COLUMNS, latency),
         *_comparisons(report),
+        *_costs(report),
         "## Scorecard",
         text_table(("KPI", "Where", "Value", "95 % interval", "Remark"), _kpis(report)),
     ]
+
+
+def _costs(report: ExperimentReport) -> list[str]:
+    parts: list[str] = []
+    for cost in report.costs:
+        rows = throughput_text.texts(throughput_text.rows(cost), markdown)
+        parts += ["## What real time costs", markdown(cost.sentence), text_table(throughput_text.columns(cost), rows)]
+    return parts
 
 
 def _runs(report: ExperimentReport) -> list[str]:

@@ -11,18 +11,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rtassay.analysis.many.experiment.cells import Design, Measured
     from rtassay.model.experiment import Compared, Scorecard
+    from rtassay.model.throughput import Throughput
 
 __all__ = ["assess", "scorecard_dict"]
 
 
 def assess(
-    cells: Sequence[Measured], design: Design, result: dict[str, Any], compared: Sequence[Compared] = ()
+    cells: Sequence[Measured],
+    design: Design,
+    result: dict[str, Any],
+    compared: Sequence[Compared] = (),
+    costs: Sequence[Throughput] = (),
 ) -> Scorecard:
     """Everything an experiment shows beyond its single runs. `cells`: the sealed ones; `result`: schema rtassay/experiment/1, of which
-    acceptance, cells and superseded are read; `compared`: its comparisons. Works on an unfinished experiment, and says so."""
+    acceptance, cells and superseded are read; `compared`: its comparisons; `costs`: fixed works of two kernels. Works on an unfinished experiment, and says so."""
     from rtassay.analysis.many.experiment.assessing import assess as run
 
-    return run(cells, design, result, compared)
+    return run(cells, design, result, compared, costs)
 
 
 def scorecard_dict(scorecard: Scorecard) -> dict[str, Any]:

@@ -13,12 +13,17 @@ from rtassay.analysis.many.experiment.grade import grade
 from rtassay.model.experiment import CheckRow, Combination, Compared, Scorecard
 from rtassay.model.findings import SEVERITIES
 from rtassay.model.inventory import Inventory
+from rtassay.model.throughput import Throughput
 
 _QUIET = ("pass", "note")
 
 
 def assess(
-    cells: Sequence[Measured], design: Design, result: dict[str, Any], compared: Sequence[Compared]
+    cells: Sequence[Measured],
+    design: Design,
+    result: dict[str, Any],
+    compared: Sequence[Compared],
+    costs: Sequence[Throughput] = (),
 ) -> Scorecard:
     """See `rtassay.analysis.many.experiment.assess`."""
     p_each = smallest_common_p(cells, design.confidence, design.p)
@@ -26,7 +31,7 @@ def assess(
     checks = check_rows(cells, design)
     letter = grade(cells, combinations, design, checks)
     sensitivity = effects.sensitivity(combinations, design, p_each)
-    facts = kpis.Facts(cells, combinations, design, result, p_each, sensitivity, compared, letter)
+    facts = kpis.Facts(cells, combinations, design, result, p_each, sensitivity, compared, letter, costs)
     uncovered = not_covered(cells, combinations, design, result)
     return Scorecard(
         p=design.p,

@@ -30,6 +30,7 @@ from rtassay.model.experiment import (
     Sensitivity,
 )
 from rtassay.model.measures import is_response, measure_words
+from rtassay.model.throughput import Throughput
 from rtassay.model.units import format_time
 
 MISSIONS_H = (1.0, 10.0)
@@ -50,6 +51,7 @@ class Facts:
     sensitivity: Sequence[Sensitivity]
     compared: Sequence[Compared]
     grade: Grade
+    costs: Sequence[Throughput] = ()
 
 
 Maker = Callable[[Facts], tuple[list[KpiRow], str]]
@@ -373,13 +375,24 @@ def _kernels(facts: Facts) -> list[Compared]:
 
 
 def _throughput(facts: Facts) -> tuple[list[KpiRow], str]:
+    """Of fixed works, where they were measured; else of the loads beside the wake-ups."""
     rows = []
+    for cost in facts.costs:
+        if cost.total is not None:
+            each = ", ".join(f"{row.work} {row.throughput.ratio:.3g}" for row in cost.works)
+            rows.append(
+                KpiRow(
+                    f"{cost.b} / {cost.a}", cost.total.ratio, cost.total.lo, cost.total.hi, note=f"fixed works: {each}"
+                )
+            )
+    if rows:
+        return rows, ""
     for base, other in _kernel_pairs(facts):
         sides = [[one for one in facts.cells if one.levels == side.levels] for side in (base, other)]
         effect = effects.throughput(*sides)
         if effect is not None:
             rows.append(KpiRow(f"{other.title} / {base.title}", effect.ratio, effect.lo, effect.hi))
-    return rows, "no two kernels under a load that counts its work"
+    return rows, "no two kernels with fixed works (preset rt-cost), nor under a load that counts its work"
 
 
 def _kernel_pairs(facts: Facts) -> list[tuple[Combination, Combination]]:
@@ -499,8 +512,8 @@ TABLE: tuple[tuple[str, str, str, str, str, Maker], ...] = (
     ("D7", "CPU asymmetry", "D* of the worst / of the best CPU", RATIO, "down", _asymmetry),
     (
         "E1",
-        "Throughput of the loads",
-        "work per second, second kernel / first, geometric mean",
+        "Throughput",
+        "work per second of fixed works, else of the loads, second kernel / first, geometric mean",
         RATIO,
         "up",
         _throughput,

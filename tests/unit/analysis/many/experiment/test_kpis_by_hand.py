@@ -197,7 +197,7 @@ def test_gains_and_penalties_need_two_levels() -> None:
     why = {id_: kpi(id_, given).why for id_ in ("D2", "E1", "E2", "E3")}
     assert why == {
         "D2": "no isolated and shared CPUs under one load",
-        "E1": "no two kernels under a load that counts its work",
+        "E1": "no two kernels with fixed works (preset rt-cost), nor under a load that counts its work",
         "E2": "no two kernels were compared",
         "E3": "no two kernels were compared",
     }

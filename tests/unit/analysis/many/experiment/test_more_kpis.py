@@ -10,17 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtassay.analysis.many.experiment.cells import Measured
+from rtassay.analysis.many.experiment.cells import Design, Measured
 from rtassay.analysis.many.experiment.kpis import Facts, scorecard
 from rtassay.analysis.many.experiment.sweeps import capacity, idle_and_governor
 from rtassay.analysis.many.experiment.watched import overhead as overhead_of
 from rtassay.analysis.many.experiment.watched import ramp, temperature
+from rtassay.analysis.many.throughput import throughput
 from rtassay.model.experiment import Grade, KpiRow
 from rtassay.model.manifest import LoadEntry, MonitorEntry, WorkPart
 from rtassay.model.recording import Recording, Seconds, Series
 
 from ...build import SECOND, US, block_lane, inventory, recording
 from ...build import seconds as rollups
+from ..test_throughput import group
 from .cells_of import P, design_of, measured, with_plan
 
 BEGIN = 5 * SECOND  # `block_lane` begins there
@@ -219,3 +221,16 @@ def test_scenarios_that_hold_the_same_are_no_effect_of_idle_states() -> None:
     cells = [measured(name, 1, idle_run(factor, dma)) for name, factor, dma in (("a", 1, 0), ("b", 2, 0), ("c", 4, 50))]
     notes = [(row.where, row.note) for row in effect_of(cells)[0]]
     assert notes == [("c / a", "cpu_dma_latency: 50 us / 0 us"), ("c / b", "cpu_dma_latency: 50 us / 0 us")]
+
+
+# E1 of fixed works
+
+
+def test_throughput_of_fixed_works_stands_before_that_of_loads() -> None:
+    cost = throughput(group("stock", 1, pipe=1e6), group("rt", 1.25, pipe=1e6))
+    design = Design(None, P, 0.95, "cell", {})
+    facts = Facts((), (), design, {"combinations": []}, None, (), (), Grade("C", ()), (cost,))
+    (kpi,) = (kpi for kpi in scorecard(facts) if kpi.id == "E1")
+    (row,) = kpi.rows
+    assert row.value == pytest.approx(0.8, rel=1e-4) and row.lo is not None and row.hi is not None
+    assert row.where == "6.12-rt / 6.12-stock" and row.note == "fixed works: w 0.8"

@@ -1,0 +1,66 @@
+"""What real time costs on a virtual board: wake-ups and fixed works of both kernels in one experiment (function only: no figure of it is asserted)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from vboard import Board, Setup
+
+FILE = """
+name = "cost"
+boards = ["{board}"]
+kernels = ["stock", "rt"]
+repeats = 3
+order = "abba"
+reboot = "each-block"
+probes = ["rtprobe", "work:builtin", "work:hackbench"]
+compare = ["kernel"]
+[[loads]]
+name = "idle"
+[settings]
+interval = "10ms"
+duration = "3s"
+[acceptance]
+deadline = "1h"
+p = 0.5
+per = "combination"
+"""
+
+
+def rtassay(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "rtassay", *words],
+        env={**os.environ, "RTASSAY_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=2400,
+        check=False,
+    )
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("setup", [Setup("rt", "rt")], ids=lambda setup: setup.name)
+def test_stock_against_rt(board: Board, tmp_path: Path) -> None:
+    file, path = tmp_path / "cost.toml", tmp_path / "x"
+    file.write_text(FILE.format(board=board.name))
+    done = rtassay(tmp_path, "experiment", "run", str(file), "-o", str(path))
+    assert done.returncode in (4, 5), done.stderr
+    result = json.loads((path / "experiment.json").read_text())
+    assert result["state"] == "complete" and result["cells_sealed"] == 18
+    assert {row["probe"] for row in result["combinations"]} == {"rtprobe"}
+    (cost,) = result["throughput"]
+    assert (cost["a"], cost["b"], cost["unit_of"]) == ("stock", "rt", "boots")
+    assert {row["work"] for row in cost["works"]} == {"builtin", "hackbench"}
+    assert all(row["a"]["units"] == row["b"]["units"] == 3 for row in cost["parts"])
+    assert cost["total"]["lo"] < cost["total"]["ratio"] < cost["total"]["hi"]
+    assert any("function only" in note for note in cost["notes"])
+    (kpi,) = (kpi for kpi in result["scorecard"]["kpis"] if kpi["id"] == "E1")
+    assert kpi["rows"][0]["value"] == pytest.approx(cost["total"]["ratio"])
+    assert "What real time costs" in (path / "report.html").read_text()
+    left = board.text("ls -d /run/rtassay* /tmp/rtassay* /dev/shm/rtassay* 2>/dev/null; pgrep hackbench; true")
+    assert left.strip() == ""
