@@ -51,7 +51,7 @@ def stress_ng() -> dict[str, float]:
 
 def iperf3() -> dict[str, float]:
     server = subprocess.Popen(
-        ["iperf3", "-s", "-1", "-B", "127.0.0.1", "-p", "47124"], stdout=subprocess.PIPE, text=True
+        ["iperf3", "-s", "-1", "--forceflush", "-B", "127.0.0.1", "-p", "47124"], stdout=subprocess.PIPE, text=True
     )
     assert server.stdout is not None
     while "listening" not in server.stdout.readline():
@@ -68,11 +68,15 @@ CASES = (("hackbench", hackbench), ("stress-ng:cpu,switch,fork", stress_ng), ("i
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=6)
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--only", choices=[work for work, _ in CASES], help="this work alone")
+    given = parser.parse_args()
+    rounds = given.rounds
     print("| work | rtassay throughput, s | run directly, s | ratio |")
     print("| --- | ---: | ---: | ---: |")
     with tempfile.TemporaryDirectory() as home:
         for work, direct in CASES:
+            if given.only not in (None, work):
+                continue
             pairs = []
             for _ in range(rounds):
                 mine, theirs = ours(work, home), [direct() for _ in range(TIMES)]
