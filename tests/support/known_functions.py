@@ -64,7 +64,7 @@ def run(kernel: str, module: bytes, probe: Path) -> Named:
 def _script() -> str:
     lines = [
         "set -e; insmod /rtfault.ko",
-        f"rtprobe cyclic --cpus 0 --interval 1ms --duration 8s --trace-above {ABOVE} --trace-stacks --no-samples -o /out/{STREAM} &",
+        f"rtprobe cyclic --cpus 0 --interval 1ms --duration 12s --trace-above {ABOVE} --trace-stacks --no-samples -o /out/{STREAM} &",
         "probe=$!",
         f"until grep -q -a trace_begin /out/{STREAM} 2>/dev/null; do sleep 0.2; done",
         f"first=$(grep -a -o '\"first_due_ns\": *[0-9]*' /out/{STREAM} | head -n 1 | grep -o '[0-9]*$')",
@@ -76,5 +76,5 @@ def _script() -> str:
             f'echo "{letter} {LENGTH_US} {HITS} $((first + k * 1000000 - {_LEAD_NS})) {_PERIOD_NS}" > /proc/rtfault',
             "sleep 0.7",
         ]
-    lines += ["for n in 1 2 3; do echo t > /proc/sysrq-trigger; sleep 0.1; done", "wait $probe"]
+    lines += ["for n in 1 2 3 4 5 6 7 8 9; do echo t > /proc/sysrq-trigger; sleep 0.1; done", "wait $probe"]
     return "\n".join([*lines, "ls /sys/kernel/tracing/instances > /out/left", ""])
