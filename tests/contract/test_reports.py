@@ -18,7 +18,7 @@ from rtassay.model.experiment import ExperimentReport
 from rtassay.model.explanation import Explanation, FollowedThread
 from rtassay.model.extrapolation import Extrapolation
 from rtassay.model.findings import CHECK, Reason
-from rtassay.model.gate import Gate, Holder
+from rtassay.model.gate import Gate, HeldFunction, Holder
 from rtassay.model.knobs import Action, Detail, Examination, Goal
 from rtassay.model.proving import Proof
 from rtassay.model.ranking import Ranking, Traced
@@ -160,7 +160,8 @@ def hostile_gate():
     made = gated.regressed()
     kernel = replace(made.kernel, name=HOSTILE, release=HOSTILE, version=HOSTILE, lacks=(HOSTILE,))
     holders = (Holder(HOSTILE, HOSTILE, HOSTILE, 1, 0, 1, 0),)
-    loads = tuple(replace(load, holders=holders) for load in made.loads)
+    functions = (HeldFunction(HOSTILE, (HOSTILE, HOSTILE), True, 1, 0),)
+    loads = tuple(replace(load, holders=holders, functions=functions) for load in made.loads)
     return replace(made, kernel=kernel, base=replace(kernel, lacks=None), qemu=HOSTILE, loads=loads)
 
 

@@ -40,7 +40,7 @@ def test_the_stock_kernel_is_later_than_preempt_rt_under_dd(tmp_path: Path) -> N
     assert states == [{"dd": "regressed", "idle": "not-regressed"}] * 2
     (later,) = [load for load in booted["loads"] if load["load"] == "dd"]
     assert later["search"] == "named"
-    assert later["holders"][0]["new_ns"] > later["holders"][0]["base_ns"]
+    assert later["functions"][0]["new_ns"] > later["functions"][0]["base_ns"]
     assert later["seeds"] == [
         {**seed, "first": found["first"], "first_beyond": found["first_beyond"]}
         for seed, found in zip(saved["loads"][0]["seeds"], later["seeds"], strict=True)
@@ -58,6 +58,8 @@ def test_bisect_names_the_commit_of_a_planted_regression() -> None:
         assert outcomes.get(planted.broken) in (None, "not-built")
         (load,) = found["gate"]["loads"]
         assert (load["state"], load["search"]) == ("regressed", "named")
+        told = [(one["function"], *one["callers"]) for one in load["functions"]]
+        assert any(planted_regression.FUNCTION in names[:4] for names in told[:2]), told
         assert kernel_tree.git(tree, "symbolic-ref", "--short", "HEAD") == "planted"
     finally:
         kernel_tree.git(tree, "checkout", "--quiet", "main")

@@ -17,7 +17,7 @@ from rtassay.gate.streams import events_of, series_of
 from rtassay.lab.measured import ENDED
 from rtassay.lab.script import ScriptResult
 from rtassay.model.events import End, Facts, Note, Samples
-from rtassay.model.gate import NAMED, Gate, GatedKernel, Holder
+from rtassay.model.gate import NAMED, Gate, GatedKernel, HeldFunction, Holder
 from rtassay.wire.encode import StreamEncoder
 
 TOOLS = Tools("QEMU emulator version 7.2", b"userland", b"rtprobe")
@@ -110,5 +110,7 @@ def regressed(*, base: bool = True) -> Gate:
     plan = Plan(("idle", "dd"), (1, 2), count=3, interval_ns=1_000_000, deadline_ns=100 * us)
     found = gate(kernel("new"), kernel("base") if base else None, plan, TOOLS, maker(answer))
     holder = Holder("preemption-off", "dd", "settle_areas", 105 * us, 0, 9, 0)
-    loads = (found.loads[0], replace(found.loads[1], search=NAMED, holders=(holder,))) if base else found.loads
+    section = HeldFunction("delay_loop", ("settle_areas", "__x64_sys_brk"), True, 101 * us, 0)
+    named = replace(found.loads[1], search=NAMED, functions=(section,), holders=(holder,))
+    loads = (found.loads[0], named) if base else found.loads
     return replace(found, loads=loads)

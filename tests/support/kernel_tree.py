@@ -75,7 +75,7 @@ def _under_git(tree: Path) -> None:
         git(tree, "config", key, value)
     # Debian's .gitignore ignores everything.
     patterns = [f"{folder}/*.{kind}" for folder in ("fs", "init", "ipc", "kernel", "mm") for kind in "ch"]
-    git(tree, "add", "--force", "--", *patterns)
+    git(tree, "add", "--force", "--", *patterns, ":!init/utsversion-tmp.h")  # made by each build, with its time
     git(tree, "commit", "--quiet", "--message", "Linux as Debian has it")
 
 

@@ -7,6 +7,7 @@
 #include "os/rt.h"
 #include "os/say.h"
 #include "os/sleeper.h"
+#include "os/usdt.h"
 #include "run/account.h"
 #include "run/method.h"
 
@@ -79,6 +80,7 @@ static void measure_lateness(struct lane *lane, struct sleeper *sleeper)
 			break;
 		if (late_ns < 0 && (error || sleep_way == SLEEP_SIGNAL || sleeper_was_set(sleeper)))
 			continue; /* woken by a signal, or because the clock was set, not by the timer */
+		USDT_TWO("activation", due_ns, now_ns);
 		account_add(&account, late_ns, now_ns);
 		if (sleeper_was_set(sleeper))
 			atomic_store(&lane->clock_steps, sleeper->steps);

@@ -14,6 +14,7 @@ from pathlib import Path
 from rtassay.gate.kernels import Opened
 from rtassay.gate.streams import Series, boot_of, events_of, series_of
 from rtassay.lab import measured
+from rtassay.lab.following import Follow
 from rtassay.lab.script import LIMIT_S, ScriptResult
 from rtassay.model.errors import BoardError
 from rtassay.model.events import Event
@@ -28,7 +29,8 @@ _VIRTUAL_BOOT_S = 600
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One boot to make. `traced_above_ns`: the second half of it is traced, with stacks, from this latency on."""
+    """One boot to make. `traced_above_ns`: the second half of it is traced, with stacks, from this latency on. `symbols`: it brings the names of the
+    kernel's functions. `follow`: to one wake-up."""
 
     kernel: Opened
     load: str
@@ -36,6 +38,8 @@ class Cell:
     interval_ns: int
     count: int
     traced_above_ns: int | None = None
+    symbols: bool = False
+    follow: Follow | None = None
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -100,7 +104,16 @@ def _made(
     def one(cell: Cell) -> Measured:
         image = scratch / cell.kernel.kernel.sha256
         load = "none" if cell.load == IDLE else cell.load
-        board = measured.board_of(image, programs, probe, cell.words, load=load, seed=cell.seed)
+        board = measured.board_of(
+            image,
+            programs,
+            probe,
+            cell.words,
+            load=load,
+            seed=cell.seed,
+            symbols=cell.symbols,
+            follow=cell.follow,
+        )
         virtual_s = _VIRTUAL_BOOT_S + 4 * cell.count * cell.interval_ns // 1_000_000_000
         try:
             result = measured.checked(board.run(limit_s, virtual_s, stop))

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rtassay.gate import holders, judging, needs
+import numpy as np
+
+from rtassay.gate import functions, holders, judging, needs
 from rtassay.gate.boots import Cell, Make, Measured
 from rtassay.gate.kernels import Opened
 from rtassay.gate.streams import first_difference
+from rtassay.lab import following
 from rtassay.lab.script import SHIFT
 from rtassay.model.causes import Attribution
-from rtassay.model.errors import InputFileError, UsageError
+from rtassay.model.errors import BoardError, InputFileError, UsageError
 from rtassay.model.gate import (
     NAMED,
     NO_TRACE,
@@ -83,7 +87,8 @@ def gate(new: Opened, base: Opened | Gate | None, plan: Plan, tools: Tools, make
             seeds.append(judging.seed_of(cell.seed, mine.boot(plan.deadline_ns), before, pair))
         found = judging.load_of(load, seeds)
         if booted and found.state in (REGRESSED, TOO_LATE):
-            found = _searched(found, plan.cells(new, load)[0], booted, make)
+            cell = plan.cells(new, load)[0]
+            found = _followed(found, cell, booted, tools.probe, make) or _searched(found, cell, booted, make)
         loads.append(found)
     return replace(result, loads=tuple(loads))
 
@@ -124,6 +129,29 @@ def _saved(base: Gate, now: Gate) -> dict[tuple[str, int], Boot]:
             "measure the base again: rtassay gate BASE --output FILE",
         )
     return {(load.load, seed.seed): seed.new for load in base.loads for seed in load.seeds}
+
+
+def _followed(load: Load, cell: Cell, base: Opened, probe: bytes, make: Make) -> Load | None:
+    """With the functions that hold the time of the latest wake-up; None where a kernel has no names, there is no compiler, or this QEMU cannot follow.
+
+    Each kernel is booted twice with the same inputs: the first boot tells which wake-up is the latest, the second is followed to it.
+    """
+    marker = following.marker_of(probe)
+    if marker is None or shutil.which(following.COMPILER) is None or not (cell.kernel.named and base.named):
+        return None
+    cells = [replace(cell, kernel=kernel, symbols=True) for kernel in (cell.kernel, base)]
+    first = make(cells)
+    latest = [int(np.argmax(one.series.latency_ns)) for one in first]
+    try:
+        second = make(
+            [replace(one, follow=following.Follow(marker, hit)) for one, hit in zip(cells, latest, strict=True)]
+        )
+        now, then = [functions.seen(*pair) for pair in zip(first, second, latest, strict=True)]
+    except BoardError:
+        return None
+    new, before = (int(one.series.latency_ns[hit]) for one, hit in zip(first, latest, strict=True))
+    found = functions.compared(now, then, new - before) if new > before else ()
+    return replace(load, search=NAMED, functions=found) if found else None
 
 
 def _searched(load: Load, cell: Cell, base: Opened, make: Make) -> Load:

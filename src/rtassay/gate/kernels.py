@@ -35,6 +35,11 @@ class Opened:
         """False where the configuration says that there are no events."""
         return self.options is None or self.options.get(needs.TRACING) == "y"
 
+    @property
+    def named(self) -> bool:
+        """False where the configuration says that the kernel does not know the names of its functions."""
+        return self.options is None or self.options.get(needs.NAMES) == "y"
+
 
 def opened(name: str, say: Say) -> Opened:
     """Raises UsageError for a name that is nothing, InputFileError for a kernel that the gate cannot boot, BoardError if a package cannot

@@ -30,7 +30,7 @@ WANTED: Mapping[str, str] = {
 }
 """Option -> what the gate does without."""
 OF_LOADS: Mapping[str, tuple[str, ...]] = {"hackbench": ("NET", "UNIX"), "printk": ("PRINTK",)}
-TRACING = "EVENT_TRACING"
+TRACING, NAMES = "EVENT_TRACING", "KALLSYMS"
 _SET = re.compile(r"^CONFIG_(\w+)=(.+)$", re.MULTILINE)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rtassay.lab import quick, userland
 from rtassay.lab.arches import arch_named
+from rtassay.lab.following import Follow
 from rtassay.lab.places import Say
 from rtassay.lab.script import LIMIT_S, STREAM, ScriptBoard, ScriptResult
 from rtassay.model.errors import BoardError, UsageError
@@ -32,9 +33,12 @@ LOADS = {
 """Shell commands by name, each of which runs until it is killed. The seed of stress-ng is fixed: the seed of the board varies the rest."""
 ENDED = "ended"
 """The file that names loads which ended before the measurement did."""
+SYMBOLS = "symbols.gz"
+"""The file with /proc/kallsyms, where it was asked for."""
 _ERRORS, _TRACED = "errors", "trace_begin"
 _RAN = (0, 1, 4, 5)
 _USAGE = 2
+_EXIT = "exit $code\n"
 
 
 def measure(
@@ -55,9 +59,23 @@ def measure(
     return checked(board.run(limit_s))
 
 
-def board_of(kernel: Path, programs: bytes, probe: bytes, words: Sequence[str], *, load: str, seed: int) -> ScriptBoard:
-    """The script board of one measurement. `programs`: of `userland.build`; `probe`: rtprobe itself."""
-    return ScriptBoard(kernel, programs, {"bin/rtprobe": probe}, script_of(words, load), seed)
+def board_of(
+    kernel: Path,
+    programs: bytes,
+    probe: bytes,
+    words: Sequence[str],
+    *,
+    load: str,
+    seed: int,
+    symbols: bool = False,
+    follow: Follow | None = None,
+) -> ScriptBoard:
+    """The script board of one measurement. `programs`: of `userland.build`; `probe`: rtprobe itself. `symbols`: it brings the names of the kernel's
+    functions, too."""
+    script = script_of(words, load)
+    if symbols:
+        script = f"{script.removesuffix(_EXIT)}gzip -c /proc/kallsyms > /out/{SYMBOLS}\n{_EXIT}"
+    return ScriptBoard(kernel, programs, {"bin/rtprobe": probe}, script, seed, follow=follow)
 
 
 def script_of(words: Sequence[str], load: str) -> str:
@@ -74,7 +92,7 @@ def script_of(words: Sequence[str], load: str) -> str:
         lines = [*loads, "sleep 1", probe, "code=$?"]
     state = "$(cut -d' ' -f3 /proc/$one/stat 2>/dev/null)"
     ended = f"for one in $loads; do case {state} in ''|Z) echo {load} >> /out/{ENDED};; esac; done"
-    return "\n".join([*lines, ended, "exit $code", ""])
+    return "\n".join([*lines, ended, _EXIT])
 
 
 def checked(result: ScriptResult) -> ScriptResult:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from rtassay.lab import places, qmp
+from rtassay.lab.following import Follow, path_in
 from rtassay.lab.initramfs import Initramfs
 from rtassay.model.errors import BoardError
 from rtassay.model.files import naming, write_file
@@ -65,6 +66,7 @@ class ScriptResult:
     """The results of one boot. `files`: all that the script wrote to /out, by name. `exit_code`: of the script.
 
     `inputs`: SHA-256 of everything that decides the result, by name; `qemu` the version, `seed` and `command` beside them.
+    `path`: what was followed (`lab.following`).
     """
 
     files: dict[str, bytes]
@@ -75,6 +77,7 @@ class ScriptResult:
     qemu: str
     seed: int
     inputs: dict[str, str]
+    path: bytes | None = None
 
     @property
     def stream(self) -> bytes:
@@ -89,7 +92,7 @@ class ScriptBoard:
     """`kernel`: an image that QEMU boots (x86_64). `userland`: an initramfs with BusyBox as /bin/busybox.
 
     `files`: more files by their path on the board (mode 755). `script`: a shell script; what it writes to /out becomes `files`.
-    `seed`: of QEMU; it varies the random numbers of the kernel, and so the phases of everything.
+    `seed`: of QEMU; it varies the random numbers of the kernel, and so the phases of everything. `follow`: to a wake-up, which changes no result.
     """
 
     kernel: Path
@@ -98,6 +101,7 @@ class ScriptBoard:
     script: str
     seed: int = 1
     memory_mib: int = 512
+    follow: Follow | None = None
 
     def run(
         self, limit_s: float = LIMIT_S, virtual_limit_s: int = VIRTUAL_LIMIT_S, stop: threading.Event | None = None
@@ -112,11 +116,13 @@ class ScriptBoard:
         with tempfile.TemporaryDirectory(prefix="rtassay-script-") as scratch:
             home = Path(scratch)
             write_file(home / "initrd", initrd)
+            followed = [] if self.follow is None else self.follow.words(home, version)
             begun = time.monotonic_ns()
-            _boot(self._argv(home), home, _Limits(limit_s, virtual_limit_s, stop))
+            _boot([*self._argv(home), *followed], home, _Limits(limit_s, virtual_limit_s, stop))
             wall_ns = time.monotonic_ns() - begun
             console = (home / "console").read_bytes().decode(errors="replace").replace("\r", "")
             files = _unpacked((home / "results").read_bytes(), console)
+            path = path_in(home)
         return ScriptResult(
             files={name: content for name, content in files.items() if name not in (_EXIT, _UPTIME)},
             exit_code=int(files[_EXIT]),
@@ -126,6 +132,7 @@ class ScriptBoard:
             qemu=version,
             seed=self.seed,
             inputs={"kernel": _sha256(self.kernel.read_bytes()), "initrd": _sha256(initrd)},
+            path=path,
         )
 
     def _argv(self, home: Path) -> list[str]:

@@ -116,13 +116,33 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldFunction:
+    """A function that held the time of the latest wake-up, by the instructions that ran.
+
+    `callers`: the nearest first, where it had most of its time. `with_callees`: the time counts what it called, too. `new_ns`, `base_ns`: in the
+    latest wake-up of each kernel.
+    """
+
+    function: str
+    callers: tuple[str, ...]
+    with_callees: bool
+    new_ns: int
+    base_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Load:
-    """One load on both kernels. `holders`: those that hold more time than before, the largest growth first; `search`: one of HOLDERS."""
+    """One load on both kernels.
+
+    `search`: one of HOLDERS. `functions`: where the time went, instruction by instruction; the one under which most of the growth lies is the
+    first. `holders`: where that could not be seen: by a trace, those that hold more time than before, the largest growth first.
+    """
 
     load: str
     state: str
     seeds: tuple[Seed, ...]
     search: str = NOT_LOOKED_FOR
+    functions: tuple[HeldFunction, ...] = ()
     holders: tuple[Holder, ...] = ()
 
 

@@ -45,5 +45,6 @@ def _case(load: Load) -> Case:
     said = [
         f"seed {seed.seed}: {text.result(load, seed)}, largest {seed.new.tail_ns / 1000:.1f} us" for seed in load.seeds
     ]
-    said += [f"now in {text.holder(one)} {one.function}".rstrip() for one in load.holders[:1]]
+    holds = text.holds_now(load)
+    said += [f"now in {holds}"] if holds else []
     return Case(load.load, outcome, "" if outcome == PASSED else text.WORDS[load.state], "; ".join(said))

@@ -21,6 +21,7 @@ from rtassay.model.gate import (
     Difference,
     Gate,
     GatedKernel,
+    HeldFunction,
     Holder,
     Load,
     Seed,
@@ -48,7 +49,10 @@ _SEARCH: Final[Mapping[str, str]] = {
     NO_TRACE: "The kernel has no events to trace (CONFIG_FTRACE with events), so nobody can say who holds the time.",
     NOTHING_LATER: "Traced, no wake-up was later than those of the base, so nobody can say who holds the time.",
 }
+_CALLERS = 3
 COLUMNS: Final = ("load", "seed", "p99.9 us", "largest us", "base us", "grown us", "allowed us", "missed", "result")
+FUNCTIONS: Final = "Where the time of the latest wake-up goes"
+FUNCTION_COLUMNS: Final = ("load", "function", "called by", "now us", "before us", "counts")
 HOLDER_COLUMNS: Final = ("load", "who holds the time now", "function", "most us", "before us", "wake-ups", "before")
 FIRST_COLUMNS: Final = (
     "load",
@@ -129,6 +133,30 @@ def result(load: Load, seed: Seed) -> str:
 def _exceeded(seed: Seed) -> str:
     before = "" if seed.base is None else f", {seed.base.exceedances} before"
     return f"{seed.new.exceedances} over the deadline{before}"
+
+
+def function_rows(gate: Gate) -> list[tuple[str, ...]]:
+    """Where the time of the latest wake-ups went: FUNCTION_COLUMNS."""
+    return [_function(load, one) for load in gate.loads for one in load.functions]
+
+
+def _function(load: Load, one: HeldFunction) -> tuple[str, ...]:
+    callers = " < ".join(one_line(name, 80) for name in one.callers[:_CALLERS])
+    return (
+        load.load,
+        one_line(one.function, 80),
+        callers or "-",
+        wording.us(one.new_ns, 1),
+        wording.us(one.base_ns, 1),
+        "with what it calls" if one.with_callees else "alone",
+    )
+
+
+def holds_now(load: Load) -> str:
+    """Who holds the time of a load that regressed, in a few words; "" if nobody knows."""
+    if load.functions:
+        return " < ".join(one_line(name, 80) for name in (load.functions[0].function, *load.functions[0].callers[:1]))
+    return f"{holder(load.holders[0])} {one_line(load.holders[0].function, 80)}".rstrip() if load.holders else ""
 
 
 def holder_rows(gate: Gate) -> list[tuple[str, ...]]:

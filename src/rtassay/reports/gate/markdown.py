@@ -49,9 +49,15 @@ class SummaryGate:
 
 
 def _holders(gate: Gate, level: str) -> list[str]:
+    functions = text.function_rows(gate)
+    followed = (
+        f"{level} {text.FUNCTIONS}, instruction by instruction\n\n{text_table(text.FUNCTION_COLUMNS, functions)}"
+        if functions
+        else ""
+    )
     rows = text.holder_rows(gate)
     table = f"{level} Who holds the time\n\n{text_table(text.HOLDER_COLUMNS, rows)}" if rows else ""
-    return [table, "\n".join(f"- {markdown(words)}" for words in text.why_nobody(gate))]
+    return [followed, table, "\n".join(f"- {markdown(words)}" for words in text.why_nobody(gate))]
 
 
 def _hashes(gate: Gate) -> list[tuple[str, str]]:

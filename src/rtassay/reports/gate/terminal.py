@@ -9,7 +9,7 @@ from rtassay.model.gate import Gate
 from rtassay.reports import text_table
 from rtassay.reports.gate import gate_text as text
 
-_LEFT = ("load", "result", "who holds the time now", "function")
+_LEFT = ("load", "result", "who holds the time now", "function", "called by", "counts")
 
 
 class TerminalGate:
@@ -26,6 +26,11 @@ class TerminalGate:
         lines = [self._bold(one_line(text.headline(subject))), ""]
         lines += self._table(text.COLUMNS, text.rows(subject))
         for title, columns, rows in (
+            (
+                f"{text.FUNCTIONS.upper()}, instruction by instruction",
+                text.FUNCTION_COLUMNS,
+                text.function_rows(subject),
+            ),
             ("WHO HOLDS THE TIME (traced, with stacks)", text.HOLDER_COLUMNS, text.holder_rows(subject)),
             ("WHERE THE TWO PART, by activation", text.FIRST_COLUMNS, text.first_rows(subject)),
         ):
