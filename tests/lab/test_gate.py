@@ -59,7 +59,7 @@ def test_bisect_names_the_commit_of_a_planted_regression() -> None:
         (load,) = found["gate"]["loads"]
         assert (load["state"], load["search"]) == ("regressed", "named")
         told = [(one["function"], *one["callers"]) for one in load["functions"]]
-        assert any(planted_regression.FUNCTION in names[:4] for names in told[:2]), told
+        assert any(planted_regression.FUNCTION in names[:4] for names in told[:2]), (told, load["unfollowed"])
         assert kernel_tree.git(tree, "symbolic-ref", "--short", "HEAD") == "planted"
     finally:
         kernel_tree.git(tree, "checkout", "--quiet", "main")

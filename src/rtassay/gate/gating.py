@@ -26,6 +26,7 @@ from rtassay.model.gate import (
     Boot,
     BootPair,
     Gate,
+    HeldFunction,
     Load,
     Verified,
 )
@@ -88,7 +89,8 @@ def gate(new: Opened, base: Opened | Gate | None, plan: Plan, tools: Tools, make
         found = judging.load_of(load, seeds)
         if booted and found.state in (REGRESSED, TOO_LATE):
             cell = plan.cells(new, load)[0]
-            found = _followed(found, cell, booted, tools.probe, make) or _searched(found, cell, booted, make)
+            found = _followed(found, cell, booted, tools.probe, make)
+            found = found if found.functions else _searched(found, cell, booted, make)
         loads.append(found)
     return replace(result, loads=tuple(loads))
 
@@ -131,27 +133,37 @@ def _saved(base: Gate, now: Gate) -> dict[tuple[str, int], Boot]:
     return {(load.load, seed.seed): seed.new for load in base.loads for seed in load.seeds}
 
 
-def _followed(load: Load, cell: Cell, base: Opened, probe: bytes, make: Make) -> Load | None:
-    """With the functions that hold the time of the latest wake-up; None where a kernel has no names, there is no compiler, or this QEMU cannot follow.
+def _followed(load: Load, cell: Cell, base: Opened, probe: bytes, make: Make) -> Load:
+    """With the functions that hold the time of the latest wake-up, or why they are not known."""
+    try:
+        return replace(load, search=NAMED, functions=_functions(cell, base, probe, make))
+    except BoardError as error:
+        return replace(load, unfollowed=str(error))
 
-    Each kernel is booted twice with the same inputs: the first boot tells which wake-up is the latest, the second is followed to it.
+
+def _functions(cell: Cell, base: Opened, probe: bytes, make: Make) -> tuple[HeldFunction, ...]:
+    """Each kernel is booted twice with the same inputs: the first boot tells which wake-up is the latest, the second is followed to it.
+
+    Raises BoardError where a kernel has no names, there is no compiler, this QEMU cannot follow, or no wake-up is later than those of the base.
     """
     marker = following.marker_of(probe)
-    if marker is None or shutil.which(following.COMPILER) is None or not (cell.kernel.named and base.named):
-        return None
+    if marker is None:
+        raise BoardError("this rtprobe has no tracepoint")
+    if shutil.which(following.COMPILER) is None:
+        raise BoardError(f"there is no {following.COMPILER}, which compiles the plugin of QEMU")
+    for kernel in (cell.kernel, base):
+        if not kernel.named:
+            raise BoardError(f"{kernel.kernel.name} lacks CONFIG_{needs.NAMES}, the names of its functions")
     cells = [replace(cell, kernel=kernel, symbols=True) for kernel in (cell.kernel, base)]
     first = make(cells)
     latest = [int(np.argmax(one.series.latency_ns)) for one in first]
-    try:
-        second = make(
-            [replace(one, follow=following.Follow(marker, hit)) for one, hit in zip(cells, latest, strict=True)]
-        )
-        now, then = [functions.seen(*pair) for pair in zip(first, second, latest, strict=True)]
-    except BoardError:
-        return None
+    second = make([replace(one, follow=following.Follow(marker, hit)) for one, hit in zip(cells, latest, strict=True)])
+    now, then = [functions.seen(*pair) for pair in zip(first, second, latest, strict=True)]
     new, before = (int(one.series.latency_ns[hit]) for one, hit in zip(first, latest, strict=True))
     found = functions.compared(now, then, new - before) if new > before else ()
-    return replace(load, search=NAMED, functions=found) if found else None
+    if not found:
+        raise BoardError("with the names of its functions read, no wake-up is later than those of the base")
+    return found
 
 
 def _searched(load: Load, cell: Cell, base: Opened, make: Make) -> Load:

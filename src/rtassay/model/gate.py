@@ -135,7 +135,7 @@ class Load:
     """One load on both kernels.
 
     `search`: one of HOLDERS. `functions`: where the time went, instruction by instruction; the one under which most of the growth lies is the
-    first. `holders`: where that could not be seen: by a trace, those that hold more time than before, the largest growth first.
+    first. `unfollowed`: why that could not be seen. `holders`: then, by a trace, those that hold more time than before, the largest growth first.
     """
 
     load: str
@@ -143,6 +143,7 @@ class Load:
     seeds: tuple[Seed, ...]
     search: str = NOT_LOOKED_FOR
     functions: tuple[HeldFunction, ...] = ()
+    unfollowed: str = ""
     holders: tuple[Holder, ...] = ()
 
 

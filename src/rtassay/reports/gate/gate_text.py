@@ -182,8 +182,13 @@ def holder(one: Holder) -> str:
 
 
 def why_nobody(gate: Gate) -> list[str]:
-    """Why a load that regressed names nobody."""
-    return [f"{load.load}: {_SEARCH[load.search]}" for load in gate.loads if load.search in _SEARCH]
+    """Why a load that regressed names no function, or nobody."""
+    unfollowed = [
+        f"{load.load}: the latest wake-up was not followed: {one_line(load.unfollowed, 400)}"
+        for load in gate.loads
+        if load.unfollowed
+    ]
+    return unfollowed + [f"{load.load}: {_SEARCH[load.search]}" for load in gate.loads if load.search in _SEARCH]
 
 
 def first_rows(gate: Gate) -> list[tuple[str, ...]]:
