@@ -135,7 +135,7 @@ CARRIED_OUT = [(verb, line) for verb, line in EVERY if not BY_PARSING.match(line
 
 def test_most_examples_are_carried_out() -> None:
     assert len(CARRIED_OUT) > len(EVERY) / 2
-    assert len({verb for verb, _ in CARRIED_OUT}) >= len(VERBS) - 9
+    assert len({verb for verb, _ in CARRIED_OUT}) >= len(VERBS) - 10
 
 
 @pytest.mark.parametrize(("verb", "line"), CARRIED_OUT, ids=[line for _, line in CARRIED_OUT])
