@@ -133,8 +133,8 @@ def _traced(home: Path) -> None:
 CARRIED_OUT = [(verb, line) for verb, line in EVERY if not BY_PARSING.match(line)]
 
 
-def test_most_examples_are_carried_out() -> None:
-    assert len(CARRIED_OUT) > len(EVERY) / 2
+def test_half_of_the_examples_or_more_are_carried_out() -> None:
+    assert len(CARRIED_OUT) >= len(EVERY) / 2
     assert len({verb for verb, _ in CARRIED_OUT}) >= len(VERBS) - 10
 
 
