@@ -87,6 +87,7 @@ def look(file: Path, **context: object) -> tuple[dict[str, object], list[str]]:
     return seen, complaints
 
 
+@pytest.mark.full
 def test_the_page_of_a_real_experiment(tmp_path: Path, marked: Marked) -> None:
     file, path = tmp_path / "page.toml", tmp_path / "out"
     file.write_text(FILE)

@@ -116,6 +116,7 @@ def test_stressors_are_told_apart_and_a_skipped_one_is_named(measure: Measure, m
     assert entry.operations == parts["cpu"].operations + parts["sem"].operations
 
 
+@pytest.mark.full
 def test_several_at_once_each_on_its_own_cpus(measure: Measure, heard: list[Progress], marked: Marked) -> None:
     cpus = sorted(os.sched_getaffinity(0))
     first, last = cpus[0], cpus[-1]

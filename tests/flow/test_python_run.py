@@ -18,6 +18,7 @@ from rtassay.session.control import Progress
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "python.md"
 
 
+@pytest.mark.full
 def test_the_code_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RTASSAY_HOME", str(tmp_path))
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)

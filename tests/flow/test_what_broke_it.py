@@ -239,6 +239,7 @@ def test_memory_that_goes_and_a_thread_that_comes_are_named_at_their_outliers(
     assert run.during("memory", faults).max() >= (taken << 20) // 4096 // 512  # huge pages fault once each
 
 
+@pytest.mark.full
 def test_a_load_that_stands_still_is_seen_at_the_outlier_and_named(
     measure: Measure, heard: list[Progress], marked: Marked, hog: Callable[[str], Hog]
 ) -> None:

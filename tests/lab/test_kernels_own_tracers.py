@@ -106,7 +106,7 @@ def test_a_second_tracer_is_refused_and_changes_nothing(board: Board) -> None:
 
 
 @on(STOCK)
-@pytest.mark.parametrize("method", ["timerlat", "osnoise", "hwlat"])
+@pytest.mark.parametrize("method", [pytest.param("timerlat", marks=pytest.mark.full), "osnoise", "hwlat"])
 def test_a_kernel_without_the_tracer_is_refused_with_what_to_do(board: Board, method: str) -> None:
     refused = board.run(f"/probe/rtprobe {method} --interval 1ms --duration 1s")
     words = refused.stderr.decode()

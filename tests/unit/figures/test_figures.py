@@ -148,7 +148,9 @@ def test_time_says_why_a_histogram_has_no_order() -> None:
     assert "ccdf" in str(error.value.hint)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.full) if kind in ("latency", "time") else kind for kind in KINDS]
+)
 def test_twenty_recordings(kind: str) -> None:
     figure = draw(kind, own_runs(20, seconds=2, lanes=1), Options())
     width, height = figure.get_size_inches()

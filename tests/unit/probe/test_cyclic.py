@@ -312,7 +312,9 @@ def test_a_hog_above_one_lane_changes_that_lane_only(probes: Family, tmp_path: P
 
 @ROOT
 @pytest.mark.skipif(len(CPUS) < 2, reason="needs a second CPU")
-@pytest.mark.parametrize("end", [("--duration", "6s"), ("--count", "500")], ids=["duration", "count"])
+@pytest.mark.parametrize(
+    "end", [("--duration", "6s"), pytest.param(("--count", "500"), marks=pytest.mark.full)], ids=["duration", "count"]
+)
 def test_a_hog_across_the_end_cannot_hold_the_run(end: tuple[str, str], probes: Family, tmp_path: Path) -> None:
     """A run by count gives up after twice its time and 5 s: then time was what ended it."""
 
