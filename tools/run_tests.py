@@ -50,8 +50,7 @@ NOT_IN_CHECK = (
 # in which the others stand still: not in `make check` either.
 LONG = (
     "tests/unit/boards/test_spooled.py::test_the_script_that_ends_spools_returns_when_a_deaf_command_is_gone_too",
-    "tests/unit/probe/test_cyclic.py::test_a_hog_across_the_end_cannot_hold_the_run[count]",
-    "tests/unit/probe/test_cyclic.py::test_a_hog_across_the_end_cannot_hold_the_run[duration]",
+    "tests/unit/probe/test_cyclic.py::test_a_hog_across_the_end_cannot_hold_the_run",
     "tests/unit/probe/test_cyclic.py::test_the_histogram_is_sent_as_it_grows_when_samples_are_not",
     "tests/unit/probe/test_guard.py::test_a_machine_that_stands_still_takes_nothing_of_the_grace",
     "tests/unit/probe/test_guard.py::test_max_ends_all_and_says_so[hydra]",
