@@ -24,6 +24,8 @@ TelemetryRow = tuple[str, str, int, float, str]
 MONITOR = "load"
 CPU_TIME_UNIT = "CPU seconds"
 _ALIVE_S = 10.0
+# The guard tells its start itself, and its end ends the wait: only a board too busy to start it takes long (one of 10 s was seen).
+_START_S = 60.0
 _OUTPUT_KEPT = 4 * 1024 * 1024
 
 
@@ -224,11 +226,11 @@ class GuardedLoad:
 
     async def wait_started(self) -> None:
         """Until the guard says that it runs, and it says itself that it is ready, where it does. Raises BoardError otherwise."""
-        await self._wait(self._started)
+        await self._wait(self._started, _START_S)
         if not self._started.is_set():
             raise BoardError(f"the load did not start: {self._line}", await self._last_words())
         if self._planned.command.ready is not None:
-            await self._wait(self._ready)
+            await self._wait(self._ready, _ALIVE_S)
             if not self._ready.is_set():
                 raise BoardError(f"the load does not get ready: {self._line}", await self._last_words())
 
@@ -261,13 +263,13 @@ class GuardedLoad:
     def _line(self) -> str:
         return shlex.join(self._planned.command.argv)
 
-    async def _wait(self, event: asyncio.Event) -> None:
+    async def _wait(self, event: asyncio.Event, timeout_s: float) -> None:
         waiting = asyncio.create_task(event.wait())
         offline_s = self._offline_s()
-        done, _ = await asyncio.wait([waiting, self.reader], timeout=_ALIVE_S, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait([waiting, self.reader], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         while not done and self._offline_s() > offline_s:  # the link was lost meanwhile
             offline_s = self._offline_s()
-            done, _ = await asyncio.wait([waiting, self.reader], timeout=_ALIVE_S, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait([waiting, self.reader], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
         if self.reader in done and (error := self.reader.exception()):
             raise error

@@ -156,7 +156,7 @@ def test_a_server_that_still_runs_is_not_said_to_be_asked() -> None:
     ("part", "ready", "message", "at_s"),
     [
         (Part([], 1, b"rtprobe: no such program\n"), None, "the load did not start: work: no such program", 0),
-        (Part([*pieces(FACTS), 11.0]), None, "the load did not start: work", 10),
+        (Part([*pieces(FACTS), 61.0]), None, "the load did not start: work", 60),
         (
             Part([*pieces(FACTS, note("child_started", 1), Output(2, 2, b"in use\n"))]),
             "listening",
@@ -182,6 +182,16 @@ def test_a_load_that_does_not_come_to_life(part: Part, ready: str | None, messag
         return took_s
 
     assert run_skipping(main()) == at_s
+
+
+def test_a_load_is_waited_for_on_a_board_too_busy_to_start_it_at_once() -> None:
+    facts, started = pieces(FACTS, note("child_started", 1))
+    running = Running((planned(), Part([facts, 50.0, started, Step.NEVER])))
+
+    async def after(loads: Loads) -> float:
+        return asyncio.get_running_loop().time()
+
+    assert running.then(after) == 1000 + 50
 
 
 def test_a_load_that_is_gone_is_noticed_as_soon_as_its_guard_says_so() -> None:
