@@ -135,6 +135,20 @@ def test_what_was_taken_from_a_busy_thread_has_no_deadline(measure: str) -> None
     assert said.command == "rtassay run --deadline 100us --p 1e-6"
 
 
+@pytest.mark.parametrize("format_name", ["terminal", "markdown"])
+def test_the_time_of_a_work_has_no_demonstrated_deadline_and_no_new_maximum(format_name: str) -> None:
+    findings, recording = examples.holds()
+    asked = reports.load(JudgedRecording, format_name)
+
+    def told(findings: Findings) -> str:
+        return str(asked.render(JudgedRecording(findings, recording)).decode())
+
+    findings = replace(findings, verdict=None)
+    works = replace(findings, lanes=tuple(replace(lane, measure="work:builtin-cpu") for lane in findings.lanes))
+    assert "D*" in told(findings) and "new maximum" in told(findings).lower()
+    assert "D*" not in told(works) and "new maximum" not in told(works).lower()
+
+
 @pytest.mark.parametrize(
     ("asked", "told"),
     [({"deadline_ns": 130_000, "p_target": 1e-9}, "--deadline 130us --p 1e-9"),

@@ -22,9 +22,9 @@ PREDICTION = (
 )
 PHASES: Final = {
     "A": "until the timer interrupt",
-    "B": "until our thread was woken",
-    "C": "until our thread was switched in",
-    "D": "until our thread read the clock",
+    "B": "until the measured thread was woken",
+    "C": "until the measured thread was switched in",
+    "D": "until the measured thread read the clock",
 }
 _MOST_NAME = 60
 _TOP_STEPS = 3

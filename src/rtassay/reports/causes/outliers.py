@@ -48,7 +48,7 @@ _EVIDENCE = {
     kinds.BH_FLAG: "the record says that bottom halves were off",
     kinds.PRIORITY_ABOVE: "the thread had a higher priority at switch-out",
     kinds.PRIORITY_BELOW: "the thread had a lower priority, and was not preempted",
-    kinds.CHOSEN_INSTEAD: "the scheduler ran it while our thread could run",
+    kinds.CHOSEN_INSTEAD: "the scheduler ran it while the measured thread could run",
     kinds.OWN_THREAD: "our own thread ran",
     kinds.PAGE_FAULT_EVENT: "it had a page fault since it was switched to",
     kinds.FROM_IDLE: "the CPU came out of idle",
@@ -60,10 +60,10 @@ _EVIDENCE = {
     kinds.NO_PAGES: "no page of this CPU was kept",
     kinds.BEGINS_LATE: "the trace begins after the due time",
     kinds.NO_WAKING: "no event of the waking was found",
-    kinds.NO_SWITCH: "no switch to our thread was found",
+    kinds.NO_SWITCH: "no switch to the measured thread was found",
     kinds.WOKEN_ELSEWHERE: "it was woken by another CPU",
     kinds.WOKEN_OUTSIDE_INTERRUPT: "it was woken outside of the timer interrupt",
-    kinds.NEVER_SLEPT: "our thread never slept",
+    kinds.NEVER_SLEPT: "the measured thread never slept",
 }
 
 

@@ -78,7 +78,7 @@ def answer(findings: Findings, recording: Recording) -> Answer:
 
 def _no_requirement(findings: Findings, recording: Recording) -> Answer:
     worst = findings.pooled.max_ns
-    if findings.lanes and all(measures.is_work(lane.measure) for lane in findings.lanes):
+    if recording_text.of_works(findings):
         told = f"{wording.count(findings.lanes[0].n)} rounds of a work; its time is no latency."
         return Answer(
             wording.NO_REQUIREMENT,

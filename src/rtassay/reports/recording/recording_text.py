@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rtassay.model import measures
 from rtassay.model.findings import (
     SEVERITIES,
     VIRTUAL_BOARD,
@@ -112,9 +113,16 @@ def has_due_view(findings: Findings) -> bool:
     )
 
 
+def of_works(findings: Findings) -> bool:
+    """Whether all that was measured is the time of fixed works, which is no latency, and differs between works."""
+    return bool(findings.lanes) and all(measures.is_work(lane.measure) for lane in findings.lanes)
+
+
 def demonstrated(findings: Findings) -> LaneFindings | None:
-    """The lane that decides D*: the worst; the first without one."""
+    """The lane that decides D*: the worst; the first without one. None where no time is a latency (a work)."""
     worst: LaneFindings | None = None
+    if of_works(findings):
+        return None
     for lane in findings.lanes:
         if lane.demonstrated.deadline_ns is None:
             return lane
@@ -222,8 +230,12 @@ def told_checks(findings: Findings) -> list[CheckResult]:
 
 
 def new_record(findings: Findings) -> list[tuple[str, str]]:
-    """(mission, probability) rows as text."""
-    return [(wording.span(row["mission_s"]), wording.percent(row["probability"])) for row in findings.new_record]
+    """(mission, probability) rows as text; none for works."""
+    return (
+        []
+        if of_works(findings)
+        else [(wording.span(row["mission_s"]), wording.percent(row["probability"])) for row in findings.new_record]
+    )
 
 
 def entry_of(recording: Recording, index: int) -> LaneEntry | None:

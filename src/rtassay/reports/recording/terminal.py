@@ -77,7 +77,8 @@ class TerminalRecording:
             lines += self._wrap(said.scope)
         for reason in said.because:
             lines += self._wrap(f"because {reason}")
-        return lines + self._wrap(self._headline(findings, recording))
+        headline = self._headline(findings, recording)
+        return [*lines, *(self._wrap(headline) if headline else [])]
 
     def _loads(self, recording: Recording) -> list[str]:
         done = load_work.in_words(recording)
@@ -95,8 +96,8 @@ class TerminalRecording:
             )
         if findings.verdict and findings.verdict.safety_factor is not None:
             parts.append(f"safety factor {wording.factor(findings.verdict.safety_factor)} (falls with time)")
-        if findings.new_record:
-            time, chance = recording_text.new_record(findings)[0]
+        if missions := recording_text.new_record(findings):
+            time, chance = missions[0]
             parts.append(f"new maximum in the next {time}: {chance}")
         return "; ".join(parts)
 
@@ -106,7 +107,7 @@ class TerminalRecording:
         if left_out > 0:
             keep = sorted(range(len(labels)), key=lambda i: -(labels[i][1].max_ns or 0))[:_MOST_LANES]
             labels = [labels[i] for i in sorted(keep)]
-        if len(findings.lanes) > 1:
+        if len(findings.lanes) > 1 and not recording_text.of_works(findings):
             labels.append(("all", findings.pooled))
         places = recording_text.digits(findings)
         head = ["us", "Total", "Min", "Avg", "Max", *(wording.quantile_name(q) for q in _STEPS), "missed"]
