@@ -141,6 +141,27 @@ def test_two_kernels_of_an_arm64_board_in_abba_order(board: Board, tmp_path: Pat
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("setup", [Setup("stock", "stock")], ids=lambda setup: setup.name)
+def test_the_limit_on_real_time_threads_is_set_for_each_run_and_put_back(board: Board, tmp_path: Path) -> None:
+    """The preset `throttling`, shortened. Before Linux 6.12 the kernel says when it stops a thread."""
+    before = board.text("cat /proc/sys/kernel/sched_rt_runtime_us")
+    path = tmp_path / "x"
+    done = rtassay(
+        tmp_path, "experiment", "run", "throttling", "--board", board.name, "--scale", "1/10", "-o", str(path)
+    )
+    assert done.returncode in JUDGED, done.stderr
+    entries = [entry for entry in read_journal(path) if entry.event == "sealed"]
+    found = [store.load_manifest(path / "recordings" / f"{entry.recording}.rta") for entry in entries]
+    limits = {"limit-95": 950000, "limit-off": -1}
+    assert len(found) == 20
+    for manifest in found:
+        assert manifest.board_start.rt_runtime_us == limits[manifest.labels["scenario"]]
+    assert board.text("cat /proc/sys/kernel/sched_rt_runtime_us") == before
+    assert "RT throttling activated" in board.text("dmesg")
+    assert_nothing_left(tmp_path, board.name)
+
+
+@pytest.mark.full
 def test_riva_2018_reboots_a_board_behind_grub(rack: Any, tmp_path: Path) -> None:
     """The preset as it is, shortened; two real boots. GRUB's default is what it was."""
     rack.clear()

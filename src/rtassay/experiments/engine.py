@@ -323,6 +323,7 @@ class _Experiment:
                 isolated=cell.isolated,
                 lanes=cell.lanes,
                 accept=self._kernels.accept(cell),
+                tune=cell.tune,
                 machine=self._tools.board,
             )
         return result.path

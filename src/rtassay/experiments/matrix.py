@@ -15,6 +15,7 @@ import msgspec
 
 from rtassay.experiments.files import overlay
 from rtassay.experiments.schema import ExperimentFile, Load, Scenario, Settings
+from rtassay.model import rooms
 from rtassay.model.comparison import PRIMARY_Q
 from rtassay.model.errors import InputFileError, RtassayError
 from rtassay.model.looks import Look, planned_look
@@ -23,6 +24,7 @@ from rtassay.model.settings import DEFAULT_DURATION_NS, OF_EXPERIMENT, SETTINGS,
 from rtassay.model.units import NS_PER_MS, NS_PER_S, parse_cpu_list, parse_duration_ns, parse_rate_per_h
 from rtassay.probes.base import find
 from rtassay.session.prepare import SPIN_UP_NS, planned_ns
+from rtassay.session.tuning_plans import Asked, of_table
 
 FACTORS = ("board", "kernel", "load", "probe", "scenario")
 # Time of a cell beside its measurement (inventory, start, collecting, sealing), until real cells have shown it.
@@ -41,7 +43,7 @@ def of_work(probe: str) -> bool:
 class Cell:
     """One planned run. `id`: hash of the levels and the repeat; `order`: its place, from 1; `block`: from 1; `kernel` None: the running one.
 
-    `fresh_boot`: the kernel is booted before this cell even if it runs already.
+    `fresh_boot`: the kernel is booted before this cell even if it runs already. `tune`: settings of the board for this run alone.
     """
 
     id: str
@@ -57,6 +59,7 @@ class Cell:
     lanes: int | None = None
     isolated: bool = False
     fresh_boot: bool = False
+    tune: Asked | None = None
 
     @property
     def combination(self) -> tuple[str | None, ...]:
@@ -259,6 +262,7 @@ def _plans(file: ExperimentFile, scale: Fraction, notes: dict[str, None]) -> dic
         board, _, load, probe, scenario = levels
         try:
             found[place] = _plan(file, board, load, probe, scenario, scale, notes)
+            _tuned(scenario)
         except RtassayError as error:
             raise InputFileError(
                 f"load={load.name} probe={probe} scenario={scenario.name} cannot be measured", str(error), error.hint
@@ -283,7 +287,21 @@ def _cell(plans: dict[Place, Plan], levels: Levels, order: int, block: int, repe
         lanes=scenario.lanes,
         isolated=scenario.cpus == "isolated",
         fresh_boot=fresh,
+        tune=_tuned(scenario),
     )
+
+
+def _tuned(scenario: Scenario) -> Asked | None:
+    """Raises InputFileError for a setting that there is not: on the board it would be found in the middle of the night."""
+    if not scenario.tune:
+        return None
+    where = f"[scenarios.tune] of {scenario.name}"
+    asked = of_table(where, scenario.tune)
+    known = rooms.table("knobs")
+    for name in asked.ids:
+        if name not in known:
+            raise InputFileError(f"{where}: there is no setting '{name}'", hint="rtassay doctor lists them")
+    return asked
 
 
 def _plan(
@@ -374,6 +392,8 @@ def run_command(board: str, plan: Plan, scenario: Scenario) -> list[str]:
         argv += ["--cpus", scenario.cpus]
     if scenario.lanes is not None:
         argv += ["--lanes", str(scenario.lanes)]
+    if scenario.tune:  # a file with what stands in [scenarios.tune]
+        argv += ["--tune", f"{scenario.name}.toml"]
     # A line of cyclictest states its own settings.
     left_out = {"cpus"} if plan.cyclictest_line is None else {"cpus", *(s.name for s in OF_EXPERIMENT)} - {"warm-up"}
     left_out |= {"p"} if plan.per_hour is not None else set()

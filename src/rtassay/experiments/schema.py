@@ -100,6 +100,12 @@ class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[str, Meta(description="exactly this line of cyclictest, `cyclictest -l1000000 -q -v -p80 -t16 -a`")]
         | None
     ) = None
+    tune: Annotated[
+        dict[str, Any],
+        Meta(
+            description="settings of the board, changed for each run and put back: as in a file of `rtassay tune --plan`"
+        ),
+    ] = {}
     settings: Settings = Settings()
 
 

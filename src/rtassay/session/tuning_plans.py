@@ -124,6 +124,11 @@ def of_file(name: str, text: str) -> Asked:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputFileError(f"{name} is no TOML", str(error), _HINT) from error
+    return of_table(name, data)
+
+
+def of_table(name: str, data: Mapping[str, Any]) -> Asked:
+    """The plan in a table of TOML; `name`: where it stands, for errors. Raises InputFileError."""
     unknown = sorted(set(data) - {"for", "settings", "profile", "write"})
     if unknown:
         raise InputFileError(f"{name}: there is no '{unknown[0]}'", hint=_HINT)

@@ -34,9 +34,11 @@ class FakeSession:
     def __init__(self, *script: Any) -> None:
         self.script = list(script)
         self.labels: list[dict[str, str]] = []
+        self.tunes: list[Any] = []
 
     async def __call__(self, board: Any, plan: Plan, *, home: Path, labels: dict[str, str], **others: Any) -> RunResult:
         self.labels.append(labels)
+        self.tunes.append(others["tune"])
         what = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if isinstance(what, Exception):
             raise what
@@ -135,6 +137,16 @@ def test_all_cells_once_with_labels_that_tell_them_apart(carried: Any) -> None:
     assert status_of(path).state == "complete"
     again, _, _ = carried(session, "repeats = 2\n" + TWO)
     assert again.complete and len(session.labels) == 4
+
+
+def test_settings_of_a_scenario_are_those_of_its_runs_alone(carried: Any) -> None:
+    session = FakeSession("duration")
+    carried(
+        session,
+        '[[loads]]\nname = "idle"\n[[scenarios]]\nname = "as-is"\n[[scenarios]]\nname = "quiet"\ntune.settings = ["printk"]\n',
+    )
+    assert [row["scenario"] for row in session.labels] == ["as-is", "quiet"]
+    assert session.tunes[0] is None and session.tunes[1].ids == ("printk",)
 
 
 def test_a_lost_board_is_tried_again_and_a_wrong_plan_is_not(carried: Any) -> None:

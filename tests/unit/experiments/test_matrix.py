@@ -11,6 +11,7 @@ import pytest
 
 from rtassay.experiments.files import parse
 from rtassay.experiments.matrix import ExperimentPlan, estimate_ns, make_plan, probe_command
+from rtassay.model.errors import InputFileError
 
 LOADS = '[[loads]]\nname = "idle"\n[[loads]]\nname = "cpu"\nrun = ["builtin:cpu"]\n[[loads]]\nname = "two"\nrun = ["builtin:cpu", "builtin:fork@0"]\n'
 SCENARIOS = '[[scenarios]]\nname = "one"\ncpus = "0"\n[[scenarios]]\nname = "all"\n'
@@ -140,3 +141,33 @@ def test_a_strict_acceptance_reaches_every_run_and_the_command_that_repeats_it()
     assert all(cell.plan.strict and cell.plan.argv[-1] == "--strict" for cell in strict.cells)
     plain = plan_of("", LOADS + '[acceptance]\ndeadline = "1ms"\n')
     assert not any(cell.plan.strict or "--strict" in cell.plan.argv for cell in plain.cells)
+
+
+TUNED = '[[scenarios]]\nname = "off"\n{}\n[[scenarios]]\nname = "as-is"\n'
+
+
+def test_a_scenario_changes_settings_of_the_board_for_its_own_runs() -> None:
+    tune = '[scenarios.tune]\nsettings = ["printk"]\nwrite = [{ file = "/proc/sys/kernel/watchdog", value = 0 }]'
+    plan = plan_of("", TUNED.format(tune))
+    [tuned] = [cell for cell in plan.cells if cell.scenario == "off"]
+    assert tuned.tune is not None and tuned.tune.ids == ("printk",) and tuned.tune.named
+    assert [(one.target, one.value) for one in tuned.tune.writes[0].actions] == [("/proc/sys/kernel/watchdog", "0")]
+    assert "--tune off.toml" in " ".join(tuned.plan.argv)
+    [plain] = [cell for cell in plan.cells if cell.scenario == "as-is"]
+    assert plain.tune is None and "--tune" not in plain.plan.argv
+
+
+@pytest.mark.parametrize(
+    ("tune", "why"),
+    [
+        ('tune.settings = ["prink"]', "there is no setting 'prink'"),
+        ("tune.write = [{ file = '/etc/passwd', value = 0 }]", "names no file of /proc or /sys"),
+        ("tune.wirte = []", "there is no 'wirte'"),
+        ("tune.settings = []", "asks for nothing"),
+    ],
+)
+def test_what_cannot_be_tuned_is_refused_before_anything_runs(tune: str, why: str) -> None:
+    with pytest.raises(InputFileError) as caught:
+        plan_of("", TUNED.format(tune))
+    told = f"{caught.value} {caught.value.why or ''} {caught.value.hint or ''}"
+    assert "[scenarios.tune] of off" in told and why in told

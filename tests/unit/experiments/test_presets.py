@@ -30,6 +30,7 @@ LINES = {
     "firefly-rt": ["cyclictest -m -S -p99 -i1000 -h800 -D3d -q"],
 }
 STANDARD = ["smoke", "compare", "qualify", "soak", "response", "noise", "tools", "rt-cost"]
+OPEN_POINTS = ["throttling", "frequency", "irq-priority"]
 HOUR_NS = 3600 * 10**9
 
 
@@ -47,7 +48,7 @@ def words(line: str) -> set[str]:
 
 
 def test_all_presets_are_there_and_plan() -> None:
-    assert set(presets.names()) == {*LINES, *STANDARD}
+    assert set(presets.names()) == {*LINES, *STANDARD, *OPEN_POINTS}
     for name in presets.names():
         source = presets.find(name)
         assert source.given.name == name
