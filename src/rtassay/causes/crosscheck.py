@@ -113,6 +113,8 @@ def amounts(one: Attribution) -> Amounts:
     for part in one.parts:
         if part.phase in "AB":
             found[TIMER_INTERRUPT] += part.ns
+        elif part.cause.kind == kinds.THREAD and part.cause.pid == one.hit.tid:
+            continue  # between its switch and its reading of the clock: the tracer's own thread is no noise to it
         elif part.cause.kind in _OURS:
             found[_OURS[part.cause.kind]] += part.ns
     return found

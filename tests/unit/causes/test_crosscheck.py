@@ -14,7 +14,7 @@ from cause_traces import DATA
 from rtassay.causes.attribution import attribute
 from rtassay.causes.crosscheck import crosscheck
 from rtassay.model import ranking as codes
-from rtassay.model.causes import Attribution, Cause, Hit, Trace
+from rtassay.model.causes import Attribution, Cause, Hit, Part, Trace
 from rtassay.model.ranking import CrossCheck, Ranking
 from rtassay.reports.causes.html import HtmlCauses
 from rtassay.reports.causes.markdown import MarkdownCauses
@@ -64,6 +64,21 @@ def test_an_owner_that_the_tracer_does_not_know_is_a_disagreement_of_that_size()
     assert agreed(one) == {"timer-interrupt": 7, "interrupts": 7 - fifo, "softirqs": 7, "threads": 7 - fifo}
     (threads,) = (part for part in one.parts if part.part == codes.THREADS)
     assert threads.worst_ns < -900_000
+
+
+def test_the_tracer_s_own_thread_is_no_noise_to_it() -> None:
+    """It ran longer than usual between its switch and its reading of the clock: our part of phase D, and nothing of the tracer's."""
+    trace, found = real()
+    longer = []
+    for one in found:
+        own = Part("D", Cause("thread", "timerlat/0", pid=one.hit.tid, priority=9), one.hit.woke_ns, 2_000_000)
+        longer.append(replace(one, parts=(*one.parts, own)))
+    assert agreed(checked(trace, tuple(longer)))["threads"] == 7
+    others = [
+        replace(one, parts=(*one.parts[:-1], replace(one.parts[-1], cause=replace(one.parts[-1].cause, pid=1))))
+        for one in longer
+    ]
+    assert agreed(checked(trace, tuple(others)))["threads"] == 0
 
 
 def test_a_stall_of_the_machine_is_the_tracer_s_thread() -> None:
