@@ -364,7 +364,7 @@ def measuring(home: Path) -> bool:
 
 def test_ctrl_c_seals_what_there_is(tmp_path: Path) -> None:
     process = start(tmp_path, "--duration", "600s", "--load", "builtin:timer", "--interval", "1ms")
-    wait_until(lambda: measuring(tmp_path))
+    wait_until(lambda: measuring(tmp_path) or process.poll() is not None)
     process.send_signal(signal.SIGINT)
     out, errors = process.communicate(timeout=180)
     assert process.returncode == 130, errors

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -85,7 +86,8 @@ def sealed_anew(home: Path) -> bool:
 
 
 def assert_nothing_lies_about(home: Path) -> None:
-    assert list((home / "tmp").iterdir()) == []
+    """A compiler whose files cannot be closed leaves its own (cc*.s), as it does without rtassay."""
+    assert [path for path in (home / "tmp").iterdir() if not re.fullmatch(r"cc\w{6}\.\w+", path.name)] == []
 
 
 A, B, UNSEALED = IDS

@@ -238,15 +238,20 @@ def judge(faults: Sequence[Fault], truths: Sequence[Truth], stream: bytes) -> An
         for length_us in fault.lengths_us:
             pairs = by_fault.get((fault.letter, length_us), [])
             wrong = [
-                f"k {one.hit.k}: {word}" for one, truth in pairs if (word := _wrong(fault, one, truth)) is not None
+                f"k {one.hit.k}: {word}"
+                for one, truth in pairs
+                if (word := _wrong(fault, one, truth, realtime=realtime)) is not None
             ]
             injected = sum((t.letter, t.length_us) == (fault.letter, length_us) for t in truths)
             cells.append(Cell(fault, length_us, injected, len(pairs), tuple(wrong)))
     return Answer(tuple(cells), tuple(invented), others, _not_captured(stream), stream)
 
 
-def _wrong(fault: Fault, one: Attribution, truth: Truth) -> str | None:
-    """What is wrong of a hit that a fault caused. The time of the fault may also belong to what interrupted it (the wake-up, a tick)."""
+def _wrong(fault: Fault, one: Attribution, truth: Truth, *, realtime: bool) -> str | None:
+    """What is wrong of a hit that a fault caused. The time of the fault may also belong to what interrupted it (the wake-up, a tick).
+
+    A fault that delays no FIFO thread of PREEMPT_RT may own none of a hit in its time: something else made that late.
+    """
     start, end = max(truth.start_ns, one.hit.due_ns), min(truth.end_ns, one.hit.woke_ns)
     inside: Counter[str] = Counter()
     right_ns = outside_ns = 0
@@ -256,6 +261,8 @@ def _wrong(fault: Fault, one: Attribution, truth: Truth) -> str | None:
             right_ns, outside_ns = right_ns + ns, outside_ns + part.ns - ns
         else:
             inside[part.cause.kind] += ns
+    if right_ns == 0 and realtime and not fault.delays_rt:
+        return None
     slack = max(SHARE * (end - start), SLACK_NS)
     astray = sum(ns for kind, ns in inside.items() if kind not in _WITHIN)
     if astray > slack or right_ns == 0:

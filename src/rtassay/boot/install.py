@@ -95,7 +95,9 @@ async def remove_kernel(board: LinuxBoard, name: str) -> str:
     await loader.remove(board, release)
     if await board.which("update-initramfs") is not None:
         await output(board, ["update-initramfs", "-d", "-k", release], _INITRD_S)
-    await must(board, ["sh", "-c", _REMOVE, "sh", release, _LIST.format(release)], f"remove kernel {release}")
+    # Thousands of files: on a slow card they take as long to remove as to unpack.
+    remove = ["sh", "-c", _REMOVE, "sh", release, _LIST.format(release)]
+    await must(board, remove, f"remove kernel {release}", timeout_s=_UNPACK_S)
     return release
 
 
