@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,6 +49,16 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     rack = item.config.stash.get(RACK, None)
     if rack is not None and (nextitem is None or nextitem.path.parent != Path(__file__).parent):
         rack.clear()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+    """What a board's kernel wrote on its console is shown with the test that failed on it: a lost link has its reason there."""
+    outcome = yield
+    report = outcome.get_result()
+    rack = item.config.stash.get(RACK, None)
+    if report.when == "call" and report.failed and rack is not None:
+        report.sections.append(("the board, after the test", rack.state()))
 
 
 @pytest.fixture(scope="session")

@@ -55,7 +55,9 @@ def test_a_board_as_booted_is_looked_at_and_left_as_it_was(setup: Setup, board: 
 @pytest.mark.parametrize("setup", PLANTED, ids=lambda setup: setup.name)
 def test_faults_planted_on_a_board_are_each_named(setup: Setup, board: Board, tmp_path: Path) -> None:
     clean = doctor(board, tmp_path, "--for", "isolated=1,priority=80")[1]
-    assert clean["foreign-rt-threads"]["state"] == "ok" and clean["printk"]["state"] == "ok"
+    assert clean["foreign-rt-threads"]["state"] == "ok", clean["foreign-rt-threads"]
+    # On a busy machine the kernel of the board itself prints errors ("stall", "soft lockup"), so its state may be `wrong` here already.
+    assert clean["printk"]["now"].startswith("level 4 on ttyS0"), clean["printk"]
     assert "throttled" not in clean["rt-throttling"]["now"]
     board.text(FAULTS)
     found = doctor(board, tmp_path, "--for", "isolated=1,priority=80")[1]
@@ -63,4 +65,4 @@ def test_faults_planted_on_a_board_are_each_named(setup: Setup, board: Board, tm
     assert "stress-ng" in found["foreign-rt-threads"]["now"] and "fifo 95" in found["foreign-rt-threads"]["now"]
     assert "throttled real-time threads in this boot" in found["rt-throttling"]["now"]
     assert any("virtio0-input" in detail["name"] for detail in found["irq-affinity"]["details"])
-    assert "ttyS0" in found["printk"]["now"] and found["printk"]["severity"] == "high"
+    assert found["printk"]["now"].startswith("level 8 on ttyS0") and found["printk"]["severity"] == "high"

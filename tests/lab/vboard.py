@@ -80,6 +80,20 @@ class Board:
             return False
         return told.returncode == 0 and (b"-rt-" in told.stdout) == (self.setup.kernel == "rt")
 
+    def state(self) -> str:
+        """For a person: whether it answers, what its CPUs do, the end of its kernel's log, and the end of its console."""
+        if not self.machine.running:
+            return f"it does not run\n{self._console()}"
+        try:
+            told = self.run("cat /proc/loadavg; top -b -n 1 | head -20; dmesg | tail -30", timeout_s=20)
+            answer = (told.stdout + told.stderr).decode(errors="replace")
+        except subprocess.TimeoutExpired:
+            answer = "it does not answer over SSH within 20 s\n"
+        return f"{answer}{self._console()}"
+
+    def _console(self) -> str:
+        return "console:\n" + "\n".join(self.machine.console().splitlines()[-30:])
+
     def power_off(self) -> None:
         """As pulling the plug: at once, nothing on the board is told."""
         self.machine.power_off()
@@ -104,6 +118,9 @@ class Rack:
             self._booted += 1
             self._board = Board(self._image(setup.arch), setup, self._booted)
         return self._board
+
+    def state(self) -> str:
+        return self._board.state() if self._board is not None else "no board of this worker runs"
 
     def _image(self, arch: str) -> quick.QuickImage:
         """Of workers that want one at the same time, one makes it, and the others find it made."""

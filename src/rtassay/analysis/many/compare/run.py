@@ -43,6 +43,11 @@ class Run:
         return self.recording.manifest.wall_start
 
     @property
+    def tool(self) -> str:
+        """The name of the measuring tool, without its version."""
+        return self.recording.manifest.source.tool
+
+    @property
     def zones(self) -> dict[str, float]:
         return conditions.mean_temperature(self.recording)
 

@@ -403,3 +403,65 @@ def test_boot_lottery() -> None:
     assert set(sure.facts) == {"a", "b"} and sure.facts["b"][1]["icc"] == 0.5
     perhaps = looked(variance(0.5, 0.0), ())
     assert told(perhaps) == ("note", f"{text.format(50, 0, 'A')}: perhaps a boot lottery; more boots would tell")
+
+
+# two tools
+
+
+def step_of(q: float, a_ns: int, b_ns: int | None) -> QuantileRatio:
+    ratio = None if b_ns is None else b_ns / a_ns
+    return QuantileRatio(q, a_ns, b_ns, ratio, None, None, "exact" if ratio else "at_least")
+
+
+def tools(a: str, b: str, *steps: QuantileRatio, width_ns: int = 1_000) -> CheckResult:
+    made = pair(
+        [SimpleNamespace(tool=name) for name in a.split()],
+        [SimpleNamespace(tool=name) for name in b.split()],
+        quantiles=steps,
+        primary_q=0.999,
+        bin_width_ns=width_ns,
+    )
+    return figures.cross_tool.run(made)
+
+
+def test_two_tools_more_than_a_factor_of_two_apart_are_told() -> None:
+    found = tools("rtprobe rtprobe", "cyclictest", step_of(0.5, 5_000, 9_000), step_of(0.999, 30_000, 12_000))
+    assert told(found) == (
+        "warning",
+        "rtprobe (A) and cyclictest (B) differ by a factor of 2.5 at p99.9 (30us and 12us): part of it, or all, may be the tools",
+    )
+    assert found.facts == {
+        "a": ["rtprobe"],
+        "b": ["cyclictest"],
+        "q": 0.999,
+        "factor": 2.5,
+        "a_ns": 30_000,
+        "b_ns": 12_000,
+    }
+
+
+@pytest.mark.parametrize(
+    ("b_ns", "severity"), [(4_000, "pass"), (10_000, "pass"), (10_001, "warning"), (2_500, "pass"), (2_499, "warning")]
+)
+def test_a_factor_of_two_is_the_bound(b_ns: int, severity: str) -> None:
+    found = tools("rtprobe", "cyclictest", step_of(0.5, 5_000, b_ns), width_ns=1)
+    assert found.severity == severity
+    if severity == "pass":
+        assert found.message == "rtprobe (A) and cyclictest (B) differ by no more than a factor of two up to p99.9"
+
+
+def test_two_bins_are_no_difference_of_tools_and_nor_is_what_lies_beyond_the_primary_step() -> None:
+    assert tools("rtprobe", "cyclictest", step_of(0.5, 1_000, 3_000)).severity == "pass"
+    assert tools("rtprobe", "cyclictest", step_of(0.5, 1_000, 3_001)).severity == "warning"
+    deep = step_of(0.9999, 30_000, 300_000)
+    assert tools("rtprobe", "cyclictest", step_of(0.5, 5_000, 6_000), deep).severity == "pass"
+    assert told(tools("rtprobe", "cyclictest", deep)) == (
+        "unknown",
+        "rtprobe (A) and cyclictest (B) measured the groups, and no step up to p99.9 has a ratio",
+    )
+
+
+def test_one_tool_for_both_groups_says_nothing_of_tools() -> None:
+    far = step_of(0.5, 5_000, 50_000)
+    assert told(tools("rtprobe", "rtprobe", far)) == ("pass", "the same tool measured both groups")
+    assert told(tools("rtprobe cyclictest", "rtprobe", far)) == ("pass", "a tool measured runs of both groups")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -333,6 +334,22 @@ def test_lanes_are_compared_by_cpu_number():
     assert result.lanes[0].quantiles[0].shown is None
     assert result.lanes[1].quantiles[0].ratio == pytest.approx(2, rel=0.02)
     assert result.lanes[1].quantiles[0].method == RUNS_T
+
+
+def by(tool, recording):
+    return replace(
+        recording, manifest=replace(recording.manifest, source=replace(recording.manifest.source, tool=tool))
+    )
+
+
+@pytest.mark.proves("CROSS-TOOL", "synthetic")
+def test_two_tools_that_lie_far_apart_are_told():
+    base = tail_counts(20_000)
+    same = [run("a", base)]
+    told = check(compare(same, [by("cyclictest", run("b", scaled(base, 3)))]), "CROSS-TOOL")
+    assert told.severity == "warning" and told.facts["factor"] == pytest.approx(3, rel=0.01)
+    assert check(compare(same, [by("cyclictest", run("b", scaled(base, 1.9)))]), "CROSS-TOOL").severity == "pass"
+    assert check(compare(same, [run("b", scaled(base, 3))]), "CROSS-TOOL").severity == "pass"
 
 
 @pytest.mark.proves("LANES-DIFFER", "synthetic")

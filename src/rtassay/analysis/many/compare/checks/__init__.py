@@ -26,6 +26,7 @@ PAIR_CHECKS: Final[tuple[Check[Pair], ...]] = (
     figures.missed,
     recordings.weak_recordings,
     recordings.emulated_boards,
+    figures.cross_tool,
     figures.not_supported,
     figures.ratio_of_maxima,
     figures.mean_sd_misleads,

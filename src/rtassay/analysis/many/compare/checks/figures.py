@@ -11,6 +11,7 @@ from rtassay.model.units import format_time
 
 UNEQUAL = 0.01
 SAME = 0.01
+TOOLS_APART = 2.0
 
 
 @check(
@@ -63,6 +64,45 @@ def not_supported(pair: Pair) -> Outcome:
         )
     within = all(step.method == WITHIN_RUN for step in pair.result.quantiles)
     return passed("every step of the ladder has a ratio" + (" (intervals from within the runs only)" if within else ""))
+
+
+@check(
+    id="CROSS-TOOL",
+    condition="different tools measured the groups, and a step of the ladder up to the primary one differs by more than a factor of two",
+    kind=INTEGRITY,
+    severity=WARNING,
+    explanation="Tools differ in what they sleep on, where they read the clock and what they skip; such a difference looks like the factor.",
+    remedy="Measure both groups with one tool; or measure one board, kernel and load with both tools, to know how far these differ.",
+    proof=SYNTHETIC,
+)
+def cross_tool(pair: Pair) -> Outcome:
+    """The groups have no tool in common, and their ladders lie far apart."""
+    a, b = ({run.tool for run in runs} for _, runs in pair.sides)
+    facts: dict[str, Any] = {"a": sorted(a), "b": sorted(b)}
+    if a & b:
+        return passed(
+            "the same tool measured both groups" if a == b else "a tool measured runs of both groups", **facts
+        )
+    result = pair.result
+    steps = [step for step in result.quantiles if step.ratio and step.q <= result.primary_q]
+    names = f"{' and '.join(sorted(a))} (A) and {' and '.join(sorted(b))} (B)"
+    if not steps:
+        return unknown(
+            f"{names} measured the groups, and no step up to p{result.primary_q * 100:.7g} has a ratio", **facts
+        )
+    apart, step = max(((_apart(step, result.bin_width_ns), step) for step in steps), key=lambda pair: pair[0])
+    facts |= {"q": step.q, "factor": apart, "a_ns": step.a_ns, "b_ns": step.b_ns}
+    if apart <= TOOLS_APART:
+        return passed(f"{names} differ by no more than a factor of two up to p{result.primary_q * 100:.7g}", **facts)
+    values = f"{format_time(step.a_ns or 0)} and {format_time(step.b_ns or 0)}"
+    text = f"{names} differ by a factor of {apart:.1f} at p{step.q * 100:.7g} ({values}): part of it, or all, may be the tools"
+    return Outcome(WARNING, text, facts)
+
+
+def _apart(step: QuantileRatio, width_ns: int) -> float:
+    """The factor between the groups, at least 1; 1 where it is no more than two bins."""
+    ratio = step.ratio or 1.0
+    return 1.0 if abs((step.a_ns or 0) - (step.b_ns or 0)) <= 2 * width_ns else max(ratio, 1 / ratio)
 
 
 @check(
