@@ -9,6 +9,7 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import kernelshark
 import pytest
 from cause_traces import SEEN, decoder_of, real_pages, texts
 from hypothesis import given, settings
@@ -58,6 +59,17 @@ def test_trace_cmd_finds_the_events_of_our_decoder(kernel: str, tmp_path: Path) 
     assert sorted(found) == sorted(wanted) and len(found) == made.events > 200
     assert (made.pages, made.damaged) == (len(pages) + 1, 0)
     assert printed.startswith("cpus=3") and "<...>" not in printed, "each thread has its name"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kernel", SEEN)
+def test_kernelshark_finds_the_events_of_our_decoder(kernel: str, tmp_path: Path) -> None:
+    file, pages = tmp_path / "trace.dat", tuple(real_pages(kernel))
+    made = trace_dat(replace(trace(kernel), pages={0: pages, 2: pages[:1]}))
+    file.write_bytes(made.data)
+    wanted = ours(decode(pages, decoder_of(kernel)).events) + ours(decode(pages[:1], decoder_of(kernel)).events, 2)
+    found = kernelshark.read(file)
+    assert sorted(found) == sorted(wanted) and len(found) == made.events
 
 
 def test_pages_that_came_twice_or_in_another_order_stand_once(tmp_path: Path) -> None:

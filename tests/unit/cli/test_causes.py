@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -220,6 +221,15 @@ def test_every_code_has_its_words() -> None:
         assert alone == alone.strip() and "()" not in alone
     for state in (codes.NOT_ASKED, codes.NOTHING_LATE, codes.NOT_CAPTURED, codes.NOT_DECODED, codes.NOT_OURS):
         assert all(text.why_not(codes.Traced("a", state)))
+
+
+def test_the_guide_has_a_next_step_for_each_cause() -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "guides" / "what-broke-it.md").read_text()
+    rows = re.findall(r"^\| (.+?) \| (.+?) \|$", guide.partition("| cause | next |")[2].partition("\n\n")[0], re.M)
+    told = "\n".join(cause for cause, step in rows if len(step) > 10)
+    for kind in set(kinds.KINDS) - {kinds.WAKE_UP, kinds.OBSERVER}:
+        plain = re.sub(r" (in |of )?a thread$", "", text.name(kinds.Cause(kind)))
+        assert re.search(rf"(^|, ){re.escape(plain)}", told, re.M), plain
 
 
 def rankings_steps() -> dict[str, str]:
