@@ -33,7 +33,7 @@ class OsadlImporter(Importer):
     def recognises(self, head: bytes) -> bool:
         return (
             head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
-            and re.search(rb'"name"\s*:\s*"RT (Dataset|Cyclictest)"', head) is not None
+            and re.search(rb'"name"\s*:\s*"RT (Dataset|Cyclictest|Configuration)"', head) is not None
         )
 
     def source(self, path: Path) -> Source:
@@ -54,6 +54,8 @@ class OsadlImporter(Importer):
 
 def _checked(path: Path) -> dict[str, Any]:
     data = json_object(path)
+    if "format-conf" in data:
+        raise bad(path, "this file describes the board, and holds no histogram", hint="import the file beside it, `RT Cyclictest`")
     form = _object(data, "format") or _object(data, "format-test")
     if form.get("name") not in _NAMES:
         raise bad(path, f"its format is none of {', '.join(_NAMES)}", hint="the file with the histograms is wanted")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -41,12 +40,14 @@ def cache_dir() -> Path:
 
 
 def runtime_dir() -> Path:
-    """The directory of running boards, one folder each: in XDG_RUNTIME_DIR, else a private one in the directory for temporary files.
+    """The directory of running boards, one folder each: in XDG_RUNTIME_DIR or where it would be, else a private one in /tmp.
 
-    Raises BoardError if another user owns it.
+    It does not go by TMPDIR: a board is found from another terminal too. Raises BoardError if another user owns it.
     """
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    base = Path(runtime) / "rtassay" if runtime else Path(tempfile.gettempdir()) / f"rtassay-lab-{os.getuid()}"
+    usual = Path(f"/run/user/{os.getuid()}")
+    told = os.environ.get("XDG_RUNTIME_DIR")
+    runtime = Path(told) if told else usual if os.access(usual, os.W_OK | os.X_OK) else None
+    base = runtime / "rtassay" if runtime else Path("/tmp") / f"rtassay-lab-{os.getuid()}"
     path = base / "lab" if runtime else base
     path.mkdir(parents=True, exist_ok=True, mode=0o700)
     if base.stat().st_uid != os.getuid() or base.is_symlink():

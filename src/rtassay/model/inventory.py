@@ -197,7 +197,7 @@ class HostClock:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What the probe may do there: its user id, the kernel's lockdown (`none`, `integrity`, `confidentiality`), whether it is in a container."""
+    """What the probe may do there: its user id, the kernel's lockdown (`none`, `integrity`, `confidentiality`), whether it is in a container (None: unknown)."""
 
     uid: int | None
     lockdown: str | None

@@ -20,6 +20,8 @@ _GOVERNOR = re.compile(r"/cpu([0-9]{1,6})/cpufreq/scaling_governor$")
 _LOCKDOWN = "/sys/kernel/security/lockdown"
 # Files that docker, podman and systemd put into a container.
 _CONTAINER = ("/.dockerenv", "/run/.containerenv", "/run/systemd/container")
+# The first thread of the kernel, which has the number 2 and is seen from outside of containers only.
+_KTHREADD = "/proc/2/comm"
 PATHS: Final = (
     "/proc/version",
     "/proc/cmdline",
@@ -50,6 +52,7 @@ PATHS: Final = (
     tuning.JOURNAL,
     tuning.RESULT,
     *_CONTAINER,
+    _KTHREADD,
     *virtualisation.PATHS,
     *conditions.PATHS,
     "/etc/os-release",
@@ -192,8 +195,15 @@ def _rights(files: Mapping[str, bytes], text: _Texts) -> dict[str, Any]:
     return {
         "uid": foreign.number(ids[1]) if len(ids) > 1 else None,
         "lockdown": None if chosen is None else chosen[1],
-        "container": True if any(path in files for path in _CONTAINER) else False if ids else None,
+        "container": _in_container(files, bool(ids)),
     }
+
+
+def _in_container(files: Mapping[str, bytes], told: bool) -> bool | None:
+    """None where the signs disagree: a machine that boots from the image of a container has the files too, and the kernel's threads."""
+    if any(path in files for path in _CONTAINER):
+        return None if files.get(_KTHREADD, b"").strip() == b"kthreadd" else True
+    return False if told else None
 
 
 def _tuned(files: Mapping[str, bytes]) -> dict[str, Any] | None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from rtassay import store
 from rtassay.analysis.judge import judge
+from rtassay.cli.import_files import recognise
 from rtassay.model import rooms
 from rtassay.model.errors import InputFileError, UsageError
 from rtassay.model.events import End, Facts, HistogramPart, Samples
@@ -254,6 +255,13 @@ def test_osadl_without_maxima_does_not_claim_that_nothing_lay_beyond() -> None:
     facts, parts, end = of("osadl", "cyclictest-only.ok.json")
     assert [row["n"] for row in end["lanes"]] == [1000, 1000] and [row["over"] for row in end["lanes"]] == [None, None]
     assert len(parts) == 2 and facts["import"]["load"] == "stress CPU"
+
+
+def test_osadl_knows_the_file_that_describes_the_board_and_asks_for_the_other() -> None:
+    path = DATA / "osadl" / "no-histogram.bad.json"
+    assert recognise(path, None) == "osadl"
+    with pytest.raises(InputFileError, match="describes the board, and holds no histogram"):
+        list(member("osadl").read(path))
 
 
 # --- HdrHistogram

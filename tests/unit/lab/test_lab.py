@@ -8,6 +8,7 @@ import os
 import shutil
 import struct
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -194,6 +195,20 @@ def test_a_built_disk_is_the_one_of_the_next_start(monkeypatch: pytest.MonkeyPat
     built = disk.build(lambda words: None)
     assert disk.cached() == built
     assert disk.build(lambda words: None) == built
+
+
+def test_a_board_is_found_whatever_the_place_for_temporary_files_is(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A terminal with another TMPDIR said that no board runs, while its name was taken."""
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    found = set()
+    for name in ("one", "two"):
+        monkeypatch.setenv("TMPDIR", str(home / name))
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        (home / name).mkdir()
+        found.add(places.runtime_dir())
+    assert len(found) == 1 and not found.pop().is_relative_to(home)
 
 
 def test_an_unknown_kernel_and_a_bad_name_are_usage(home: Path) -> None:

@@ -110,7 +110,11 @@ def test_rights_are_told_by_the_files_that_tell_them() -> None:
         "/sys/kernel/security/lockdown": b"none [integrity] confidentiality\n",
     }
     assert inventory.describe(files)["rights"] == {"uid": 0, "lockdown": "integrity", "container": False}
-    assert inventory.describe({**files, "/.dockerenv": b""})["rights"]["container"] is True
+    in_docker = {**files, "/.dockerenv": b""}
+    assert inventory.describe(in_docker)["rights"]["container"] is True
+    # A Firecracker machine that boots from the image of a container: the file of docker, and the kernel's own threads beside it.
+    assert inventory.describe({**in_docker, "/proc/2/comm": b"kthreadd\n"})["rights"]["container"] is None
+    assert inventory.describe({**in_docker, "/proc/2/comm": b"sleep\n"})["rights"]["container"] is True
 
 
 def test_what_may_change_is_the_same_reading() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,27 @@ import pytest
 from rtassay import store
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.manifest import Manifest, Source
+from rtassay.model.units import NS_PER_S
+from rtassay.store import paths
 
 
 def record(home: Path, identity: str) -> Path:
     manifest = Manifest(identity, "2026-11-21T12:00:00Z", Source("rtprobe", None, "rtw", "counted"))
     with store.RecordingWriter.create(home, manifest, "stream.rtw") as writer:
         return writer.path
+
+
+def test_ids_sort_by_time_within_a_second_and_where_the_clock_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1_790_000_000 * NS_PER_S]
+    monkeypatch.setattr(paths.time, "time_ns", lambda: now[0])
+    made = [store.new_id()]
+    for step_ns in (0, 0, 1, 1_000, 500_000_000, -10, 499_000_000, 1_000_000_000):
+        now[0] += step_ns
+        made.append(store.new_id())
+    assert made == sorted(set(made))
+    assert made[0][:15] == made[7][:15] == "20260921T141320" and re.fullmatch(r"[0-9a-f]{6}", made[0][16:])
+    now[0] -= 3600 * NS_PER_S
+    assert store.new_id() < made[0], "a clock that was set right by an hour is believed"
 
 
 def test_unwritable_home_is_an_environment_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,7 @@ class TerminalRecording:
             recording_text.board(findings, 40),
             one_line(findings.kernel or "kernel not known", 40),
             f"load {one_line(findings.load, 40)}",
-            wording.span(findings.duration_s),
+            "duration not known" if findings.duration_s is None else wording.span(findings.duration_s),
         ]
         state = recording_text.state(findings)
         lines = [self._cut(f"{recording_text.called(findings)}: {', '.join(where)}")]
