@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from importlib import import_module
@@ -174,6 +175,9 @@ def run(argv: list[str]) -> int:
         echo("rtassay: interrupted", err=True)
         return EXIT_INTERRUPTED
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            tell(UsageError(f"'{str(error.filename)[:40]}...' is longer than a name of a file can be"))
+            return EXIT_USAGE
         of_machine = environment_error(error)
         if of_machine is None:
             return _bug(error, argv)

@@ -115,3 +115,13 @@ def test_words_that_are_no_text_are_refused_before_anything_is_written(
     assert run(words) == EXIT_USAGE
     assert "Traceback" not in capsys.readouterr().err
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("verb", ["show", "report", "import", "watch", "seal", "doctor"])
+def test_a_name_that_no_file_can_have_is_usage(
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RTASSAY_HOME", str(tmp_path))
+    assert run([verb, "A" * 5000]) == EXIT_USAGE
+    said = capsys.readouterr().err
+    assert "a bug" not in said and len(said) < 600

@@ -42,6 +42,14 @@ def test_a_violated_deadline_tells_how_many_how_bad_and_how_to_find_the_cause() 
         assert said.advice.startswith(advice) and said.command == f"rtassay causes {findings.id}"
 
 
+@pytest.mark.parametrize(("uid", "first"), [(0, "mount tracefs there"), (1000, "as root, "), (None, "repeat it")])
+def test_where_there_is_no_tracefs_a_traced_run_alone_is_no_advice(uid: int | None, first: str) -> None:
+    recording = examples.violated()[1]
+    told = replace(recording.manifest, inventory={"rights": {"uid": uid}, "tracing": None})
+    _, said = judged(replace(recording, manifest=told), deadline_ns=100_000, p_target=1e-7)
+    assert said.advice.removeprefix("find the cause: ").startswith(first)
+
+
 @pytest.mark.parametrize(("tool", "probe"), [("rtprobe-lite", "rtprobe"), ("jitterdebugger", "jitterdebugger")])
 def test_what_keeps_no_trace_is_not_repeated_with_one(tool: str, probe: str) -> None:
     """Another program on Linux: rtprobe traces there. A system without Linux: nothing does."""

@@ -150,10 +150,18 @@ def _find_cause(findings: Findings, verdict: Verdict, recording: Recording, limi
         line = _repeat(verdict, recording, ["--trace-above", limit], left_out=_METHOD)
         return advice, line or f"rtassay run --deadline {limit} --trace-above {limit}"
     return (
-        "find the cause: repeat it with the kernel's trace of the late wake-ups, then: rtassay causes",
+        f"find the cause: {_first_for_a_trace(recording)}repeat it with the kernel's trace of the late wake-ups, then: rtassay causes",
         (_repeat(verdict, recording, ["--trace-above", limit]) if _is_ours(recording) else None)
         or f"rtassay run --deadline {limit} --trace-above {limit}",
     )
+
+
+def _first_for_a_trace(recording: Recording) -> str:
+    """What stands in the way of a trace on that board, as far as the board told: without tracefs a run with --trace-above measures untraced."""
+    board = recording.manifest.board_start
+    if board.tracing is not None or board.rights.uid is None:
+        return ""
+    return "as root, " if board.rights.uid else "mount tracefs there (mount -t tracefs nodev /sys/kernel/tracing), "
 
 
 def _is_ours(recording: Recording) -> bool:
