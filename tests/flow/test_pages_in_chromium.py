@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import examples
 import pytest
 import traced_run
 from test_causes_in_chromium import HITS, attributions
@@ -15,6 +16,7 @@ from test_html_in_chromium import browser as browser
 import rtassay
 from rtassay import rankings, reports, store
 from rtassay.model.ranking import Ranking
+from rtassay.reports.base import JudgedRecording
 
 sys.path.append(str(Path(__file__).parents[2]))  # by their whole names: other modules are called the same
 from tests.unit.analysis.many.experiment import synthetic
@@ -39,7 +41,7 @@ WRONG = """() => {
   const phone = innerWidth < 600;
   for (const cell of document.querySelectorAll(".stack th, .stack td"))
     if (phone && shown(cell) && cell.closest("tbody") && cell.getBoundingClientRect().right > innerWidth) found.push(`cut off: ${cell.textContent}`);
-  for (const cell of document.querySelectorAll(".same td, .same th, .kv th")) {
+  for (const cell of document.querySelectorAll(".same td, .same th, .kv th, .beside td, .beside th")) {
     const node = cell.firstChild;
     if (!node || node.nodeType !== 3 || !shown(cell)) continue;
     for (const word of node.data.matchAll(/\\S+/g)) {
@@ -79,6 +81,7 @@ def causes(folder: Path) -> Ranking:
 
 
 PAGES: dict[str, Callable[[Path], Any]] = {
+    "recording": lambda folder: JudgedRecording(*examples.violated()),
     "comparison": lambda folder: comparisons.crossing(),
     "comparison refused": lambda folder: comparisons.refused(),
     "experiment": lambda folder: synthetic.make(sealed=9).report,

@@ -55,7 +55,11 @@ class OsadlImporter(Importer):
 def _checked(path: Path) -> dict[str, Any]:
     data = json_object(path)
     if "format-conf" in data:
-        raise bad(path, "this file describes the board, and holds no histogram", hint="import the file beside it, `RT Cyclictest`")
+        raise bad(
+            path,
+            "this file describes the board, and holds no histogram",
+            hint="import the file beside it, `RT Cyclictest`",
+        )
     form = _object(data, "format") or _object(data, "format-test")
     if form.get("name") not in _NAMES:
         raise bad(path, f"its format is none of {', '.join(_NAMES)}", hint="the file with the histograms is wanted")

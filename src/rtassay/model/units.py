@@ -69,6 +69,11 @@ def format_rate(per_hour: float) -> str:
     return f"{per_hour:.12g}/h"
 
 
+def format_p(p: float) -> str:
+    """A probability as `--p` takes it: `1e-6`, `0.001`."""
+    return f"{p:.12g}".replace("e-0", "e-")
+
+
 def format_us(ns: int | float | None, digits: int = 1) -> str:
     """Microseconds as text, without the unit (tables carry it in the header); `-` for None."""
     return "-" if ns is None else f"{ns / NS_PER_US:.{digits}f}"

@@ -6,14 +6,14 @@ Standard library only: the terminal report stands on it and has to start fast.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from rtassay.model.findings import Quantile, part_of_cpu
 from rtassay.model.foreign import clean, one_line
-from rtassay.model.units import NS_PER_S, NS_PER_US, format_time
+from rtassay.model.units import NS_PER_S, NS_PER_US, format_cpu_list, format_time
 
 TONES = {"VIOLATED": "bad", "HOLDS": "good", "NOT DEMONSTRATED": "open", "INVALID MEASUREMENT": "void"}
 ICONS = {"VIOLATED": "✗", "HOLDS": "✓", "NOT DEMONSTRATED": "?", "INVALID MEASUREMENT": "!"}
@@ -133,18 +133,40 @@ def exact_time(ns: int) -> str:
 
 
 def describe(value: Any, limit: int = 400) -> str:
-    """A JSON value as one line: lists with commas, objects as `key=value`, None as `not known`."""
+    """A JSON value as one line: lists with commas, objects as `key=value`, None as `not known`.
+
+    Rising numbers, which are CPUs, are written as the kernel writes them (`0-3,6`). Objects within a list or an object end with `;`.
+    """
     if value is None:
         return "not known"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        text = ", ".join(f"{key}={describe(item, 80)}" for key, item in value.items()) or "none"
+        text = _members(value, limit)
     elif isinstance(value, list | tuple):
-        text = ", ".join(describe(item, 80) for item in value) or "none"
+        text = _items(value, limit)
     else:
         text = f"{value:.6g}" if isinstance(value, float) else str(value)
     return one_line(text, limit)
+
+
+def _members(value: dict[str, Any], limit: int) -> str:
+    nested = any(_holds_objects(item) for item in value.values())
+    mark, between = (": ", "; ") if nested else ("=", ", ")
+    return between.join(f"{key}{mark}{describe(item, limit)}" for key, item in value.items()) or "none"
+
+
+def _items(value: Sequence[Any], limit: int) -> str:
+    if value and all(type(item) is int for item in value) and list(value) == sorted(set(value)):
+        return format_cpu_list(list(value))
+    between = "; " if _holds_objects(value) else ", "
+    return between.join(describe(item, limit) for item in value) or "none"
+
+
+def _holds_objects(value: Any) -> bool:
+    return isinstance(value, dict) or (
+        isinstance(value, list | tuple) and any(isinstance(item, dict) for item in value)
+    )
 
 
 def pairs(items: Iterable[tuple[str, Any]]) -> list[tuple[str, str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from rtassay.model.manifest import LoadEntry, Manifest, Source, WorkPart
@@ -64,6 +66,11 @@ def test_a_row_for_every_part_where_there_are_several_or_one_did_nothing() -> No
     ]
     assert rows[0][4:6] == ("4.0 s", "125")
     assert (rows[1][6], rows[2][6]) == ("no work", "skipped: AppArmor | is not enabled")
+
+
+def test_a_rate_has_no_exponent() -> None:
+    fast = replace(ENTRY, parts=(WorkPart("msg", 3_727_158.0, "bogo ops", 61.07, 2), PARTS[0]))
+    assert [row[5] for row in load_work.part_rows(recording(fast))] == ["61,031", "125"]
 
 
 def test_the_table_has_a_window_and_an_end() -> None:

@@ -31,7 +31,7 @@ def test_every_code_has_words() -> None:
 @pytest.mark.parametrize(
     ("code", "facts", "said"),
     [
-        ("late_seen", SEEN, "CPU1: 3 of 1000 activations reached 100us; p is at most 0.0077 at confidence 0.95, 1e-06 is allowed"),
+        ("late_seen", SEEN, "CPU1: 3 of 1000 activations reached 100us; p is at most 0.0077 at confidence 0.95, 1e-6 is allowed"),
         ("late_seen", SEEN | {"possible": 2, "bound_is": "lower"}, "reached 100us, and 2 more may have; p is at least 0.0077"),
         ("late_seen", SEEN | {"of": "events_per_h", "allowed": 0.1}, "at most 0.0077 events per hour at confidence 0.95, 0.1 are allowed"),
         ("late_seen", SEEN | {"of": "events_per_h", "bound": None}, "events per hour are not known without an interval"),

@@ -236,3 +236,19 @@ def test_a_lane_without_a_sample(report):
     assert report.render(JudgedRecording(*empty_example()))
     no_lanes = replace(empty_example()[0], lanes=()), replace(empty_example()[1], lanes=())
     assert report.render(JudgedRecording(*no_lanes))
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ([0, 1, 2, 5], "0-2,5"),
+        ([4, 4, 1, 7], "4, 4, 1, 7"),
+        ([], "none"),
+        ({"online": [0, 1], "isolated": [], "smt": False}, "online=0-1, isolated=none, smt=no"),
+        ([{"tid": 18, "comm": "a"}, {"tid": 21, "comm": "b"}], "tid=18, comm=a; tid=21, comm=b"),
+        ({"24": {"name": "eth0", "cpus": [0, 1]}, "25": {"name": "x"}}, "24: name=eth0, cpus=0-1; 25: name=x"),
+        ({"cpu0": [{"name": "POLL"}, {"name": "C1"}]}, "cpu0: name=POLL; name=C1"),
+    ],
+)
+def test_what_belongs_together_in_an_inventory_can_be_told(value: object, said: str) -> None:
+    assert wording.describe(value) == said

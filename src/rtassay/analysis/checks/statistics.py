@@ -25,7 +25,7 @@ from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.bounds import poisson_upper, samples_needed
 from rtassay.analysis.lane.distribution import Ints, ints
 from rtassay.model.findings import lane_words
-from rtassay.model.units import NS_PER_H, NS_PER_MS, NS_PER_S, format_rate, format_time
+from rtassay.model.units import NS_PER_H, NS_PER_MS, NS_PER_S, format_p, format_rate, format_time
 
 COINCIDENCE_NS = NS_PER_MS
 BY_CHANCE = 1e-3
@@ -66,7 +66,9 @@ def n_too_small(context: Context) -> Outcome:
         return Outcome(WARNING, "no number of activations can show it", {"needed": None})
     due = smallest.exposure
     facts = {"needed": needed, "due": due, "lane": smallest.entry.name}
-    asked = f"p <= {context.p_target:g}" if context.per_hour is None else f"at most {format_rate(context.per_hour)}"
+    asked = (
+        f"p <= {format_p(context.p_target)}" if context.per_hour is None else f"at most {format_rate(context.per_hour)}"
+    )
     claim = f"{asked} at {context.confidence:.0%}"
     if due >= needed:
         return passed(f"{due} activations in the shortest lane, {needed} needed for {claim}", **facts)

@@ -15,7 +15,7 @@ from rtassay.model.foreign import one_line
 from rtassay.model.manifest import Plan
 from rtassay.model.recording import Recording
 from rtassay.model.settings import default
-from rtassay.model.units import format_rate
+from rtassay.model.units import format_p, format_rate
 from rtassay.reports import severities, wording
 from rtassay.reports.recording import recording_text
 
@@ -427,7 +427,7 @@ def _asked(verdict: Verdict, plan: Plan) -> list[str]:
         return []
     words = ["--deadline", wording.exact_time(verdict.deadline_ns)]
     words += (
-        ["--p", f"{verdict.p_target:.12g}".replace("e-0", "e-")]
+        ["--p", format_p(verdict.p_target)]
         if verdict.per_hour is None
         else ["--at-most", format_rate(verdict.per_hour)]
     )

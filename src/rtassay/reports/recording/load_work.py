@@ -122,7 +122,7 @@ def _ended(load: LoadEntry) -> str:
 
 
 def _part_row(load: LoadEntry, part: WorkPart) -> tuple[str, ...]:
-    rate = "-" if part.operations is None or not part.seconds else f"{part.operations / part.seconds:,.4g}"
+    rate = "-" if part.operations is None or not part.seconds else _rate(part.operations / part.seconds)
     remark = "skipped" if part.skipped else "no work" if part.operations == 0 else ""
     if part.why:
         remark = f"{remark}: {part.why}" if remark else part.why
@@ -135,3 +135,7 @@ def _part_row(load: LoadEntry, part: WorkPart) -> tuple[str, ...]:
         rate,
         one_line(remark, 200),
     )
+
+
+def _rate(per_second: float) -> str:
+    return f"{per_second:,.0f}" if per_second >= 1000 else f"{per_second:.4g}"

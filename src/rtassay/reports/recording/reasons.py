@@ -23,13 +23,13 @@ from rtassay.model.findings import (
     assumption_words,
     lane_words,
 )
-from rtassay.model.units import format_time
+from rtassay.model.units import format_p, format_time
 
 Facts = dict[str, Any]
 
 
 def words(reason: Reason) -> str:
-    """One line: `CPU1: 3 of 1000 activations reached 100 us; p is at most 0.0077 at confidence 0.95, 1e-06 is allowed`."""
+    """One line: `CPU1: 3 of 1000 activations reached 100 us; p is at most 0.0077 at confidence 0.95, 1e-6 is allowed`."""
     return _WORDS[reason.code](reason.facts)
 
 
@@ -43,7 +43,7 @@ def _seen(facts: Facts) -> str:
 def _bound(facts: Facts) -> str:
     way, percent = "least" if facts["bound_is"] == "lower" else "most", f"{facts['confidence']:.3g}"
     if facts["of"] == "p":
-        return f"p is at {way} {facts['bound']:.3g} at confidence {percent}, {facts['allowed']:g} is allowed"
+        return f"p is at {way} {facts['bound']:.3g} at confidence {percent}, {format_p(facts['allowed'])} is allowed"
     if facts["bound"] is None:
         return f"events per hour are not known without an interval, {facts['allowed']:g} are allowed"
     return f"at {way} {facts['bound']:.3g} events per hour at confidence {percent}, {facts['allowed']:g} are allowed"
