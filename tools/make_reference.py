@@ -13,7 +13,8 @@ import click
 from rtassay.analysis.checks import reference_markdown
 from rtassay.analysis.many.compare.checks import reference_markdown as comparison_markdown
 from rtassay.boards.binaries import probe_path
-from rtassay.cli.main import VERBS, cli
+from rtassay.cli.main import cli
+from rtassay.cli.verbs import VERBS
 from rtassay.experiments.schema import json_schema
 
 from manual import manual  # isort: skip

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import click
 
 from rtassay import __version__
-from rtassay.cli.main import GROUPS, VERBS, cli
+from rtassay.cli.main import cli
+from rtassay.cli.verbs import GROUPS, VERBS
 
 _ENVIRONMENT = {
     "RTASSAY_HOME": "Where recordings, reports, experiments, names of boards and config.toml are kept, instead of the XDG directories.",

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from command_line import RTASSAY, Done, as_process, in_process
 
-from rtassay.cli.main import VERBS
+from rtassay.cli.verbs import VERBS
 from rtassay.model import rooms
 from rtassay.store.writer import LOCK
 

@@ -17,7 +17,8 @@ from cause_traces import real_pages
 from command_line import in_process
 
 from rtassay import store
-from rtassay.cli.main import VERBS, cli
+from rtassay.cli.main import cli
+from rtassay.cli.verbs import VERBS
 from rtassay.model.events import Note
 
 ROOT = Path(__file__).parents[2]

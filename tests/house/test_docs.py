@@ -102,7 +102,7 @@ def test_generated_reference_is_up_to_date() -> None:
 
 
 def test_the_readme_names_only_commands_that_exist() -> None:
-    from rtassay.cli.main import VERBS
+    from rtassay.cli.verbs import VERBS
 
     readme = (ROOT / "README.md").read_text()
     makefile = (ROOT / "Makefile").read_text()

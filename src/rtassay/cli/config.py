@@ -68,7 +68,8 @@ def path() -> int:
 
 
 def _commands() -> dict[str, click.Command]:
-    from rtassay.cli.main import VERBS, cli
+    from rtassay.cli.main import cli
+    from rtassay.cli.verbs import VERBS
 
     found = {verb: cli.get_command(click.Context(cli), verb) for verb in VERBS if verb != "config"}
     return {verb: command for verb, command in found.items() if command is not None}

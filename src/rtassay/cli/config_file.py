@@ -23,6 +23,7 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
+from rtassay.cli.verbs import VERBS, command_of
 from rtassay.model.errors import BoardError, InputFileError, RtassayError, UsageError
 from rtassay.model.files import read_regular, replace_file
 from rtassay.model.settings import has_priority
@@ -162,8 +163,6 @@ def unset_value(key: str, commands: Mapping[str, click.Command]) -> Path:
 
 
 def _check_tables(data: Mapping[str, Any]) -> None:
-    from rtassay.cli.main import VERBS
-
     for name, table in data.items():
         if name not in VERBS or name == "config":
             close = difflib.get_close_matches(name, VERBS, n=1)
@@ -193,19 +192,22 @@ def _of_table(verb: tuple[str, ...], command: click.Command, table: Any) -> Iter
 
 
 def _click_map(found: list[Default]) -> dict[str, Any]:
-    from rtassay.cli.main import cli
-
     tree: dict[str, Any] = {}
     for one in found:
         place, command = tree, None
         for name in one.verb.split("."):
             place = place.setdefault(name, {})
-            group = cli if command is None else command
-            assert isinstance(group, click.Group)
-            command = group.get_command(click.Context(group), name)
+            command = _below(command, name)
         assert command is not None
         place[_param(one.verb, one.option, command).name or ""] = one.value
     return tree
+
+
+def _below(group: click.Command | None, name: str) -> click.Command | None:
+    if group is None:
+        return command_of(name)
+    assert isinstance(group, click.Group)
+    return group.get_command(click.Context(group), name)
 
 
 def _param(verb: str, option: str, command: click.Command) -> click.Parameter:

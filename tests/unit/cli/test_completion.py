@@ -15,7 +15,8 @@ from click.shell_completion import BashComplete
 from command_line import RTASSAY, in_process
 
 from rtassay import store
-from rtassay.cli.main import GROUPS, VERBS, cli
+from rtassay.cli.main import cli
+from rtassay.cli.verbs import GROUPS, VERBS
 from rtassay.model.manifest import Manifest, Plan, Source
 
 ID = "20261122T195912-c6880c"

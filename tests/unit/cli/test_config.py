@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from command_line import in_process
 
-from rtassay.cli.main import VERBS
+from rtassay.cli.verbs import VERBS
 from rtassay.model.errors import UsageError
 from rtassay.model.manifest import Plan
 from rtassay.runs import RunRequest
