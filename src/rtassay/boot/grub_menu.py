@@ -104,6 +104,14 @@ def default_of(cfg: str, environment: dict[str, str]) -> str | None:
     return values[-1]
 
 
+def kernel_of(entry: Entry) -> str:
+    """The path of its kernel, as GRUB finds it."""
+    found = _LINUX.search(entry.body)
+    if found is None:
+        raise ValueError(f"the entry '{entry.title}' has no kernel")
+    return found[1]
+
+
 def is_meant(entry: Entry, default: str | None) -> bool:
     """Whether GRUB's word for the default is this entry."""
     if default is None:

@@ -23,7 +23,7 @@ _WANTED = ("boot/", "lib/modules/", "usr/lib/modules/", "usr/lib/linux-image-")
 _LIST = "/lib/modules/{0}/rtassay-files"
 # Only files that were packed here are removed, and what depmod and the initrd's maker added to them.
 _REMOVE = """cd / && while read -r f; do case "$f" in boot/*|lib/modules/*|usr/lib/linux-image-*) rm -f "/$f";; esac; done < "$2"
-rm -f "/boot/initrd.img-$1"; rm -rf "/lib/modules/$1" "/usr/lib/linux-image-$1"; sync"""
+rm -f "/boot/initrd.img-$1"; rm -rf "/lib/modules/$1" "/usr/lib/linux-image-$1" "/boot/dtbs-$1"; sync"""
 # Modules of a distribution's kernel are 300 MB on the slowest card.
 _UNPACK_S, _INITRD_S = 900.0, 900.0
 

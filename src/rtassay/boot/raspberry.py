@@ -3,6 +3,8 @@
 For one boot the firmware's own `tryboot` is used if present: it reads tryboot.txt once, and a board that hangs comes back with
 config.txt at the next power cycle. Older firmware gets a guard instead: config.txt is changed, and the first thing the new boot does is
 to put the old one back. A kernel that never gets so far leaves config.txt.rtassay on the card, to be renamed by hand.
+
+A kernel that was put onto the card itself (`kernels.cards`) has a folder of its own beside config.txt, named by os_prefix.
 """
 
 from __future__ import annotations
@@ -17,7 +19,13 @@ from rtassay.model.errors import BoardError, UsageError
 _PLACES = ("/boot/firmware", "/boot")
 _KERNEL = re.compile(r"^\s*kernel\s*=\s*(\S+)\s*$")
 _SECTION = re.compile(r"^\s*\[(.+)\]\s*$")
-_OURS = re.compile(r"kernel-(\d.*)\.img")
+_OURS = re.compile(r"kernel-(\d.*)\.img|rtassay-(\d.*)/kernel\.img")
+_PREFIX = re.compile(r"^\s*os_prefix\s*=\s*(\S*)\s*$")
+_INITRAMFS = re.compile(r"^\s*initramfs[ =]\s*(\S+)")
+_AUTO = re.compile(r"^\s*auto_initramfs\s*=\s*1\s*$")
+_OUR_MARK = "#rtassay: "
+KERNEL, INITRD = "kernel.img", "initrd.img"
+"""Names in the folder of one kernel."""
 _SAVED = "config.txt.rtassay"
 _UNIT = "/etc/systemd/system/rtassay-boot-guard.service"
 _WANTS = "/etc/systemd/system/sysinit.target.wants/rtassay-boot-guard.service"
@@ -26,7 +34,7 @@ _TRYBOOT = (
     "if [ -d /run/systemd/system ]; then systemctl reboot --reboot-argument='0 tryboot'; else reboot '0 tryboot'; fi; "
     "sleep 30; reboot -f"
 )
-_FILES = 'cd "$1" && for f in kernel*.img vmlinuz* Image*; do [ -f "$f" ] && echo "$f"; done; true'
+_FILES = 'cd "$1" && for f in kernel*.img vmlinuz* Image* rtassay-*/kernel.img; do [ -f "$f" ] && echo "$f"; done; true'
 
 
 class Raspberry:
@@ -55,7 +63,9 @@ class Raspberry:
         await self.take_back(board)
         config = await self._config(board, place)
         if await self._has_tryboot(board):
-            await write(board, f"{place}/tryboot.txt", choosing(config, kernel.id), "write tryboot.txt")
+            await write(
+                board, f"{place}/tryboot.txt", await self._choosing(board, place, config, kernel), "write tryboot.txt"
+            )
             return
         # The order makes every crash safe: first the guard that restores, then the saved file, then the change.
         await self._install_guard(board, place)
@@ -65,7 +75,9 @@ class Raspberry:
             "keep config.txt",
             "root is needed, and the boot partition must not be read-only",
         )
-        await write(board, f"{place}/config.txt", choosing(config, kernel.id), "change config.txt")
+        await write(
+            board, f"{place}/config.txt", await self._choosing(board, place, config, kernel), "change config.txt"
+        )
 
     async def take_back(self, board: LinuxBoard) -> None:
         place = await self._found(board)
@@ -75,7 +87,9 @@ class Raspberry:
         place = await self._found(board)
         await self.take_back(board)
         config = await self._config(board, place)
-        await write(board, f"{place}/config.txt", choosing(config, kernel.id), "change config.txt")
+        await write(
+            board, f"{place}/config.txt", await self._choosing(board, place, config, kernel), "change config.txt"
+        )
 
     async def reboot(self, board: LinuxBoard) -> None:
         place = await self._found(board)
@@ -110,9 +124,13 @@ class Raspberry:
 
     async def remove(self, board: LinuxBoard, release: str) -> None:
         place = await self._found(board)
-        await must(
-            board, ["sh", "-c", 'rm -f "$1" && sync', "sh", f"{place}/kernel-{release}.img"], "remove the kernel's file"
-        )
+        paths = (f"{place}/kernel-{release}.img", f"{place}/{folder_of(release)}")
+        await must(board, ["sh", "-c", 'rm -rf "$@" && sync', "sh", *paths], "remove the kernel's file")
+
+    async def _choosing(self, board: LinuxBoard, place: str, config: str, kernel: Kernel) -> str:
+        folder, _, _ = kernel.id.rpartition("/")
+        has = folder and (await output(board, ["test", "-f", f"{place}/{folder}/{INITRD}"]))[1] == 0
+        return choosing(config, kernel.id, INITRD if has else None)
 
     def _restoring(self, place: str) -> str:
         """A script for the board that restores the old config.txt and removes our files. The guard runs it too."""
@@ -179,24 +197,69 @@ class Raspberry:
 
 
 def _release(file: str) -> str | None:
-    """The release of a kernel that `add` put here; of other files it cannot be known."""
+    """The release of a kernel that `add` or `kernels.cards` put here; of other files it cannot be known."""
     ours = _OURS.fullmatch(file)
-    return ours[1] if ours else None
+    return (ours[1] or ours[2]) if ours else None
 
 
-def chosen(config: str) -> str | None:
-    """The kernel that config.txt names for every board ([all] or no section); the last one counts."""
-    section, found = "all", None
+def folder_of(release: str) -> str:
+    """The folder of a kernel that was put onto the card itself."""
+    return f"rtassay-{release}"
+
+
+def _of_every_board(config: str) -> list[str]:
+    """Lines in no section or in [all]."""
+    section, found = "all", []
     for line in config.splitlines():
-        head, kernel = _SECTION.match(line), _KERNEL.match(line)
+        head = _SECTION.match(line)
         if head:
             section = head[1].lower()
-        elif kernel and section == "all":
-            found = kernel[1]
+        elif section == "all":
+            found.append(line)
     return found
 
 
-def choosing(config: str, kernel: str) -> str:
-    """config.txt with another kernel, everything else as it was. An earlier `kernel=` of any section is commented out."""
-    lines = [f"#rtassay: {line}" if _KERNEL.match(line) else line for line in config.splitlines()]
-    return "\n".join([*lines, "[all]", f"kernel={kernel}", ""])
+def chosen(config: str) -> str | None:
+    """The kernel that config.txt names for every board ([all] or no section), with its folder; the last one counts."""
+    kernel, prefix = None, ""
+    for line in _of_every_board(config):
+        if found := _KERNEL.match(line):
+            kernel = found[1]
+        elif found := _PREFIX.match(line):
+            prefix = found[1]
+    return None if kernel is None else f"{prefix}{kernel}"
+
+
+def initramfs(config: str) -> str | None:
+    """The initramfs of that kernel: the one that is named, or with auto_initramfs=1 the one that belongs to the kernel's name."""
+    prefix = (chosen(config) or "").rpartition("/")
+    named, auto = None, False
+    for line in _of_every_board(config):
+        found = _INITRAMFS.match(line)
+        named = found[1] if found else named
+        auto = auto or _AUTO.match(line) is not None
+    if named is None and auto:
+        named = (prefix[2] or "kernel8.img").replace("kernel", "initramfs", 1).removesuffix(".img")
+    return None if named is None else f"{prefix[0]}{prefix[1]}{named}"
+
+
+def choosing(config: str, kernel: str, initrd: str | None = None) -> str:
+    """config.txt with another kernel, everything else as it was. An earlier `kernel=` of any section is commented out; for a kernel in a
+    folder of its own, with its `initrd` there, also what names an initramfs or another folder."""
+    folder, _, name = kernel.rpartition("/")
+    replaced = (_KERNEL, _PREFIX, _INITRAMFS, _AUTO) if folder else (_KERNEL,)
+    lines = []
+    for line in config.splitlines():
+        # What an earlier choice of a folder had added or commented out.
+        if line.startswith("os_prefix=rtassay-") or line == _initramfs_line(INITRD):
+            continue
+        plain = line.removeprefix(_OUR_MARK)
+        line = plain if plain != line and not _KERNEL.match(plain) else line
+        lines.append(f"{_OUR_MARK}{line}" if any(word.match(line) for word in replaced) else line)
+    more = [f"os_prefix={folder}/"] if folder else []
+    more += [f"kernel={name}", *([] if initrd is None else [_initramfs_line(initrd)])]
+    return "\n".join([*lines, "[all]", *more, ""])
+
+
+def _initramfs_line(name: str) -> str:
+    return f"initramfs {name} followkernel"

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtassay.gate import image, needs
+from rtassay.gate import needs
+from rtassay.kernels import image
 from rtassay.lab.packages import Packages
 from rtassay.lab.places import Say, need
 from rtassay.model.errors import InputFileError, UsageError

@@ -11,7 +11,7 @@ from pathlib import Path
 from rtassay.model.errors import BoardError
 
 Say = Callable[[str], None]
-# Debian package of every program the lab starts.
+# Debian package of every program that this and the work on kernels start.
 _PACKAGES = {
     "qemu-system-x86_64": "qemu-system-x86",
     "qemu-system-aarch64": "qemu-system-arm",
@@ -27,6 +27,12 @@ _PACKAGES = {
     "apt-get": "apt",
     "timeout": "coreutils",
     "setpriv": "util-linux",
+    "mcopy": "mtools",
+    "mdir": "mtools",
+    "debugfs": "e2fsprogs",
+    "sfdisk": "fdisk",
+    "depmod": "kmod",
+    "mkimage": "u-boot-tools",
 }
 
 
@@ -62,7 +68,7 @@ def need(*programs: str) -> None:
     if missing:
         packages = sorted({_PACKAGES.get(program, program) for program in missing})
         raise BoardError(
-            f"the lab needs {', '.join(missing)}",
+            f"this needs {', '.join(missing)}",
             "not installed",
             f"apt-get install --no-install-recommends {' '.join(packages)}",
         )

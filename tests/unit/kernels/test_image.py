@@ -9,7 +9,8 @@ import struct
 import gated
 import pytest
 
-from rtassay.gate import image, needs
+from rtassay.gate import needs
+from rtassay.kernels import image
 from rtassay.model.errors import InputFileError
 
 KERNEL = gated.elf(notes=gated.PVH, rest=gated.BANNER + gated.carried(gated.FULL))
