@@ -72,6 +72,9 @@ def test_the_command_of_a_recording_measures_it_again(home, measured):
 def test_bad_input_says_what(home, words, code, said):
     done = in_process("throughput", *words, home=home)
     assert done.returncode == code and said in done.stderr and "Traceback" not in done.stderr
+    assert "run 1 of 1" not in done.stderr or words[1].startswith("builtin:"), (
+        "the board was asked before the words were read"
+    )
 
 
 def test_a_program_that_is_missing_is_named(home, tmp_path, monkeypatch):

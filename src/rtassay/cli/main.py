@@ -23,7 +23,7 @@ from rtassay.model.errors import (
     UsageError,
     environment_error,
 )
-from rtassay.model.foreign import is_utf8
+from rtassay.model.foreign import is_utf8, printable
 
 
 class LazyGroup(click.Group):
@@ -109,6 +109,7 @@ def run(argv: list[str]) -> int:
         tell(error)
         return error.exit_code
     except click.ClickException as error:
+        error.message = printable(error.message)  # it repeats what was typed
         error.show()
         return EXIT_USAGE
     except (click.Abort, KeyboardInterrupt):

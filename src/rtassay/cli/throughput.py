@@ -108,6 +108,8 @@ def _measure(board: str, options: dict[str, Any]) -> tuple[list[Path], bool]:
     from rtassay.cli.run import measured, new_run
 
     asked = options["works"] or tuple(rooms.table("works"))
+    for work in asked:  # before the board is asked for anything
+        rooms.load("works", work.partition(":")[0])
     requests = [(work, runs.make_request(board, _values(board, work, options))) for work in asked]
     missing: set[str] = set()
     paths: list[Path] = []

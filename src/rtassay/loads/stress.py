@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from rtassay.loads.base import LoadCommand, LoadResult, LoadSpec, Meter, Rate
-from rtassay.loads.tools import RepeatMeter, inside, repeated, split
+from rtassay.loads.tools import RepeatMeter, coarse, inside, repeated, split
 from rtassay.model.manifest import WorkPart
 
 _MIB = 1024 * 1024
@@ -47,7 +47,7 @@ class StressLoad:
 def _standard(spec: LoadSpec) -> list[str]:
     available = spec.memory_available_bytes or 512 * _MIB
     each = str(len(spec.cpus))
-    per_worker = max(1, min(256, available // 8 // len(spec.cpus) // _MIB))
+    per_worker = coarse(max(1, min(256, available // 8 // len(spec.cpus) // _MIB)))
     return ["--cpu", each, "--io", each, "--vm", each, "--vm-bytes", f"{per_worker}M"]
 
 

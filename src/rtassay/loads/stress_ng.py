@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rtassay.loads.base import CLASSES, LoadCommand, LoadSpec, Meter
 from rtassay.loads.stress_ng_output import StressNgMeter
-from rtassay.loads.tools import split
+from rtassay.loads.tools import coarse, split
 from rtassay.model.errors import UsageError
 from rtassay.model.units import format_cpu_list
 
@@ -61,7 +61,7 @@ class StressNgLoad:
 
     - `--cpu` (arithmetic, all methods), `--cache` (cache thrashing, flushes and fences);
     - `--vm` (page faults, mapping and unmapping) with 256 MiB each, but never more than 3/16 of the available memory in all, so
-      that everything together stays below a quarter;
+      that everything together stays below a quarter; a power of two, so that the runs of one board have the same load;
     - `--timer --timer-freq 100000` (timer interrupts and signals);
     - `--fork` (process creation), `--sem` (context switches between threads), `--msg` (messages between processes).
 
@@ -113,7 +113,7 @@ def _instances(stressors: Sequence[str], spec: LoadSpec) -> list[str]:
     sized = sum(stressor in ("vm", "mmap") for stressor in stressors) or 1
     vm_bytes = _VM_FALLBACK if spec.memory_available_bytes is None else spec.memory_available_bytes * 3 // 16
     # Some versions share --vm-bytes out between the instances, others give it to each: divided here, it is right or too low.
-    each = f"{max(_VM_LEAST, min(_VM_MOST, vm_bytes // workers // sized)) // 1024}k"
+    each = f"{coarse(max(_VM_LEAST, min(_VM_MOST, vm_bytes // workers // sized))) // 1024}k"
     more = {
         "vm": ["--vm-bytes", each],
         "mmap": ["--mmap-bytes", each],

@@ -159,3 +159,8 @@ class RepeatMeter:
         if text.strip():
             self.last_words = text.strip().removeprefix("rtprobe: ")
         return self.line(mono_ns, text)
+
+
+def coarse(size: int) -> int:
+    """The power of two at or below: the available memory is another in each run, and the load of one board is to be the same."""
+    return 1 << (size.bit_length() - 1)

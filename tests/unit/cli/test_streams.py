@@ -125,3 +125,12 @@ def test_a_name_that_no_file_can_have_is_usage(
     assert run([verb, "A" * 5000]) == EXIT_USAGE
     said = capsys.readouterr().err
     assert "a bug" not in said and len(said) < 600
+
+
+@pytest.mark.parametrize("words", [["exec", "--duration", "\x1b]0;x\x07"], ["run", "--policy", "\x1b[2J"], ["\x1b[2J"]])
+def test_a_word_that_is_refused_does_not_reach_the_terminal_raw(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(words) == EXIT_USAGE
+    said = capsys.readouterr().err
+    assert said and "\x1b" not in said and "\x07" not in said

@@ -89,6 +89,12 @@ def test_profile_is_bounded_in_time_and_memory_and_keeps_to_its_cpus() -> None:
     assert 0 < instances * int(size[:-1]) * 1024 <= 2 * GIB // 4
 
 
+def test_two_runs_of_a_board_have_the_same_load_though_less_memory_is_free() -> None:
+    for load in (StressNgLoad(), StressLoad()):
+        lines = {tuple(argv_of(load, spec=replace(SPEC, memory_available_bytes=mib << 20))[0]) for mib in (1043, 1155)}
+        assert len(lines) == 1
+
+
 def test_profile_has_no_disk_and_no_network() -> None:
     (command,) = StressNgLoad().commands(SPEC)
     assert not {"--hdd", "--iomix", "--io", "--sock", "--udp", "--aio", "--readahead", "--all"} & set(command.argv)

@@ -118,12 +118,12 @@ def _load(recording: Recording) -> str | None:
 
 def _load_commands(recording: Recording) -> str:
     lines = [" ".join(load.argv) for load in recording.manifest.loads if load.argv]
-    return "; ".join(_without_paths(line) for line in lines)
+    return "; ".join(_bare(line) for line in lines)
 
 
-def _without_paths(line: str) -> str:
-    """The line without directories of programs: they differ between boards and mean nothing."""
-    return re.sub(r"(?:(?<=\s)|^)/\S*/", "", line)
+def _bare(line: str) -> str:
+    """The line without what differs between equal loads: directories of programs, and the time after which a load that was left ends itself."""
+    return re.sub(r"(?:(?<=\s)|^)/\S*/", "", re.sub(r"\s--timeout \d+s(?=\s|$)", "", line))
 
 
 def _load_cpus(recording: Recording) -> str | None:

@@ -127,6 +127,9 @@ def test_a_difference_in_words() -> None:
     )
     assert words(row("cmdline", ("quiet",), ("splash",), "varies")) == "cmdline: quiet / splash"
     assert words(row("os", ("a", "b"), ("c",), "varies", "so")) == "os: a, b / c (so)"
+    same = "stress-ng --cpu 2 --cache 2 --timer 2 --fork 2 --sem 2 --msg 2 "
+    apart = words(row("load.command", (f"{same}--vm-bytes 51047k",), (f"{same}--vm-bytes 56523k",), "confound"))
+    assert apart == "load.command: ... 51047k / ... 56523k"
     assert words(row("os", ("x" * 60,), ("y" * 61,), "confound")) == f"os: {'x' * 60} / {'y' * 57}..."
 
 

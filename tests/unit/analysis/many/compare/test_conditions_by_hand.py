@@ -132,6 +132,8 @@ def test_values_where_a_board_has_little() -> None:
     assert value("governor", made(inventory=BOARD | {"governors": {}})) == "no frequency scaling"
     assert value("governor", made(inventory=BOARD | {"governors": None})) is None
     assert value("settings", made(plan=replace(PLAN, settings={}))) is None
+    bounded = LoadEntry("stress-ng", ("stress-ng", "--timeout", "406s", "--cpu", "2"))
+    assert value("load.command", made(loads=(bounded,))) == "stress-ng --cpu 2"
     assert value("load.command", made(loads=())) is None and value("load.tool", made(loads=())) is None
     assert value("memory", made(inventory=BOARD | {"memory": {"total_bytes": 0}})) is None
     for total, words in ((8 * 2**30, "8192 MiB"), (8 * 2**30 + 1, "10240 MiB"), (4 * 2**30 + 1, "5120 MiB")):

@@ -92,8 +92,18 @@ def difference_words(row: Difference) -> str:
     """`frequency governor: performance / powersave`."""
     if row.detail and row.key == "cmdline":
         return f"{row.name} ({row.detail})"
-    sides = [", ".join(_short(value) for value in side) for side in (row.a, row.b)]
+    a, b = _from_difference(row.a[0], row.b[0]) if len(row.a) == len(row.b) == 1 else ("", "")
+    sides = [a, b] if a else [", ".join(_short(value) for value in side) for side in (row.a, row.b)]
     return f"{row.name}: {sides[0]} / {sides[1]}" + (f" ({row.detail})" if row.detail else "")
+
+
+def _from_difference(a: str, b: str) -> tuple[str, str]:
+    """Both texts from the word in which they begin to differ, if cut they would look the same; else two empty ones."""
+    if _short(a) != _short(b) or a == b:
+        return "", ""
+    apart = next((i for i, (one, other) in enumerate(zip(a, b, strict=False)) if one != other), min(len(a), len(b)))
+    begin = a.rfind(" ", 0, apart) + 1
+    return f"... {_short(a[begin:])}", f"... {_short(b[begin:])}"
 
 
 def _short(value: str) -> str:
