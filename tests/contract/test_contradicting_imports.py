@@ -81,6 +81,33 @@ CASES: dict[str, tuple[str, dict[str, Edit]]] = {
             "size": swap('"max": [0-9]+', f'"max": {HUGE}'),
         },
     ),
+    "cyclicdeadline": (
+        "two-threads.ok.json",
+        {
+            "order": swap('"avg": [0-9.]+', '"avg": 0.5', count=0),
+            "lanes": swap('"num_threads": 2', '"num_threads": 3'),
+            "sign": swap('"min": ', '"min": -'),
+            "size": swap('"max": [0-9]+', f'"max": {HUGE}'),
+        },
+    ),
+    "hwlatdetect": (
+        "some-windows.ok.txt",
+        {
+            "total": swap("^Samples recorded: 9", "Samples recorded: 8"),
+            "order": swap("^Max Latency: 238355us", "Max Latency: 500000us"),
+            "inside": swap("^Max Latency: 238355us", "Max Latency: 30000us"),
+            "sign": swap("inner:12191", "inner:-12191"),
+            "size": swap("inner:12191", f"inner:{HUGE}"),
+        },
+    ),
+    "benchkit": (
+        "two-threads.ok.json",
+        {
+            "lanes": swap('"threads": 2', '"threads": 1'),
+            "sign": swap('"thread0": \\[[0-9]+', '"thread0": [-4'),
+            "size": swap('"thread0": \\[[0-9]+', f'"thread0": [{HUGE}'),
+        },
+    ),
     "jitterdebugger": (
         "us.ok.json",
         {

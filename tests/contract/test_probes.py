@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,10 @@ from rtassay.model.manifest import Plan
 
 NAMES = list(rooms.table("probes"))
 PLAN = Plan(interval_ns=1_000_000, duration_ns=2 * 10**9, cpus=(0, 1), mlock=True, dma_latency_us=0)
+NEEDS: dict[str, dict[str, Any]] = {
+    "follow": {"settings": {"pid": "12"}},
+    "cyclicdeadline": {"interval_ns": 10_000_000},
+}
 POLICIES = {"counted", "skip", "catch_up", "unknown"}
 
 
@@ -28,7 +33,7 @@ def test_probe_introduces_itself(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_plain_plan_is_accepted_and_becomes_words(name: str) -> None:
     probe = rooms.load("probes", name)()
-    plan = replace(PLAN, settings={"pid": "12"}) if name == "follow" else PLAN
+    plan = replace(PLAN, **NEEDS.get(name, {}))
     probe.check(plan)
     argv = probe.command(plan, "/bin/probe", (0, 1))
     assert "/bin/probe" in argv

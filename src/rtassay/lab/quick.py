@@ -1,4 +1,4 @@
-"""The quick board: a Debian kernel and an initramfs from Debian packages, with BusyBox, dropbear, kexec, stress-ng and rt-tests.
+"""The quick board: a Debian kernel and an initramfs from Debian packages, with BusyBox, dropbear, kexec, stress-ng, and the tools that measure.
 
 The board has both kernels, stock and PREEMPT_RT, in /boot, and kexec changes between them. A plain reboot
 returns to the kernel of the start.
@@ -44,8 +44,11 @@ _PROGRAMS = {
     "dropbear-bin": ("usr/sbin/dropbear",),
     "kexec-tools": ("sbin/kexec",),
     "stress-ng": ("usr/bin/stress-ng",),
-    "rt-tests": ("usr/bin/cyclictest", "usr/bin/hackbench"),
+    "rt-tests": ("usr/bin/cyclictest", "usr/bin/cyclicdeadline", "usr/bin/hackbench", "usr/bin/oslat"),
+    "rtla": ("usr/bin/rtla",),
 }
+# The package depends on HDF5 for another program of it.
+_WITHOUT_LIBRARIES = {"jitterdebugger": ("usr/bin/jitterdebugger",)}
 _C_LIBRARY = (
     "ld-linux-*.so.*",
     "libc.so.6",
@@ -97,7 +100,7 @@ def build(arch: Arch, say: Say, extra: Mapping[str, Path] | None = None) -> Quic
     """
     packages = Packages(arch.name)
     names = packages.newest({"stock": f"linux-image-{arch.flavour}", "rt": f"linux-image-rt-{arch.flavour}"})
-    wanted: dict[str, tuple[str, ...]] = dict(_PROGRAMS)
+    wanted: dict[str, tuple[str, ...]] = {**_PROGRAMS, **_WITHOUT_LIBRARIES}
     folders = (f"lib/{arch.triplet}", f"usr/lib/{arch.triplet}")
     for library in packages.libraries_of(*_PROGRAMS):
         wanted[library] = tuple(f"{folder}/*.so*" for folder in folders)

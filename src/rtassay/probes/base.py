@@ -17,7 +17,7 @@ class Probe(Protocol):
     `program`: the program that the board must have (None: rtprobe, which the host brings). `stream_file`: the file of the recording that
     keeps its bytes. `late_policy`: see docs/method/activations.md. `own_threads`: it measures by threads of its own, on a grid of
     due times; else interval, policy, priority and CPUs of a plan mean nothing to it. `needs`: another program of the board, which its command starts. `joins`: its threads join a cgroup of isolated CPUs
-    (`--partition`). `as_cyclictest`: a line of cyclictest measures nearly the same. A member derives from this class. `of_line` and
+    (`--partition`). `as_cyclictest`: a line of cyclictest measures nearly the same. `policy`: its threads have this one, whatever it is started with. `beyond_ns`: how long it may take beyond the time that it measures. A member derives from this class. `of_line` and
     `doubts` have defaults: most probes have no command line that people know.
     """
 
@@ -29,6 +29,8 @@ class Probe(Protocol):
     own_threads: bool = True
     joins: bool = False
     as_cyclictest: bool = False
+    policy: str | None = None
+    beyond_ns: int = 0
 
     def check(self, plan: Plan) -> None:
         """Raise UsageError for a plan that this probe cannot carry out."""

@@ -14,8 +14,8 @@ from rtassay.model.events import Event, Facts, Parser
 class WholeText(Parser):
     """All events come from `finish`: those of the importer `format_name`, beside them `facts`.
 
-    `facts`: what the live run knows. Its "lanes" replace the importer's field by field. A text that the importer refuses gives no events:
-    the run ends with the tool's own words.
+    `facts`: what the live run knows. Its "lanes" (none: the importer tells all) and its interval replace the importer's field by field. A text
+    that the importer refuses gives no events: the run ends with the tool's own words.
     """
 
     def __init__(self, format_name: str, facts: dict[str, Any]) -> None:
@@ -38,7 +38,8 @@ class WholeText(Parser):
         return [self._own(event) if isinstance(event, Facts) else event for event in events]
 
     def _own(self, told: Facts) -> Facts:
-        own = {lane["lane"]: lane for lane in self._facts["lanes"]}
-        lanes = [{**lane, **own.get(lane["lane"], {})} for lane in told.data.get("lanes", ())]
+        own = {lane["lane"]: lane for lane in self._facts.get("lanes", ())}
+        every = {key: self._facts[key] for key in ("interval_ns",) if key in self._facts}
+        lanes = [{**lane, **every, **own.get(lane["lane"], {})} for lane in told.data.get("lanes", ())]
         summary = {**told.data.get("import", {}), "live": True}
         return Facts({**told.data, **self._facts, "lanes": lanes, "import": summary})

@@ -52,7 +52,7 @@ class Measurement:
         cls, board: LinuxBoard, prepared: Prepared, tee: Callable[[bytes], None], ends: Sequence[str] = ()
     ) -> Measurement:
         """`ends`: launched names whose stdin the board closes as soon as the probe has ended."""
-        guard_ns = prepared.planned_ns + GRACE_NS
+        guard_ns = prepared.planned_ns + prepared.probe.beyond_ns + GRACE_NS
         argv = [prepared.rtprobe, "guard", "--attached", "--max", f"{guard_ns}ns", "--", *prepared.plan.command]
         return cls(prepared, await board.launch(argv, PROBE, ends=ends), tee)
 
@@ -73,7 +73,7 @@ class Measurement:
     @property
     def bound_s(self) -> float:
         """Seconds after which it must have ended: the guard's limit and the time the guard needs to end it."""
-        return (self._prepared.planned_ns + GRACE_NS) / 1e9 + _GUARD_ENDS_S
+        return (self._prepared.planned_ns + self._prepared.probe.beyond_ns + GRACE_NS) / 1e9 + _GUARD_ENDS_S
 
     @property
     def wall_start(self) -> str:

@@ -32,7 +32,7 @@ STARTS_NS = 300 * NS_PER_S
 _STREAM_BASE, _STREAM_PER_S, _PER_ACTIVATION, _LANES = 256 << 20, 16 << 20, 64, 64
 _VERSION = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}[\w.]{0,40}")
 _PACKAGES = {
-    **dict.fromkeys(("cyclictest", "hackbench"), "rt-tests"),
+    **dict.fromkeys(("cyclictest", "cyclicdeadline", "hackbench", "hwlatdetect", "oslat"), "rt-tests"),
     "glmark2": "glmark2-x11",
     "glmark2-es2": "glmark2-es2-x11",
 }
@@ -125,6 +125,8 @@ async def prepare(board: LinuxBoard, asked: Plan, *, isolated: bool, lanes: int 
     command = probe.command(replace(plan, policy=asked.policy, priority=asked.priority), probe_program, cpus)
     if known.partition is not None and set(cpus) & set(joined):
         command += ["--partition", known.partition]
+    if probe.policy is not None:
+        plan = replace(plan, policy=probe.policy, priority=0)
     if probe.own_threads:
         plan = replace(plan, cyclictest_equivalent=equivalent(plan) if probe.as_cyclictest else None)
     else:

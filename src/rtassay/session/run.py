@@ -253,7 +253,7 @@ class _Run:
         if facts.probe == "rtprobe" and facts.version:
             versions["rtprobe"] = facts.version
         self._update(
-            source=prepared.probe.source(facts.version or prepared.tool_versions.get(prepared.probe.name)),
+            source=prepared.probe.source(facts.version or _probe_version(prepared)),
             wall_start=measurement.wall_start,
             wall_end=_now(),
             inventory_end=end,
@@ -333,7 +333,7 @@ class _Run:
         return Manifest(
             id=new_id(),
             created=_now(),
-            source=prepared.probe.source(prepared.tool_versions.get(prepared.probe.name)),
+            source=prepared.probe.source(_probe_version(prepared)),
             plan=prepared.plan,
             board=self._board.name,
             wall_start=_now(),
@@ -391,6 +391,12 @@ class _Run:
         lanes = self._measurement.lanes() if self._measurement is not None else ()
         path = self._writer.path if self._writer is not None else None
         self._on_event(Progress(phase, elapsed_ns, planned_ns, lanes, path, self._board.connected))
+
+
+def _probe_version(prepared: Prepared) -> str | None:
+    """Version of the program that measures; it may have another name than the probe."""
+    probe = prepared.probe
+    return prepared.tool_versions.get(probe.program or probe.name)
 
 
 def _longest_of(asked: Plan) -> int:

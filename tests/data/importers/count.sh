@@ -35,6 +35,9 @@ osadl() { # counts in the classes, and the one sample that a maximum beyond them
 			printf "core%d\t%d\n", l, s + (k && top[l + 1] + 0 >= b); l++
 		} }'
 }
+hwlatdetect() { # windows in the time, or samples if there are more
+	awk '/test duration/ { s = $4 } /Sample window:/ { w = $3 + 0 } /ts: .*inner:/ { n++ } END { k = int(s * 1000000 / w); printf "hwlat\t%d\n", (k > n ? k : n) }' "$1"
+}
 hgrm() { awk '/^#\[Max/ { gsub(/[^0-9.]/, " ", $0); printf "all\t%d\n", $NF }' "$1"; }
 table() { awk '!/^#/ && NF' "$1" | awk 'END { printf "all\t%d\n", NR - 1 }'; }
 
@@ -53,6 +56,7 @@ for file in */*.ok.*; do
 	oslat/*.json) made=$(oslat_json "$file") ;;
 	rteval/*) made=$(rteval "$file") ;;
 	osadl/*) made=$(osadl "$file") ;;
+	hwlatdetect/*) made=$(hwlatdetect "$file") ;;
 	hgrm/*) made=$(hgrm "$file") ;;
 	console/*) made=$(console "$file") ;;
 	table/*) made=$(table "$file") ;;

@@ -17,6 +17,9 @@ verbose() {
 	tr -d '\r' <"$1" | sed 's/^\[[^]]*\] *//' | awk -F: 'NF == 3 && /^ *[0-9]+: *[0-9]+: *[0-9]+$/ { n[$1 + 0]++ } END { for (i = 0; i in n; i++) printf "%d\t%d\n", i, n[i] }'
 }
 json() { awk -v key="$2" -F'[:,]' '$0 ~ "\"" key "\":" { printf "%d\t%d\n", l++, $2 }' "$1"; }
+benchkit() { # numbers in each list
+	tr -d ' \n' <"$1" | awk '{ for (i = 0; match($0, "\"thread" i "\":\\[[^]]*\\]"); i++) { m = substr($0, RSTART, RLENGTH); printf "%d\t%d\n", i, gsub(/,/, ",", m) + 1 } }'
+}
 columns() { awk -F, 'NR == 1 { for (i = 2; i <= NF; i++) name[i] = $i; n = NF; next } { for (i = 2; i <= n; i++) sum[i] += $i } END { for (i = 2; i <= n; i++) printf "%s\t%d\n", name[i], sum[i] }' "$1"; }
 raw() { od -An -v -tu4 -w"$2" --endian="$3" "$1" | awk '{ n[$1]++ } END { for (i = 0; i in n; i++) printf "%d\t%d\n", i, n[i] }'; }
 
@@ -25,7 +28,8 @@ for file in */*.ok.*; do
 	*.count) continue ;;
 	cyclictest/*) made=$(text "$file") ;;
 	cyclictest-verbose/*) made=$(verbose "$file") ;;
-	cyclictest-json/*) made=$(json "$file" cycles) ;;
+	cyclictest-json/* | cyclicdeadline/*) made=$(json "$file" cycles) ;;
+	benchkit/*) made=$(benchkit "$file") ;;
 	csv-histogram/*) made=$(columns "$file") ;;
 	jitterdebugger/*) made=$(json "$file" count) ;;
 	jitterdebugger-raw/armv7*) made=$(raw "$file" 20 little) ;;

@@ -422,3 +422,33 @@ def test_any_edit(name: str, where: float, cut: int, put: bytes, tmp_path: Path)
     file = tmp_path / "f"
     file.write_bytes(whole[:at] + put + whole[at + cut :])
     attempt(name, file)
+
+
+def test_cyclicdeadline_tells_a_summary_and_the_interval_of_its_command_line() -> None:
+    events = list(rooms.load("importers", "cyclicdeadline")().read(DATA / "cyclicdeadline" / "two-threads.ok.json"))
+    facts, end = events[0].data, events[-1].data
+    assert [lane["interval_ns"] for lane in facts["lanes"]] == [5_000_000, 5_000_000]  # -i 5000 -s 0
+    assert facts["import"]["kind"] == "summary" and facts["requested"]["policy"] == "deadline"
+    assert all(
+        part.over == lane["n"] and not part.counts.size for part, lane in zip(events[1:-1], end["lanes"], strict=True)
+    )
+    one = next(rooms.load("importers", "cyclicdeadline")().read(DATA / "cyclicdeadline" / "one-thread.ok.json"))
+    assert [lane["interval_ns"] for lane in one.data["lanes"]] == [10_000_000]
+
+
+def test_hwlatdetect_counts_each_window_of_the_time() -> None:
+    events = list(rooms.load("importers", "hwlatdetect")().read(DATA / "hwlatdetect" / "some-windows.ok.txt"))
+    facts, part, end = events[0].data, events[1], events[-1].data
+    assert (facts["interval_ns"], facts["import"]["threshold_ns"]) == (10**9, 20_000_000)
+    counts = dict(zip(part.lower_ns.tolist(), part.counts.tolist(), strict=True))
+    assert counts[0] == 11 and sum(counts.values()) == 20 and counts[238_355_000] == 1  # 9 of 20 windows have a gap
+    assert end["lanes"][0]["max_ns"] == 238_355_000 and end["mono_ns"] == 20 * 10**9
+
+
+def test_benchkit_tells_the_interval_of_the_next_thread() -> None:
+    events = list(rooms.load("importers", "benchkit")().read(DATA / "benchkit" / "two-threads.ok.json"))
+    facts, first, second = events[0].data, events[1], events[2]
+    assert [lane["interval_ns"] for lane in facts["lanes"]] == [100_000, 600_000]
+    # 2 s of them, by the numbers of samples
+    assert abs(first.latency_ns.size * 100_000 - 2 * 10**9) < 10**8
+    assert abs(second.latency_ns.size * 600_000 - 2 * 10**9) < 10**8

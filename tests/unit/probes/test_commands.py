@@ -10,9 +10,14 @@ from rtassay.model.cyclictest import equivalent
 from rtassay.model.errors import UsageError
 from rtassay.model.manifest import Plan
 from rtassay.probes.base import Probe
+from rtassay.probes.cyclicdeadline import CyclicdeadlineProbe
 from rtassay.probes.cyclictest import CyclictestProbe
+from rtassay.probes.hwlatdetect import HwlatdetectProbe
 from rtassay.probes.jitterdebugger import JitterdebuggerProbe
 from rtassay.probes.oslat import OslatProbe
+from rtassay.probes.rteval import RtevalProbe
+from rtassay.probes.rtla_osnoise import RtlaOsnoiseProbe
+from rtassay.probes.rtla_timerlat import RtlaTimerlatProbe
 from rtassay.probes.rtprobe import RtprobeProbe
 
 PLAN = Plan(interval_ns=997_000, duration_ns=60 * 10**9, dma_latency_us=0, mlock=True)
@@ -167,3 +172,79 @@ def test_the_policy_deadline_has_no_priority_and_is_of_cyclic() -> None:
         RtprobeProbe().check(replace(plan, priority=5))
     with pytest.raises(UsageError, match="--policy deadline is for the method cyclic"):
         RtprobeProbe("noise").check(plan)
+
+
+def test_rtla_timerlat_has_the_settings_of_cyclictest_and_a_histogram_beyond_the_deadline() -> None:
+    plan = replace(PLAN, deadline_ns=50_000_000, priority=80)
+    argv = RtlaTimerlatProbe().command(plan, "/r", (0, 1))
+    assert argv[:2] == ["sh", "-c"] and argv[3:6] == ["sh", "timerlat", "timerlat_hist"]
+    assert argv[6:] == [
+        "/r", "timerlat", "hist", "-p", "997", "-b", "1", "-E", "100000", "-c", "0-1", "-d", "60s", "-P", "f:80", "--dma-latency", "0",
+    ]  # fmt: skip
+
+
+def test_rtla_osnoise_leaves_a_real_time_board_its_part() -> None:
+    assert RtlaOsnoiseProbe().command(PLAN, "/r", (1,))[6:] == [
+        "/r", "osnoise", "hist", "-p", "1000000", "-r", "1000000", "-b", "1", "-E", "100000", "-c", "1", "-d", "60s",
+    ]  # fmt: skip
+    real_time = RtlaOsnoiseProbe().command(replace(PLAN, priority=5), "/r", (1,))
+    assert real_time[-2:] == ["-P", "f:5"] and real_time[real_time.index("-r") + 1] == "950000"
+
+
+def test_hwlatdetect_cyclicdeadline_and_rteval_say_all_that_was_asked() -> None:
+    assert HwlatdetectProbe().command(PLAN, "/h", (0, 2))[6:] == [
+        "/h", "--duration=60", "--threshold=10us", "--window=1000000us", "--width=500000us", "--cpu-list=0,2",
+    ]  # fmt: skip
+    deadline = CyclicdeadlineProbe().command(replace(PLAN, interval_ns=5_000_000), "/c", (0, 1))
+    assert deadline[4:] == ["/c", "-q", "-i", "5000", "-s", "0", "-t", "2", "-D", "60"]
+    assert "--json=/dev/fd/3" in deadline[2]
+    rteval = RtevalProbe().command(replace(PLAN, settings={"config": "/etc/mine.conf"}, priority=80), "/e", (1,))
+    assert rteval[4:] == [
+        "/e", "--duration=60", "--measurement-cpulist=1", "--cyclictest-interval=997", "--cyclictest-priority=80",
+        "--cyclictest-buckets=200000", "-f", "/etc/mine.conf",
+    ]  # fmt: skip
+
+
+SLOW = replace(PLAN, interval_ns=5_000_000)
+REFUSED: list[dict[str, object]] = [
+    {"count": 100},
+    {"duration_ns": 1_500_000_000},
+    {"break_above_ns": 1000_000},
+    {"trace_above_ns": 1000},
+    {"settings": {"pid": "1"}},
+    {"sleep": "poll"},
+    {"clock": "tai"},
+    {"policy": "idle"},
+]
+
+
+@pytest.mark.parametrize(
+    ("probe", "changes"),
+    [
+        *((probe, changes) for probe in (RtlaTimerlatProbe(), RtlaOsnoiseProbe(), HwlatdetectProbe(), CyclicdeadlineProbe(), RtevalProbe()) for changes in REFUSED),
+        (RtlaTimerlatProbe(), {"interval_ns": 50_000}),
+        (RtlaTimerlatProbe(), {"interval_ns": 1_000_500}),
+        (RtlaTimerlatProbe(), {"aligned": True}),
+        (RtlaTimerlatProbe(), {"mlock": False}),
+        (RtlaTimerlatProbe(), {"policy": "other"}),
+        (RtlaTimerlatProbe(), {"deadline_ns": 6 * 10**9}),
+        (RtlaTimerlatProbe(), {"priority": 100}),
+        (RtlaOsnoiseProbe(), {"priority": 100}),
+        (HwlatdetectProbe(), {"priority": 5}),
+        (CyclicdeadlineProbe(), {"interval_ns": 3_333_000}),
+        (CyclicdeadlineProbe(), {"interval_ns": None}),
+        (CyclicdeadlineProbe(), {"policy": "fifo"}),
+        (CyclicdeadlineProbe(), {"aligned": True}),
+        (CyclicdeadlineProbe(), {"mlock": False}),
+        (RtevalProbe(), {"load": "stress-ng", "loads": ("stress-ng",)}),
+        (RtevalProbe(), {"settings": {"config": "mine.conf"}}),
+        (RtevalProbe(), {"priority": 99}),
+        (RtevalProbe(), {"mlock": False}),
+        (RtevalProbe(), {"interval_ns": 1_000_500}),
+        (RtevalProbe(), {"deadline_ns": 2 * 10**9}),
+    ],
+)  # fmt: skip
+def test_what_the_other_tools_cannot_do_is_refused(probe: Probe, changes: dict[str, object]) -> None:
+    probe.check(SLOW)
+    with pytest.raises(UsageError):
+        probe.check(replace(SLOW, **changes))  # type: ignore[arg-type]
