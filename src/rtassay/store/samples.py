@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,16 +33,16 @@ class LateSamples:
         self._found: list[tuple[Any, Any, Any]] = []
 
     def take(self, latency_ns: Any, missed: Any, dropped: Any) -> None:
-        """Samples as `samples.parquet` holds them: integer arrays of one length."""
+        """Samples as `samples.parquet` holds them: integer arrays of one length; None for `missed` or `dropped` that are all 0."""
         at = np.flatnonzero(latency_ns >= self.from_ns)
-        gaps = None
-        if missed.any() or dropped.any():
-            gaps = missed.astype(np.int64) + dropped
+        lost = [column for column in (missed, dropped) if column is not None and column.any()]
+        gaps = sum(column.astype(np.int64) for column in lost) if lost else None
         if at.size:
             k = at + self._next_k
             if gaps is not None:
                 k += np.cumsum(gaps)[at] - gaps[at]
-            self._found.append((k, latency_ns[at].astype(np.int64), missed[at].astype(np.int64)))
+            behind = np.zeros(at.size, np.int64) if missed is None else missed[at].astype(np.int64)
+            self._found.append((k, latency_ns[at].astype(np.int64), behind))
         self._next_k += len(latency_ns) + (0 if gaps is None else int(gaps.sum()))
 
     def skip(self, activations: int) -> None:
@@ -91,10 +91,10 @@ def _kept(path: Path, levels: dict[int, int]) -> dict[int, Spills]:
             level = levels.get(lane_of_group(file, index))
             if level is None or level < _least(file, index, "latency_ns"):
                 continue
-            table = file.read_row_group(index, columns=["k", "latency_ns", "missed"], use_threads=False)
-            k, latency_ns, missed = (column.to_numpy() for column in table.columns)
-            late = latency_ns >= level
-            found[lane_of_group(file, index)] = Spills(k[late], latency_ns[late], missed[late].astype(np.int64))
+            k, latency_ns, missed = _decoded(file, index, ["k", "latency_ns", "missed"])
+            late = np.flatnonzero(latency_ns >= level)
+            lost = np.zeros(late.size, np.int64) if missed is None else missed[late].astype(np.int64)
+            found[lane_of_group(file, index)] = Spills(k[late], latency_ns[late], lost)
     return found
 
 
@@ -126,18 +126,15 @@ def _late_samples(path: Path, lanes: dict[int, LateSamples]) -> dict[int, LateSa
             if _most(file, index, "latency_ns") < late.from_ns:
                 late.skip(rows + sum(_sum(file, index, name) for name in ("missed", "dropped")))
                 continue
-            late.take(*_columns(file, index))
+            late.take(*_decoded(file, index, ["latency_ns", "missed", "dropped"]))
     return lanes
 
 
-def _columns(file: Any, index: int) -> Block:
-    """A row group. A column that holds only 0, by its statistics, is not decoded: missed and dropped mostly do."""
-    names = ["latency_ns", "missed", "dropped"]
-    wanted = [name for name in names if name == "latency_ns" or _most(file, index, name) != 0]
+def _decoded(file: Any, index: int, names: Sequence[str]) -> tuple[Any, ...]:
+    """Columns of a row group. Of `missed` and `dropped` one that holds only 0, by its statistics, is not decoded, as is mostly so: None."""
+    wanted = [name for name in names if name not in ("missed", "dropped") or _most(file, index, name) != 0]
     table = file.read_row_group(index, columns=wanted, use_threads=False)
-    zeros = np.broadcast_to(np.zeros(1, np.int32), table.num_rows)
-    latency, missed, dropped = (table.column(name).to_numpy() if name in wanted else zeros for name in names)
-    return latency, missed, dropped
+    return tuple(table.column(name).to_numpy() if name in wanted else None for name in names)
 
 
 def _most(file: Any, index: int, name: str) -> float:

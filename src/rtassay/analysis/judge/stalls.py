@@ -75,8 +75,8 @@ def _of_lane(position: int, account: Account, row: LaneFindings, deadline_ns: in
     tail = next((q.value_ns for q in row.quantiles if q.q == _OF_TAIL), None)
     if tail is not None:
         keep |= spills.latency_ns >= FAR_OUT * tail
-    k = spills.k[keep]
-    return Stalls(first + k * interval, spills.latency_ns[keep], spills.missed[keep], np.full(k.size, position))
+    late = spills.at(np.flatnonzero(keep))
+    return Stalls(first + late.k * interval, late.latency_ns, late.missed, np.full(len(late), position))
 
 
 def worst_apart(stalls: Stalls) -> list[tuple[int, Ints]]:

@@ -207,15 +207,30 @@ def accounts(recording: Recording) -> tuple[Account, ...]:
 
 def tails_in_order(recording: Recording) -> bool:
     """Whether the tail of every lane is among its spills."""
-    return all(
-        lane.ordered_from_ns is not None and lane.ordered_from_ns <= lane.tail_from_ns for lane in accounts(recording)
-    )
+    return all(_tail_in_order(_bare(recording.manifest, lane)) for lane in recording.lanes)
+
+
+def _tail_in_order(account: Account) -> bool:
+    """Whether as many samples stand in `spills` from the begin of the tail on as the histogram holds there."""
+    if not account.lower.size:
+        return False
+    begin = account.tail_from_ns
+    held = int(account.counts[account.reaching(begin)].sum()) + account.over
+    return held > 0 and held == int(np.count_nonzero(account.spills.latency_ns >= begin))
 
 
 def _account(manifest: Manifest, lane: Lane) -> Account:
+    account = _bare(manifest, lane)
+    whole = replace(account, explained=_explained(account), ordered_from_ns=_ordered_from(account))
+    whole.made.update(account.made)
+    return whole
+
+
+def _bare(manifest: Manifest, lane: Lane) -> Account:
+    """Without what is explained, and from where on the order is known."""
     lower, width = ints(lane.histogram.lower_ns), ints(lane.histogram.width_ns)
     top = lower + width
-    account = Account(
+    return Account(
         lane=lane,
         policy=manifest.source.late_policy,
         interval_ns=lane.entry.interval_ns or manifest.plan.interval_ns,
@@ -230,9 +245,6 @@ def _account(manifest: Manifest, lane: Lane) -> Account:
         top_sorted=bool((np.diff(top) >= 0).all()),
         spills=lane.spills or Spills(ints([]), ints([]), ints([])),
     )
-    whole = replace(account, explained=_explained(account), ordered_from_ns=_ordered_from(account))
-    whole.made.update(account.made)
-    return whole
 
 
 def _ordered_from(account: Account) -> int | None:

@@ -26,7 +26,18 @@ from rtassay.analysis.lane.bounds import (
 )
 from rtassay.analysis.lane.dispersion import differ, spread, widening
 from rtassay.analysis.lane.distribution import Ints, ints
-from rtassay.analysis.lane.events import Bursts, Kept, Runs, join, kept, latest, merging_gaps, together, unjoined
+from rtassay.analysis.lane.events import (
+    Bursts,
+    Kept,
+    Runs,
+    is_unjoined,
+    join,
+    kept,
+    latest,
+    merging_gaps,
+    together,
+    unjoined,
+)
 from rtassay.analysis.lane.exceedance import Exceedances, exceedances, most_reaching, total
 from rtassay.analysis.lane.trace import MOST, Trace, ordered_from, trace
 from rtassay.model.findings import AS_ABOVE, AS_FEW, AS_SEEN, BURSTS, SINGLY, THETA, UNLIKE_RUNS, WORST_RUN
@@ -131,6 +142,7 @@ class Evidence:
         self._limits: dict[int, tuple[Bound, float | None]] = {}
         self._claims: dict[int, Claim] = {}
         self._seen: dict[int, list[Exceedances]] = {}
+        self._single: dict[int, int] = {}
 
     def claim(self, deadline_ns: int) -> Claim:
         """The claim at a deadline. The upper limits are the largest of those at it and above: p never rises with the deadline."""
@@ -192,8 +204,12 @@ class Evidence:
         """
         bound, rate, smaller = None, raw.rate_upper_per_h, 0
         above = next((i for i, level in enumerate(self._levels) if level <= deadline_ns), len(self._levels))
-        for level in reversed(self._levels[:above]):
-            p, singly = max(raw.upper.p, bound.p if bound is not None else 0.0), self._single.get(level, 0)
+        levels = self._levels[:above]
+        if above > _EACH and self._none_above(levels[_EACH - 1], raw.upper.p, rate):
+            levels = levels[_EACH:]
+        self._count_single(levels[::-1])
+        for level in reversed(levels):
+            p, singly = max(raw.upper.p, bound.p if bound is not None else 0.0), self._single[level]
             if singly >= FEW_EVENTS and (singly <= smaller or self._smaller(singly, p, rate)):
                 smaller = max(singly, smaller)
                 continue
@@ -215,12 +231,34 @@ class Evidence:
             return False
         return rate is None or not self._hours or poisson_upper(late, self.confidence) / self._hours < rate
 
+    def _count_single(self, levels: Sequence[int]) -> None:
+        """Fill `_single` for these rising levels: late activations at each if none of them are joined, else 0, and where some may be hidden."""
+        account, late = self.accounts[0], None
+        if levels and levels[-1] == self._levels[0] and levels[-1] not in self._single:
+            self._single |= self._few_single()
+        for level in levels:
+            if level in self._single:
+                continue
+            edge = level - account.bin_width_ns + 1
+            if late is None and not self._hidden:
+                late = self._kept[0].single(edge)
+                late = late if late is not None and len(late) == self._certain(level) else None
+            elif late is not None:
+                late = late.at(np.flatnonzero(late.latency_ns >= edge))
+            alone = late is not None and is_unjoined(late, self.due, self._gaps)
+            self._single[level] = len(late) if late is not None and alone else 0
+
     @cached_property
-    def _single(self) -> dict[int, int]:
-        """Late activations at those of the first levels at which none are joined; empty for several runs, and where some may be hidden."""
-        levels, account = self._levels[:_EACH], self.accounts[0]
+    def _hidden(self) -> bool:
+        """Whether late activations may be hidden: of several runs, and where activations are missing."""
+        account = self.accounts[0]
         unknown = account.over or account.dropped or account.truncated or account.unaccounted or account.entry.missed
-        if len(self.accounts) > 1 or not levels or unknown:
+        return bool(unknown) or len(self.accounts) > 1
+
+    def _few_single(self) -> dict[int, int]:
+        """What `_count_single` counts, for the first levels together."""
+        levels, account = self._levels[:_EACH], self.accounts[0]
+        if self._hidden or not levels:
             return {}
         edges = [level - account.bin_width_ns + 1 for level in levels]
         late = self._kept[0].single(edges[-1])

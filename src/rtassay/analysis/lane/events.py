@@ -65,7 +65,7 @@ class Kept:
         activations that were certainly late are one run."""
         account, interval = self.account, self.account.interval_ns
         tier = self._tier(deadline_ns - account.bin_width_ns)
-        late = tier.latency_ns > deadline_ns - account.bin_width_ns
+        late = np.flatnonzero(tier.latency_ns > deadline_ns - account.bin_width_ns)
         k = tier.k[late]
         count = np.ones(k.size, np.int64)
         if self._stalled and interval:
@@ -84,7 +84,7 @@ class Kept:
         if self._stalled or self.account.truncated:
             return None
         tier = self._tier(from_ns - 1)
-        return tier.at(tier.latency_ns >= from_ns)
+        return tier.at(np.flatnonzero(tier.latency_ns >= from_ns))
 
     def _tier(self, above_ns: int) -> Spills:
         """The fewest of them that hold all above a latency. Each tier is the latest part of the one before it, so few of the others are
@@ -167,6 +167,18 @@ def unjoined(single: Spills, levels_ns: Sequence[int], due: int, gaps: Sequence[
         chance = -np.expm1(-(gap * number / free))
         by_chance &= (short == 0) | (betainc(np.maximum(short, 1), number - short + 1, chance) >= CHANCE / len(gaps))
     return cast("list[int]", (each * by_chance).tolist())
+
+
+def is_unjoined(single: Spills, due: int, gaps: Sequence[int]) -> bool:
+    """Whether `join` joins none of these late activations, which stand for themselves, by rising position: as `unjoined`, for so many that one level after
+    the other is quicker."""
+    spacing = single.k[1:] - single.k[:-1]
+    mean = spacing.size / max(1, due - len(single))
+    for gap in gaps:
+        short = int(np.count_nonzero(spacing <= gap))
+        if short and _by_chance(short, spacing.size, gap * mean) < CHANCE / len(gaps):
+            return False
+    return True
 
 
 def together(runs: Sequence[Bursts]) -> Bursts:

@@ -18,7 +18,17 @@ from rtassay.analysis.lane.bounds import burst_upper, gamma_deviations, p_lower,
 from rtassay.analysis.lane.claim import Bound, Claim, Evidence, Requirement, next_largest
 from rtassay.analysis.lane.dispersion import differ, p_value, spread, widening
 from rtassay.analysis.lane.distribution import ints, joined, points, rising
-from rtassay.analysis.lane.events import Bursts, Kept, Runs, join, latest, merging_gaps, together, unjoined
+from rtassay.analysis.lane.events import (
+    Bursts,
+    Kept,
+    Runs,
+    is_unjoined,
+    join,
+    latest,
+    merging_gaps,
+    together,
+    unjoined,
+)
 from rtassay.analysis.lane.exceedance import Exceedances, exceedances, most_reaching
 from rtassay.analysis.lane.jitter import jitter
 from rtassay.analysis.lane.missed import due_view
@@ -330,6 +340,7 @@ def test_where_none_are_joined_is_found_for_all_levels_at_once(
         reaching = made.k[made.latency_ns >= level]
         joined = join([single(*reaching.tolist())], due, gaps)
         assert number in (0, reaching.size)
+        assert is_unjoined(made.at(made.latency_ns >= level), due, gaps) is (number > 0)
         if number:  # late ones at regular intervals are not joined either: these are left to `join`
             assert joined.gap == 0
 
@@ -356,14 +367,18 @@ class _Every(Evidence):
 @pytest.mark.parametrize("confidence", [0.6, 0.95])
 def test_the_levels_that_are_left_out_change_no_bound(size: int, apart: int, confidence: float) -> None:
     random = np.random.default_rng(size)
-    begins = np.unique(random.integers(0, 10**6 // 500, 300)) * 500
+    begins = np.unique(random.integers(0, 10**6 // 500, 2000 if size == 1 else 300)) * 500
     late = {int(k) + j * apart: int(1000 + random.pareto(2.0) * 3000) for k in begins for j in range(size)}
     made = lane(10**6, late)
     looked, every = Evidence([made], confidence), _Every([made], confidence)
     rising_ = sorted(late.values())
-    for rank in (1, 2, 3, 10, 60, 64, 65, 150, 250):
+    for rank in (1, 2, 3, 600, 10, 60, 64, 65, 150, 250, 1200):
+        if rank > len(rising_):
+            continue
         found, whole = looked.claim(rising_[-rank]), every.claim(rising_[-rank])
+        alone = Evidence([made], confidence).claim(rising_[-rank])
         assert (found.upper.p, found.rate_upper_per_h) == (whole.upper.p, whole.rate_upper_per_h), rank
+        assert (found.upper, found.rate_upper_per_h) == (alone.upper, alone.rate_upper_per_h), rank
         assert found.upper.basis == whole.upper.basis
 
 
