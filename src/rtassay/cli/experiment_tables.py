@@ -7,7 +7,7 @@ import textwrap
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from rtassay.model.findings import THESE_RUNS
+from rtassay.model.findings import assumptions, state_words
 from rtassay.model.units import NS_PER_S, format_rate, format_time, format_us
 
 if TYPE_CHECKING:
@@ -220,7 +220,9 @@ def result_text(result: dict[str, Any]) -> str:
         "",
         f"{'/'.join(varying):{width}} {'runs':>5} {'D* us':>10} {'p50 us':>8} {'p99.9 us':>9} {'max us':>10} {'missed':>8}  verdict",
     ]
-    lines += [_result_row(title, row, width) for title, row in zip(titles, combinations, strict=True)]
+    lines += [
+        _result_row(title, row, width, requirement["per_hour"]) for title, row in zip(titles, combinations, strict=True)
+    ]
     lines += [
         "",
         f"D*: the smallest deadline that all runs of a row together demonstrate ({asked}); '-': none. Quantiles: median run.",
@@ -248,7 +250,7 @@ def result_text(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _result_row(title: str, row: dict[str, Any], width: int) -> str:
+def _result_row(title: str, row: dict[str, Any], width: int, per_hour: float | None) -> str:
     if not row["runs"]:
         return f"{title:{width}} {'0':>5} not measured"
     median, missed = row["median_of_runs"], row["missed"]
@@ -258,13 +260,8 @@ def _result_row(title: str, row: dict[str, Any], width: int) -> str:
         f"{format_us(median['p99_9_ns']):>9} {format_us(row['max_ns']):>10}"
     )
     look = f" at look {row['look']} of {row['looks']}" if row["look"] is not None else ""
-    only = f" of these {row['runs']} runs" if of_these_runs(row) else ""
-    return f"{title:{width}} {cells} {'-' if missed is None else missed:>8}  {row['state'] or '-'}{only}{look}"
-
-
-def of_these_runs(row: dict[str, Any]) -> bool:
-    """Whether a combination HOLDS for the runs that were made, too few to tell what other boots do."""
-    return row["state"] == "HOLDS" and any(one["code"] == THESE_RUNS for one in row["assumes"])
+    state = "-" if row["state"] is None else state_words(row["state"], assumptions(row["assumes"]), per_hour)
+    return f"{title:{width}} {cells} {'-' if missed is None else missed:>8}  {state}{look}"
 
 
 def _comparison_lines(result: dict[str, Any]) -> list[str]:
@@ -291,7 +288,8 @@ def _acceptance_line(result: dict[str, Any]) -> str:
     )
     asked = f"deadline {format_time(requirement['deadline_ns'])}, {share}"
     why = f"; {acceptance['why']}" if acceptance["why"] else ""
-    return f"{acceptance['state']} ({asked}, per {requirement['per']})" + (f", worst at {at}" if at else "") + why
+    state = state_words(acceptance["state"], assumptions(acceptance["assumes"]), requirement["per_hour"])
+    return f"{state} ({asked}, per {requirement['per']})" + (f", worst at {at}" if at else "") + why
 
 
 def preset_text(file: ExperimentFile) -> str:

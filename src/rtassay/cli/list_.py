@@ -13,6 +13,7 @@ from rtassay.cli.names import CONDITION
 from rtassay.cli.options import json_option, print_json
 from rtassay.cli.terminal import echo, echo_table
 from rtassay.model.errors import UsageError
+from rtassay.model.findings import state_words
 from rtassay.model.units import format_us
 from rtassay.reports.text_table import name, number, words
 
@@ -99,6 +100,6 @@ def _cells(e: IndexEntry) -> tuple[str, ...]:
     from rtassay.store.index import called
 
     length = "-" if e.duration_s is None else f"{e.duration_s:.0f}"
-    state = e.state or ("-" if e.sealed else "unsealed")
+    state = state_words(e.state, e.assumes, e.per_hour) if e.state else "-" if e.sealed else "unsealed"
     times = (format_us(e.max_ns), format_us(e.demonstrated_ns))
     return (e.id, called(e) or "-", e.board, e.kernel or "-", e.load, length, str(e.n), *times, state)

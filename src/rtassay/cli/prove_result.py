@@ -183,6 +183,7 @@ def _side(runs: Sequence[_Sealed], title: str, setup: Setup) -> Side:
         state,
         found.demonstrated_ns,
         sum(degrees) / len(degrees) if degrees else None,
+        found.assumes,
     )
 
 

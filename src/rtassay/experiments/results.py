@@ -18,6 +18,7 @@ from rtassay.experiments.journal import CellState
 from rtassay.experiments.looks import look_of
 from rtassay.experiments.matrix import FACTORS, Cell, ExperimentPlan
 from rtassay.experiments.status import Status
+from rtassay.model.findings import assumptions, weakest
 from rtassay.model.units import NS_PER_S, format_time
 from rtassay.store.disk import write_replacing
 
@@ -29,7 +30,7 @@ _SHOWN = {0.5: "p50_ns", 0.999: "p99_9_ns", 0.9999: "p99_99_ns", 0.99999: "p99_9
 
 TOO_SMALL = "N-TOO-SMALL"
 # What the acceptance tells of the verdict that decides it.
-_JUDGED = ("p_upper", "rate_upper_per_h", "capped_by", "needed")
+_JUDGED = ("p_upper", "rate_upper_per_h", "capped_by", "needed", "assumes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,7 @@ def _acceptance(
     key, told = ("verdict", rows) if alone else ("state", combinations)
     judged = [(str(row[key]), row) for row in told if row.get(key)]
     if not judged:
-        return {"state": "NOT DEMONSTRATED", "at": None, "why": "nothing was measured yet"}
+        return {"state": "NOT DEMONSTRATED", "at": None, "why": "nothing was measured yet", "assumes": []}
     bound = "p_upper" if plan.per_hour is None else "rate_upper_per_h"
     state, worst = min(judged, key=lambda one: (_WORST_FIRST.index(one[0]), -(one[1][bound] or 0.0)))
     why = [] if state in ("HOLDS", "VIOLATED") else _lacking(state, worst, plan)
@@ -222,7 +223,10 @@ def _acceptance(
         why.append(f"{len(plan.cells) - done} of {len(plan.cells)} cells are not measured")
         state = "NOT DEMONSTRATED" if state == "HOLDS" else state
     at = {"p_upper": worst["p_upper"], **_place(worst)} | ({"repeat": worst["repeat"]} if alone else {})
-    return {"state": state, "at": at, "why": "; ".join(why) or None}
+    # HOLDS needs every one of them, so what any of them assumes
+    told = [row for _, row in judged] if state == "HOLDS" else [worst]
+    assumes = [asdict(one) for one in weakest(assumptions(row["assumes"] or ()) for row in told)]
+    return {"state": state, "at": at, "why": "; ".join(why) or None, "assumes": assumes}
 
 
 def _lacking(state: str, row: dict[str, Any], plan: ExperimentPlan) -> list[str]:

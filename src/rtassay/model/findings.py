@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from rtassay.model.foreign import one_line
 from rtassay.model.measures import UNKNOWN
-from rtassay.model.units import format_time
+from rtassay.model.units import format_time, spaced
 
-ANALYSIS_VERSION = 10
+ANALYSIS_VERSION = 11
 STATES = ("VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT")
 SEVERITIES = ("invalid", "warning", "note", "unknown", "pass")
 VIRTUAL_BOARD = "virtual board: function only"
@@ -24,6 +25,7 @@ THESE_RUNS = "these_runs"
 THETA, BURSTS, WORST_RUN, UNLIKE_RUNS = "theta", "bursts", "worst_run", "unlike_runs"
 """How a bound was found (`Verdict.basis`), beside SINGLY, each activation alone: 3 / (n theta); from the sizes of the events; as that of
 the worst of unlike runs; widened, since the largest latencies of the runs are unlike."""
+_LEAST_SHOWN = (SINGLY, AS_FEW, AS_ABOVE, AS_SEEN)
 ACTIVATIONS, FEWER_LATE, SINGLE_LATE = "activations", "fewer_late", "single_late"
 """Why numbers show no more (`Verdict.lacks`): too few activations even if none is late; too many late ones; late ones come in bursts,
 and would do if they came singly."""
@@ -308,6 +310,41 @@ class Findings:
     def virtual_board(self) -> bool:
         """Whether the board was emulated. Reports then say VIRTUAL_BOARD beside its name."""
         return any(check.id == "VM-STEAL" and check.severity == "invalid" for check in self.checks)
+
+
+def weakest(of_lanes: Iterable[Sequence[Assumption]]) -> tuple[Assumption, ...]:
+    """What an answer assumes that needs all of these lanes: the way of coming late that data show least, and what is assumed of runs."""
+    every = [one for assumes in of_lanes for one in assumes]
+    ways = [one for one in every if one.code in _LEAST_SHOWN]
+    first = min(ways, key=lambda one: _LEAST_SHOWN.index(one.code), default=None)
+    runs = next((one for one in every if one.code == THESE_RUNS), None)
+    return tuple(one for one in (first, runs) if one is not None)
+
+
+def assumptions(rows: Iterable[Mapping[str, Any]]) -> tuple[Assumption, ...]:
+    """Assumptions as JSON holds them."""
+    return tuple(Assumption(row["code"], row["facts"]) for row in rows)
+
+
+def condition_words(assumes: Sequence[Assumption], per_hour: float | None = None) -> str:
+    """`if late ones come singly`; empty where enough were seen to tell how they come, and for events per hour, however they come."""
+    for one in assumes if per_hour is None else ():
+        if one.code == AS_ABOVE:
+            return f"if late ones come as singly as those above {spaced(one.facts['above_ns'])}"
+        if one.code == SINGLY:
+            return "if late ones come singly"
+        if one.code == AS_FEW:
+            return "if late ones come as those seen did"
+    return ""
+
+
+def state_words(state: str, assumes: Sequence[Assumption], per_hour: float | None = None) -> str:
+    """`HOLDS of these 3 runs, if late ones come singly`: no HOLDS is told without its condition."""
+    if state != "HOLDS":
+        return state
+    runs = next((f" of these {one.facts['runs']} runs" for one in assumes if one.code == THESE_RUNS), "")
+    condition = condition_words(assumes, per_hour)
+    return f"{state}{runs}{', ' if condition else ''}{condition}"
 
 
 def assumption_words(assumption: Assumption) -> str:

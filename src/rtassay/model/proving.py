@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
+from rtassay.model.findings import Assumption
 from rtassay.model.tuning import TuningPlan
 
 HELPS: Final = "helps"
@@ -209,7 +210,10 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """All runs with some settings, judged as one. `state` None: no deadline was stated. `star_ns`: D*, None where they demonstrate none."""
+    """All runs with some settings, judged as one.
+
+    `state` None: no deadline was stated; `assumes`: what it takes for granted. `star_ns`: D*, None where they demonstrate none.
+    """
 
     title: str
     settings: tuple[str, ...]
@@ -218,6 +222,7 @@ class Side:
     state: str | None
     star_ns: int | None
     temperature_c: float | None
+    assumes: tuple[Assumption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

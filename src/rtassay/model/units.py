@@ -104,6 +104,11 @@ def format_time(ns: int | float) -> str:
     return f"{ns / NS_PER_H:.3g}h" if size >= NS_PER_H else f"{ns / (60 * NS_PER_S):.3g}min"
 
 
+def spaced(ns: int) -> str:
+    """`97.3 us`: format_time with a space, for headlines."""
+    return re.sub(r"(?<=\d)(?=[a-z])", " ", format_time(ns))
+
+
 def parse_cpu_list(text: str) -> tuple[int, ...]:
     """`0-2,5` (also `0-6:2`) as sorted CPU numbers. Raises UsageError for anything else."""
     cpus: set[int] = set()

@@ -13,7 +13,8 @@ from typing import Any
 
 from rtassay.model.findings import Quantile, part_of_cpu
 from rtassay.model.foreign import clean, one_line
-from rtassay.model.units import NS_PER_S, NS_PER_US, format_cpu_list, format_time
+from rtassay.model.units import NS_PER_S, NS_PER_US, format_cpu_list
+from rtassay.model.units import spaced as spaced
 
 TONES = {"VIOLATED": "bad", "HOLDS": "good", "NOT DEMONSTRATED": "open", "INVALID MEASUREMENT": "void"}
 ICONS = {"VIOLATED": "✗", "HOLDS": "✓", "NOT DEMONSTRATED": "?", "INVALID MEASUREMENT": "!"}
@@ -109,11 +110,6 @@ def rate(per_hour: float | None) -> str:
     if per_hour is None:
         return "-"
     return f"{per_hour:,.0f}" if per_hour >= 100 else f"{per_hour:.3g}"
-
-
-def spaced(ns: int) -> str:
-    """`97.3 us`: format_time with a space, for headlines."""
-    return re.sub(r"(?<=\d)(?=[a-z])", " ", format_time(ns))
 
 
 def bytes_of(size: int) -> str:

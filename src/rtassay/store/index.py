@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from rtassay.model.errors import RtassayError
+from rtassay.model.findings import Assumption
 from rtassay.model.inventory import preempt_rt
 from rtassay.model.manifest import Manifest
 from rtassay.store.manifests import FINDINGS, load_findings, load_manifest
@@ -22,14 +23,14 @@ from rtassay.store.paths import MANIFEST, SUFFIX, recordings
 
 FILE: Final = ".index.sqlite3"
 # Raise it with every change of IndexEntry: an index of another version is rebuilt.
-VERSION: Final = 3
+VERSION: Final = 4
 _BUSY_S = 5.0
 _CREATE = "CREATE TABLE IF NOT EXISTS recording (path TEXT PRIMARY KEY, stamp TEXT NOT NULL, entry BLOB NOT NULL)"
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One line of `rtassay list`. `state`, `demonstrated_ns` and `p_target` come from the cached findings, None without.
+    """One line of `rtassay list`. `state`, `demonstrated_ns` and what HOLDS `assumes` come from the cached findings, None without.
 
     `realtime`: whether the kernel is PREEMPT_RT; `probe`: how rtassay measured, empty for an imported file. `file`: the name of that file.
     `n`, `missed`, `max_ns` are over all lanes. `error` says why a recording is unreadable; the other fields are then blank.
@@ -58,6 +59,8 @@ class IndexEntry:
     deadline_ns: int | None = None
     demonstrated_ns: int | None = None
     state: str | None = None
+    assumes: tuple[Assumption, ...] = ()
+    per_hour: float | None = None
     error: str | None = None
 
 
@@ -127,7 +130,16 @@ def describe(path: Path) -> IndexEntry:
         deadline_ns=manifest.plan.deadline_ns,
         demonstrated_ns=_demonstrated(findings, pooled),
         state=verdict.get("state"),
+        assumes=_assumes(verdict),
+        per_hour=verdict.get("per_hour"),
     )
+
+
+def _assumes(verdict: dict[str, Any]) -> tuple[Assumption, ...]:
+    try:
+        return msgspec.convert(verdict.get("assumes") or [], tuple[Assumption, ...])
+    except msgspec.ValidationError:
+        return ()
 
 
 def _realtime(manifest: Manifest) -> bool | None:

@@ -12,6 +12,7 @@ from command_line import Done, in_process
 
 from rtassay import api
 from rtassay.figures.naming import names
+from rtassay.store import save_findings
 
 DATA = Path(__file__).parents[2] / "data" / "cyclictest"
 # file -> what is said of it; the first is the oldest
@@ -132,3 +133,20 @@ def test_recordings_that_only_their_names_tell_apart_are_called_by_them(tmp_path
     done = in_process("compare", "first", "--with", "second", "--json", home=tmp_path)
     told = json.loads(done.stdout)
     assert (told["a"]["title"], told["b"]["title"]) == ("first", "second"), told["a"]["title"]
+
+
+def test_a_list_tells_no_holds_without_its_condition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A histogram: nothing tells whether late ones come singly."""
+    done = in_process("import", DATA / "q-H100-t2.txt", "--label", "load=all", home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    row = json.loads(in_process("list", "--json", home=tmp_path).stdout)["recordings"][0]
+    path = Path(row["path"])
+    assert row["assumes"] == [] and row["state"] is None
+    findings = json.loads((path / "findings.json").read_text())
+    findings["verdict"] = {"state": "HOLDS", "assumes": [{"code": "singly", "facts": {}}], "per_hour": None}
+    del findings["sha256"]
+    save_findings(path, findings)
+    monkeypatch.setenv("COLUMNS", "250")
+    done = in_process("list", home=tmp_path)
+    assert done.stdout.rstrip().endswith("HOLDS, if late ones come singly"), done.stdout
+    assert listed(tmp_path, "verdict=holds") == ["q-H100-t2.txt"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import replace
 
@@ -10,7 +11,19 @@ import pytest
 
 from rtassay import reports
 from rtassay.analysis.judge import judge
-from rtassay.model.findings import AS_ABOVE, AS_FEW, AS_SEEN, SINGLE_LATE, SINGLY, Assumption, CheckResult, Findings
+from rtassay.model.findings import (
+    AS_ABOVE,
+    AS_FEW,
+    AS_SEEN,
+    SINGLE_LATE,
+    SINGLY,
+    THESE_RUNS,
+    Assumption,
+    CheckResult,
+    Findings,
+    state_words,
+    weakest,
+)
 from rtassay.model.manifest import TraceEntry
 from rtassay.model.recording import Recording
 from rtassay.reports.base import JudgedRecording
@@ -202,6 +215,54 @@ def test_the_assumption_of_a_bound_stands_in_the_first_line() -> None:
     assert "if late ones" not in answer(findings, recording).said
     findings, recording = with_verdict("holds", assumes=(Assumption(AS_FEW),), events=1)
     assert answer(findings, recording).said.endswith(", if late ones come as those seen did.")
+
+
+@pytest.mark.parametrize(
+    ("assumes", "per_hour", "condition"),
+    [
+        ((Assumption(SINGLY),), None, "if late ones come singly"),
+        ((Assumption(AS_ABOVE, {"above_ns": 76_000}),), None, "if late ones come as singly as those above 76 us"),
+        ((Assumption(AS_FEW),), None, "if late ones come as those seen did"),
+        ((Assumption(AS_SEEN),), None, ""),
+        ((Assumption(SINGLY),), 20.0, ""),
+    ],
+)
+def test_no_format_tells_holds_without_its_condition(
+    assumes: tuple[Assumption, ...], per_hour: float | None, condition: str
+) -> None:
+    """Where HOLDS stands, on the same line; a bound of events per hour needs none."""
+    subject = JudgedRecording(*with_verdict("holds", assumes=assumes, per_hour=per_hour))
+    for name in ("terminal", "markdown", "summary", "junit", "ktap", "html"):
+        text = reports.load(JudgedRecording, name).render(subject).decode()
+        lines = [line for line in text.splitlines() if re.search(r"HOLDS at", line)]
+        assert lines
+        if name == "terminal":  # it wraps
+            lines = [" ".join(text.split("\n\n")[0].split())]
+        assert all((condition or "if late ones") in line for line in lines) is bool(condition), (name, lines)
+
+
+@pytest.mark.parametrize(
+    ("of_lanes", "codes"),
+    [
+        ([], []),
+        ([[AS_SEEN], [AS_ABOVE], [AS_SEEN]], [AS_ABOVE]),
+        ([[AS_ABOVE, THESE_RUNS], [AS_FEW, THESE_RUNS]], [AS_FEW, THESE_RUNS]),
+        ([[AS_FEW], [SINGLY]], [SINGLY]),
+    ],
+)
+def test_of_several_assumptions_the_one_that_data_show_least_is_told(
+    of_lanes: list[list[str]], codes: list[str]
+) -> None:
+    assert [one.code for one in weakest([Assumption(code) for code in codes] for codes in of_lanes)] == codes
+    first = Assumption(AS_ABOVE, {"above_ns": 1})
+    assert weakest([[first], [Assumption(AS_ABOVE, {"above_ns": 2})]]) == (first,)
+
+
+def test_only_holds_has_a_condition_and_two_to_four_runs_speak_of_themselves() -> None:
+    assumes = (Assumption(SINGLY), Assumption(THESE_RUNS, {"runs": 3}))
+    assert state_words("HOLDS", assumes) == "HOLDS of these 3 runs, if late ones come singly"
+    assert state_words("HOLDS", assumes, 0.1) == "HOLDS of these 3 runs" and state_words("HOLDS", ()) == "HOLDS"
+    assert state_words("VIOLATED", assumes) == "VIOLATED"
 
 
 def test_bursts_say_what_they_show_in_events() -> None:

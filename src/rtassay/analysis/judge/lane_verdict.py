@@ -10,7 +10,7 @@ from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.bounds import p_upper, poisson_upper, samples_needed
 from rtassay.analysis.lane.claim import Claim, Requirement, evidence
 from rtassay.analysis.lane.dispersion import FEW_RUNS
-from rtassay.model.findings import ACTIVATIONS, FEWER_LATE, SINGLE_LATE, THESE_RUNS, Assumption, Needed
+from rtassay.model.findings import ACTIVATIONS, FEWER_LATE, SINGLE_LATE, THESE_RUNS, Assumption, Needed, weakest
 from rtassay.model.units import NS_PER_H, NS_PER_S
 
 VIOLATED, HOLDS, NOT_DEMONSTRATED, INVALID_MEASUREMENT = "VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT"
@@ -106,6 +106,11 @@ def _needed(claim: Claim, requirement: Requirement, interval_ns: int | None) -> 
     """None where no number of activations would do."""
     n = claim.needed(requirement, interval_ns)
     return None if n is None else Needed(n, n * interval_ns / NS_PER_S if interval_ns else None)
+
+
+def assumed_of(lanes: Sequence[LaneVerdict], worst: LaneVerdict) -> tuple[Assumption, ...]:
+    """What the answer assumes: HOLDS needs every lane, so what any of them assumes; else what the bound of the worst one does."""
+    return weakest([worst.assumes, *(lane.assumes for lane in lanes)]) if worst.state == HOLDS else worst.assumes
 
 
 def most_events_per_h(lanes: Sequence[LaneVerdict]) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -14,18 +15,23 @@ from rtassay.model.findings import (
     NEVER_SHOWN,
     NO_ACTIVATION,
     RUNS_DIFFER,
+    Assumption,
     Reason,
 )
 
 
-def about(lane: LaneVerdict | None, requirement: Requirement) -> list[Reason]:
-    """What was seen; then why no more is shown, and what is assumed."""
+def about(
+    lane: LaneVerdict | None, requirement: Requirement, assumes: Sequence[Assumption] | None = None
+) -> list[Reason]:
+    """What was seen; then why no more is shown, and what is assumed: by the lane's bound, or by the answer over all lanes (`assumes`)."""
     if lane is None or lane.due == 0:
         return [Reason(NO_ACTIVATION)]
     rows = [Reason(LATE_SEEN, _seen(lane, requirement))]
     if lane.state not in (VIOLATED, HOLDS):
         rows.append(_lacking(lane, requirement))
-    rows += [Reason(ASSUMED, {"assumption": one.code, **one.facts}) for one in lane.assumes]
+    rows += [
+        Reason(ASSUMED, {"assumption": one.code, **one.facts}) for one in (lane.assumes if assumes is None else assumes)
+    ]
     if lane.runs_differ:
         rows.append(Reason(RUNS_DIFFER, {"basis": lane.basis}))
     return rows

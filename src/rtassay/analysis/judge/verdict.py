@@ -12,6 +12,7 @@ from rtassay.analysis.judge.lane_verdict import (
     INVALID_MEASUREMENT,
     NOT_DEMONSTRATED,
     VIOLATED,
+    assumed_of,
     judge_lane,
     most_events_per_h,
     worst_of,
@@ -38,7 +39,8 @@ def judge_deadline(
     worst = worst_of(lanes, requirement)
     state, capped_by, reasons = under_checks(worst.state if worst else NOT_DEMONSTRATED, checks, strict)
     factor = requirement.deadline_ns / max_ns if max_ns else None
-    reasons = [*about(worst, requirement), *reasons]
+    assumes = assumed_of(lanes, worst) if worst else ()
+    reasons = [*about(worst, requirement, assumes), *reasons]
     if factor is not None:
         reasons.append(Reason(SAFETY_FACTOR, {"factor": factor}))
     return Verdict(
@@ -59,7 +61,7 @@ def judge_deadline(
         reasons=tuple(reasons),
         safety_factor=factor,
         lanes=tuple({**asdict(lane), "assumes": [asdict(one) for one in lane.assumes]} for lane in lanes),
-        assumes=worst.assumes if worst else (),
+        assumes=assumes,
         basis=worst.basis if worst else None,
         gap=worst.gap if worst else None,
         theta=worst.theta if worst else None,

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rtassay.analysis.judge.lane_verdict import NOT_DEMONSTRATED, LaneVerdict, judge_runs, most_events_per_h, worst_of
+from rtassay.analysis.judge.lane_verdict import (
+    NOT_DEMONSTRATED,
+    LaneVerdict,
+    assumed_of,
+    judge_runs,
+    most_events_per_h,
+    worst_of,
+)
 from rtassay.analysis.judge.reasons import about
 from rtassay.analysis.judge.verdict import under_checks
 from rtassay.analysis.lane.claim import Requirement
@@ -89,7 +96,8 @@ def judge_repeats(
     if worst.state == NOT_DEMONSTRATED == state:
         reasons = [*about(worst, requirement), *reasons]
     found = _repeats(len(recordings), star, state, name, worst, capped_by, reasons, confidence)
-    return replace(found, rate_upper_per_h=most_events_per_h(list(rows.values())))
+    every = list(rows.values())
+    return replace(found, rate_upper_per_h=most_events_per_h(every), assumes=assumed_of(every, worst))
 
 
 def _repeats(
@@ -117,7 +125,6 @@ def _repeats(
         rate_lower_per_h=worst.rate_lower_per_h,
         theta_lower=worst.theta_lower,
         needed=worst.needed,
-        assumes=worst.assumes,
         capped_by=capped_by,
         lacks=worst.lacks,
         runs_differ=worst.runs_differ,

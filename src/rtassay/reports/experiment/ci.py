@@ -50,7 +50,7 @@ def suite(report: ExperimentReport) -> Suite:
     """A run that failed or measured nothing is an error, one that is still planned is skipped."""
     result = report.result
     sealed = [row for row in result["cells"] if row["state"] == "sealed"]
-    cases = [] if not sealed else [*_acceptance(result), *(_cell(row) for row in result["cells"])]
+    cases = [] if not sealed else [*_acceptance(result), *(_cell(result, row) for row in result["cells"])]
     properties = (("plan", str(result["plan"])), ("runs", f"{result['cells_sealed']} of {result['cells_total']}"))
     seconds = [row["duration_s"] for row in sealed if row.get("duration_s") is not None]
     return Suite(
@@ -69,12 +69,12 @@ def _acceptance(result: dict[str, Any]) -> list[Case]:
             f"acceptance, deadline {format_time(asked['deadline_ns'])}",
             outcome,
             "" if outcome == PASSED else state,
-            state,
+            experiment_text.in_words(result, state, accepted["assumes"]),
         )
     ]
 
 
-def _cell(row: dict[str, Any]) -> Case:
+def _cell(result: dict[str, Any], row: dict[str, Any]) -> Case:
     levels = (str(row[key]) for key in ("board", "kernel", "load") if row.get(key))
     name = f"{row['id']}: {', '.join(levels)}, repeat {row['repeat']}"
     if row["state"] == "planned":
@@ -90,14 +90,15 @@ def _cell(row: dict[str, Any]) -> Case:
         return Case(name, ERROR, "INVALID MEASUREMENT", worst)
     state = row["verdict"]
     outcome = PASSED if state is None else BY_STATE.get(state, ERROR)
-    return Case(name, outcome, "" if outcome == PASSED else state, worst)
+    said = [experiment_text.in_words(result, state, row["assumes"])] if state == "HOLDS" else []
+    return Case(name, outcome, "" if outcome == PASSED else state, "; ".join([*said, *([worst] if worst else [])]))
 
 
 def _summary(report: ExperimentReport) -> list[str]:
     result = report.result
     rows = experiment_text.answer_rows(report)
     return [
-        f"### Experiment {markdown(result['name'])}: {markdown(experiment_text.state(report))}",
+        f"### Experiment {markdown(result['name'])}: {markdown(experiment_text.heading(report))}",
         f"{result['cells_sealed']} of {result['cells_total']} runs; requirement: {markdown(experiment_text.requirement(report))}",
         text_table(experiment_text.ANSWER_COLUMNS, rows) if rows else "",
     ]

@@ -23,13 +23,26 @@ from rtassay.model.experiment import (
     KpiRow,
     Scorecard,
 )
-from rtassay.model.findings import THESE_RUNS, Quantile
+from rtassay.model.findings import Quantile, assumptions, state_words
 from rtassay.model.foreign import one_line
 from rtassay.model.units import NS_PER_US, format_time
 from rtassay.reports import severities, wording
 
 STEPS = (0.5, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
 _ARROWS = {"down": "↓", "up": "↑", "": ""}
+
+
+def heading(report: ExperimentReport) -> str:
+    """The state with its condition: `HOLDS of these 3 runs, if late ones come singly`."""
+    accepted = report.result["acceptance"]
+    return (
+        wording.NO_REQUIREMENT if accepted is None else in_words(report.result, accepted["state"], accepted["assumes"])
+    )
+
+
+def in_words(result: dict[str, Any], state: str | None, assumes: Sequence[dict[str, Any]] | None) -> str:
+    """A state of this experiment with what it assumes; `-` where nothing was judged."""
+    return "-" if state is None else state_words(state, assumptions(assumes or ()), result["requirement"]["per_hour"])
 
 
 def state(report: ExperimentReport) -> str:
@@ -88,21 +101,24 @@ ANSWER_COLUMNS = ("", "Runs", "Boots", "Hours", "Due", "Missed", "D*", "Verdict"
 def answer_rows(report: ExperimentReport) -> list[tuple[str, ...]]:
     """One row a combination: exposure, D*, verdict."""
     judged = {_key(row): row for row in report.result["combinations"] if row["runs"]}
+    each = {cell["recording"]: _of_cell(report, cell) for cell in report.result["cells"]}
     rows: list[tuple[str, ...]] = []
     for one in report.scorecard.combinations:
         row = judged.get(_key(one.levels), {})
         runs = str(len(one.runs)) if len(one.runs) == one.planned else f"{len(one.runs)} of {one.planned}"
         boots = "-" if one.boots is None else str(one.boots)
-        verdict = row.get("state") or "-"
-        if verdict == "HOLDS" and any(kind["code"] == THESE_RUNS for kind in row["assumes"]):
-            verdict += f" of these {row['runs']} runs"
+        verdict = in_words(report.result, row.get("state"), row.get("assumes"))
         if row.get("look") is not None:
             verdict += f" at look {row['look']} of {row['looks']}"
         if report.result["requirement"]["per"] == "cell" and report.result["acceptance"] is not None:
-            verdict = ", ".join(dict.fromkeys(run.verdict or "-" for run in one.runs))
+            verdict = ", ".join(dict.fromkeys(each.get(run.id, "-") for run in one.runs))
         cells = (f"{one.hours:.3g}", wording.count(one.due), wording.count(one.missed), star(report, one))
         rows.append((one.title, runs, boots, *cells, verdict, wording.probability(row.get("p_upper"))))
     return rows
+
+
+def _of_cell(report: ExperimentReport, cell: dict[str, Any]) -> str:
+    return in_words(report.result, cell.get("verdict"), cell.get("assumes"))
 
 
 def _key(levels: dict[str, Any]) -> tuple[Any, ...]:
@@ -314,7 +330,7 @@ def cell_rows(report: ExperimentReport) -> list[tuple[str, ...]]:
             str(cell["attempts"]),
             cell["recording"] or "-",
             wording.us(cell.get("max_ns"), 1),
-            cell.get("verdict") or "-",
+            _of_cell(report, cell),
         )
         head = (str(cell["order"]), str(cell["block"]), str(cell["repeat"]), title, cell["state"])
         rows.append((*head, *numbers, one_line("; ".join(remark), 300)))

@@ -48,6 +48,7 @@ def _words(report: ExperimentReport) -> dict[str, Any]:
         "created": one_line(report.created, 40),
         "boards": [f"{told['board']}, kernel {told['kernel']}" for told in card.boards],
         "state": said,
+        "heading": experiment_text.heading(report),
         "tone": wording.TONES.get(said, "none"),
         "icon": wording.ICONS.get(said, "–"),
         "answers": card.answers,

@@ -24,7 +24,7 @@ def _head(report: ExperimentReport) -> list[str]:
     what, _ = texts.lead(report)
     form, states, grade = texts.form(report), texts.states_summary(report), report.scorecard.grade.letter
     return [
-        f"# Experiment {markdown(report.result['name'])}: {texts.state(report)}",
+        f"# Experiment {markdown(report.result['name'])}: {texts.heading(report)}",
         markdown(what),
         f"{markdown(form)}; {states}; evidence grade {grade}.",
         *(f"**{markdown(answer.question)}** {markdown(answer.text)}" for answer in report.scorecard.answers),

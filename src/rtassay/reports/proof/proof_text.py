@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rtassay.model.findings import state_words
 from rtassay.model.foreign import one_line
 from rtassay.model.proving import (
     ALONE,
@@ -152,9 +153,9 @@ def stage_line(judged: Judged) -> str:
     return f"{STAGE_WORDS[judged.stage.name]}{about}: {judged.runs} runs, {scatter(judged)}"
 
 
-def side(one: Side) -> str:
+def side(one: Side, per_hour: float | None) -> str:
     """Runs without or with the settings, judged as one."""
-    state = "" if one.state is None else f"{one.state}; "
+    state = "" if one.state is None else f"{state_words(one.state, one.assumes, per_hour)}; "
     star = "no D* demonstrated" if one.star_ns is None else f"D* {format_us(one.star_ns)} us"
     heat = "" if one.temperature_c is None else f", {one.temperature_c:.1f} degC"
     boots = "one boot" if one.boots == 1 else f"{one.boots} boots"
@@ -166,7 +167,12 @@ def sides(proof: Proof) -> list[tuple[str, str]]:
     found = []
     for one in (proof.before, proof.after):
         if one is not None:
-            found.append(("without settings" if not one.settings else f"with {', '.join(one.settings)}", side(one)))
+            found.append(
+                (
+                    "without settings" if not one.settings else f"with {', '.join(one.settings)}",
+                    side(one, proof.per_hour),
+                )
+            )
     return found
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rtassay.model import measures, rooms
-from rtassay.model.findings import AS_ABOVE, AS_FEW, SINGLE_LATE, SINGLY, CheckResult, Findings, LaneFindings, Verdict
+from rtassay.model.findings import SINGLE_LATE, CheckResult, Findings, LaneFindings, Verdict, condition_words
 from rtassay.model.foreign import one_line
 from rtassay.model.manifest import Plan
 from rtassay.model.recording import Recording
@@ -47,7 +47,7 @@ _CAPS = {
 @dataclass(frozen=True, slots=True)
 class Answer:
     """`state`: the state, and the deadline where it HOLDS. `said`: the numbers of it, one sentence. `scope`: the conditions that it is for. `because`: one line each, most telling first.
-    `advice`: what to do now. `command`: the one command for that, None where no command helps."""
+    `advice`: what to do now. `command`: the one command for that, None where no command helps. `condition`: of HOLDS; `said` ends with it."""
 
     state: str
     said: str
@@ -55,6 +55,12 @@ class Answer:
     because: tuple[str, ...]
     advice: str
     command: str | None
+    condition: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The state, as a line of its own: with the condition of a HOLDS."""
+        return f"{self.state}, {self.condition}" if self.condition else self.state
 
     @property
     def line(self) -> str:
@@ -179,6 +185,7 @@ def _holds(findings: Findings, verdict: Verdict, recording: Recording) -> Answer
         (),
         "this answer is for these conditions only: measure again after a change of kernel, load, firmware or temperature",
         _repeat(verdict, recording, []),
+        condition_words(verdict.assumes, verdict.per_hour),
     )
 
 
@@ -272,15 +279,8 @@ def _at_most(verdict: Verdict) -> str:
 
 def _if_assumed(verdict: Verdict) -> str:
     """The assumption of the bound, as short as can be. That late ones come as those seen do is told here only where few were seen."""
-    for one in verdict.assumes if verdict.per_hour is None else ():
-        above = one.facts.get("above_ns")
-        if one.code == AS_ABOVE and above is not None:
-            return f", if late ones come as singly as those above {wording.spaced(above)}"
-        if one.code == SINGLY:
-            return ", if late ones come singly"
-        if one.code == AS_FEW:
-            return ", if late ones come as those seen did"
-    return ""
+    condition = condition_words(verdict.assumes, verdict.per_hour)
+    return f", {condition}" if condition else ""
 
 
 def _bursts(verdict: Verdict) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rtassay.model.findings import Findings
+from rtassay.model.findings import Findings, assumptions, condition_words
 from rtassay.model.foreign import markdown
 from rtassay.model.units import format_time
 from rtassay.reports import ci, wording
@@ -88,6 +88,8 @@ def _lanes(findings: Findings) -> list[Case]:
     for label, row in zip(recording_text.lane_labels(findings), verdict.lanes, strict=False):
         seen = f"{wording.count(row['exceedances'])} of {wording.count(row['due'])} late"
         outcome = PASSED if row["state"] == "HOLDS" else FAILED
+        condition = condition_words(assumptions(row["assumes"]), verdict.per_hour) if outcome == PASSED else ""
+        seen += f", {condition}" if condition else ""
         cases.append(Case(f"{label} by its numbers", outcome, "" if outcome == PASSED else row["state"], seen))
     return cases
 
@@ -107,7 +109,7 @@ def _summary(subject: JudgedRecording) -> list[str]:
         cells = [wording.quantile_cell(steps.get(q), places).text for q in (0.5, 0.999, 0.99999)]
         rows.append((label, wording.count(lane.n), *cells, wording.us(lane.max_ns, places), wording.count(lane.missed)))
     return [
-        f"### {markdown(said.state)}",
+        f"### {markdown(said.heading)}",
         f"{markdown(where)}",
         markdown(said.said),
         markdown(said.scope),

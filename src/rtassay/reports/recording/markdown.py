@@ -86,7 +86,7 @@ def _head(findings: Findings, recording: Recording) -> list[str]:
         )
     said = answer(findings, recording)
     return [
-        f"## {markdown(said.state)}",
+        f"## {markdown(said.heading)}",
         markdown(said.said),
         markdown(said.scope),
         "\n".join(f"- because {markdown(reason)}" for reason in said.because),

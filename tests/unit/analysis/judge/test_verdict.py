@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtassay.analysis.judge import judge
-from rtassay.model.findings import Findings, Verdict
+from rtassay.model.findings import AS_SEEN, ASSUMED, SINGLY, Findings, Verdict
 from rtassay.model.manifest import Obtained, Plan, Source
 from rtassay.model.recording import Lane, Recording
 from rtassay.reports.recording.reasons import words
@@ -232,3 +232,15 @@ def test_kind_of_source_decides_the_denominator() -> None:
     found = verdict(cyclictest(skip_lane({50: 1000, 120: 3})), 100 * US, p_target=1e-2)
     assert (found.due, found.exceedances, found.events) == (1003, 3, None)
     assert Source("a", None, "b").late_policy == "unknown"
+
+
+def test_holds_of_several_lanes_assumes_what_any_of_them_does() -> None:
+    """CPU 0 saw five late ones; of CPU 1 nothing is known but that none was late: HOLDS needs both."""
+    late = dict.fromkeys((2011, 5303, 9100, 13_007, 18_550), 900)
+    seen = [late.get(k, 100) for k in range(20_000)]
+    lanes = (counted_lane(seen, spill_from=0), replace(counted_lane([100] * 20_000, index=1), spills=None))
+    found = verdict(recording(*lanes), p_target=1e-3)
+    assert found.state == "HOLDS" and found.exceedances == 5
+    assert [one["assumes"][0]["code"] for one in found.lanes] == [AS_SEEN, SINGLY]
+    assert [one.code for one in found.assumes] == [SINGLY]
+    assert [one.facts["assumption"] for one in found.reasons if one.code == ASSUMED] == [SINGLY]

@@ -74,6 +74,30 @@ def test_faults_are_refused_by_name_without_a_number(name: str, expected: set[st
         assert all(row.levels_ns is None for row in found.thresholds)
 
 
+def in_one_phase(seed: int, together: int) -> tuple[Run, ...]:
+    """1e6 wake-ups in three runs with a tail of shape .1. The `together` largest come in one phase of ten seconds a run, a third of a second apart: too far for
+    a burst, but all in one or two blocks."""
+    random, runs, n = np.random.default_rng(seed), 3, 333_333
+    values = np.sort(20_000 + 100_000 * (random.random(10_000) ** -0.1 - 1))[::-1].astype(np.int64)
+    at = random.choice(runs * n, values.size, replace=False)
+    for i in range(together):
+        at[i] = i % runs * n + n // 2 + i // runs * 400
+    at, first = np.unique(at, return_index=True)
+    places = [np.flatnonzero(at // n == run) for run in range(runs)]
+    return tuple(
+        Run(f"run {run}", n, at[place] - run * n, values[first][place], 20_000, 1) for run, place in enumerate(places)
+    )
+
+
+def test_exceedances_and_block_maxima_that_disagree_are_refused() -> None:
+    """Of the same values in random order both give an answer."""
+    for seed in (0, 1, 3):
+        found = extrapolate("lane", in_one_phase(seed, 80), SIMULATION.LEVELS, 0.95, figure=False)
+        assert codes(found) == {"ROUTES-DISAGREE"} and found.levels == ()
+        assert "block maxima disagree" in found.refusals[0].reason
+        assert extrapolate("lane", in_one_phase(seed, 0), SIMULATION.LEVELS, 0.95, figure=False).answered
+
+
 def one(values: np.ndarray, **changes: object) -> Run:
     n = 1_000_000
     index = np.sort(np.random.default_rng(1).choice(n, values.size, replace=False))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rtassay.analysis.many.compare import words
 from rtassay.analysis.many.experiment.cells import power
 from rtassay.analysis.many.experiment.kpis import Facts
 from rtassay.model.comparison import REFUSED
 from rtassay.model.experiment import Answer, Combination
-from rtassay.model.findings import THESE_RUNS
+from rtassay.model.findings import THESE_RUNS, assumptions, condition_words
 from rtassay.model.units import format_time
 
 HOLDS, WORST, BETTER, UNCOVERED, REPEAT = (
@@ -67,8 +68,13 @@ def _holds(facts: Facts) -> str:
         "NOT DEMONSTRATED": "Not shown",
         "INVALID MEASUREMENT": "Not answered: the measurement is invalid",
     }
-    few = _of_these_runs(facts) if accepted["state"] == "HOLDS" else ""
+    few = f"{_if_assumed(accepted, design.per_hour)}{_of_these_runs(facts)}" if accepted["state"] == "HOLDS" else ""
     return f"{answer[accepted['state']]} ({accepted['state']}{few}). Asked: {asked}.{where}{why}{_numbers(facts)}{demonstrated}"
+
+
+def _if_assumed(accepted: dict[str, Any], per_hour: float | None) -> str:
+    condition = condition_words(assumptions(accepted.get("assumes", ())), per_hour)
+    return f", {condition}" if condition else ""
 
 
 def _of_these_runs(facts: Facts) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rtassay import reports
 from rtassay.analysis.lane.bounds import p_upper, samples_needed
 from rtassay.analysis.lane.dispersion import widening
 from rtassay.analysis.many.experiment import assess, scorecard_dict
@@ -106,7 +107,7 @@ def test_every_kpi_has_rows_or_a_reason() -> None:
 def test_the_verdict_follows_from_the_data() -> None:
     holds, violated = made(), made(deadline="60us")
     assert holds.result["acceptance"]["state"] == "HOLDS"
-    assert answer(holds.scorecard, HOLDS).startswith("Yes, under these conditions (HOLDS)")
+    assert answer(holds.scorecard, HOLDS).startswith("Yes, under these conditions (HOLDS, if late ones come singly)")
     assert violated.result["acceptance"]["state"] == "VIOLATED"
     said = answer(violated.scorecard, HOLDS)
     assert said.startswith("No (VIOLATED)") and "Decided by: stock, all" in said
@@ -247,7 +248,10 @@ def test_only_an_integrity_check_that_nobody_waived_makes_it_no_measurement(chec
 
 def test_few_runs_hold_of_these_runs_in_the_first_line_of_every_report() -> None:
     """Three runs of each combination at a p that they show; five of them say no such thing."""
-    for repeats, said in ((3, "HOLDS of these 3 runs"), (5, "HOLDS")):
+    for repeats, said in (
+        (3, "HOLDS of these 3 runs, if late ones come singly"),
+        (5, "HOLDS, if late ones come singly"),
+    ):
         one = made(deadline="5ms", p="1e-3", repeats=repeats)
         verdicts = {
             row[experiment_text.ANSWER_COLUMNS.index("Verdict")] for row in experiment_text.answer_rows(one.report)
@@ -256,3 +260,13 @@ def test_few_runs_hold_of_these_runs_in_the_first_line_of_every_report() -> None
         assert (f"  {said}\n" in experiment_tables.result_text(one.result)) and ("of these" in said) == (
             "of these runs" in one.scorecard.answers[0].text
         )
+        assert "(HOLDS, if late ones come singly" in one.scorecard.answers[0].text
+        assert experiment_tables.result_text(one.result).splitlines()[-1].startswith(f"{said} (deadline")
+        for name in ("markdown", "summary"):
+            assert (
+                reports.load(type(one.report), name).render(one.report).decode().splitlines()[0].endswith(f": {said}")
+            )
+        for name in ("junit", "ktap"):
+            text = reports.load(type(one.report), name).render(one.report).decode()
+            assert f"{said}\n" in text or f">{said}<" in text, name
+        assert f"</span> {said}</p>" in reports.load(type(one.report), "html").render(one.report).decode()
