@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import sys
 from typing import Any
@@ -23,7 +24,7 @@ from rtassay.model.errors import (
     UsageError,
     environment_error,
 )
-from rtassay.model.foreign import is_utf8, printable
+from rtassay.model.foreign import is_utf8
 
 
 class LazyGroup(click.Group):
@@ -109,8 +110,9 @@ def run(argv: list[str]) -> int:
         tell(error)
         return error.exit_code
     except click.ClickException as error:
-        error.message = printable(error.message)  # it repeats what was typed
-        error.show()
+        said = io.StringIO()
+        error.show(said)
+        echo(said.getvalue().rstrip("\n"), err=True)  # filtered: it repeats what was typed
         return EXIT_USAGE
     except (click.Abort, KeyboardInterrupt):
         echo("rtassay: interrupted", err=True)

@@ -318,6 +318,8 @@ def _interval(change: Change) -> str:
 
 def _alone(name: str, parts: Sequence[PartRow]) -> str:
     works = list(dict.fromkeys(row.work for row in parts))
+    if not works:
+        return f"{name}: no round of a work came to its end. Measure longer: --duration."
     return f"{name}: {', '.join(works)}. What another kernel gets done is told by --with."
 
 

@@ -24,7 +24,7 @@ from rtassay.model.proving import (
     Side,
     Worth,
 )
-from rtassay.model.units import format_rate, format_time, format_us
+from rtassay.model.units import format_p, format_rate, format_time, format_us
 
 STAGE_WORDS = {
     UNCHANGED: "the board as it is",
@@ -113,8 +113,10 @@ def conditions(proof: Proof) -> str:
     """What was measured, and under what."""
     length = "" if proof.duration_ns is None else f", runs of {format_time(proof.duration_ns)}"
     wanted = "" if proof.deadline_ns is None else f"; deadline {format_time(proof.deadline_ns)}"
-    if proof.deadline_ns is not None:
-        wanted += f", {format_rate(proof.per_hour)}" if proof.per_hour is not None else f", p {proof.p:g}"
+    if wanted and proof.per_hour is not None:
+        wanted += f", {format_rate(proof.per_hour)}"
+    elif wanted and proof.p is not None:
+        wanted += f", p {format_p(proof.p)}"
     return (
         f"Kernel {proof.kernel or 'not known'}; load {proof.load}{length}; {len(proof.runs)} runs in turns; a factor is {quantile(proof)} of the worst lane "
         f"without the setting over that with it{wanted}."

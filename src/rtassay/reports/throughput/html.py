@@ -21,7 +21,7 @@ class HtmlThroughput:
     def render(self, subject: Throughput) -> bytes:
         given: dict[str, Any] = {
             "headline": text.headline(subject),
-            "tone": text.TONES[subject.conclusion],
+            "tone": text.TONES[subject.conclusion] if subject.b is not None else "none",
             "sentence": one_line(subject.sentence, 600),
             "a": one_line(subject.a),
             "b": None if subject.b is None else one_line(subject.b),

@@ -22,7 +22,8 @@ class TerminalThroughput:
 
     def render(self, subject: Throughput) -> bytes:
         lines = [self._bold(text.headline(subject)), *self._wrap(subject.sentence), ""]
-        lines += self._table(text.columns(subject), text.rows(subject), words=(0, 1))
+        if subject.parts:
+            lines += self._table(text.columns(subject), text.rows(subject), words=(0, 1))
         if subject.latency and subject.b is not None:
             lines += ["", *self._table(text.LATENCY, text.latency_rows(subject), words=(0,))]
         lines += ["", *self._wrap(text.explained(subject))]

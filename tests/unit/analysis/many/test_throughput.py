@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,8 +14,12 @@ from rtassay.analysis.many.throughput import change_of, throughput
 from rtassay.model.comparison import RUNS_EXCHANGE, RUNS_T
 from rtassay.model.errors import UsageError
 from rtassay.model.throughput import FASTER, NO_DIFFERENCE, NOT_COMPARED, SLOWER
+from rtassay.reports.throughput.terminal import TerminalThroughput
 
 from ..build import block_lane, facts, inventory, recording
+
+
+EMPTY = np.zeros(0, dtype=np.int64)
 
 
 def of_work(name, parts, boot, *, argument=None, kernel="stock", at=0):
@@ -144,6 +149,17 @@ def test_one_group_alone_is_shown_without_ratios():
     found = throughput(group("stock", 1, pipe=1e6))
     assert found.b is None and found.total is None and found.parts[0].throughput is None
     assert found.parts[0].a.sd == pytest.approx(0.01, rel=0.3)
+
+
+def test_a_run_in_which_no_round_came_to_its_end_says_so():
+    (one,) = group("stock", 1, boots=1, pipe=1e6)
+    none = tuple(replace(lane, histogram=replace(lane.histogram, lower_ns=EMPTY, counts=EMPTY)) for lane in one.lanes)
+    found = throughput([replace(one, lanes=none)])
+    assert found.parts == () and found.sentence.endswith(
+        "no round of a work came to its end. Measure longer: --duration."
+    )
+    said = TerminalThroughput(None).render(found).decode()
+    assert "Per second" not in said and "no round" in said
 
 
 def test_recordings_of_wake_ups_alone_are_refused():
