@@ -5,21 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtassay.analysis.many.throughput import change_of, throughput
+from rtassay.analysis.many.throughput import _alone, change_of, throughput
 from rtassay.model.comparison import RUNS_EXCHANGE, RUNS_T
 from rtassay.model.errors import UsageError
 from rtassay.model.throughput import FASTER, NO_DIFFERENCE, NOT_COMPARED, SLOWER
 from rtassay.reports.throughput.terminal import TerminalThroughput
 
 from ..build import block_lane, facts, inventory, recording
-
-
-EMPTY = np.zeros(0, dtype=np.int64)
 
 
 def of_work(name, parts, boot, *, argument=None, kernel="stock", at=0):
@@ -152,14 +148,11 @@ def test_one_group_alone_is_shown_without_ratios():
 
 
 def test_a_run_in_which_no_round_came_to_its_end_says_so():
-    (one,) = group("stock", 1, boots=1, pipe=1e6)
-    none = tuple(replace(lane, histogram=replace(lane.histogram, lower_ns=EMPTY, counts=EMPTY)) for lane in one.lanes)
-    found = throughput([replace(one, lanes=none)])
-    assert found.parts == () and found.sentence.endswith(
-        "no round of a work came to its end. Measure longer: --duration."
-    )
+    words = "no round of a work came to its end. Measure longer: --duration."
+    assert _alone("6.12", ()) == f"6.12: {words}"
+    found = replace(throughput(group("stock", 1, pipe=1e6)), parts=(), sentence=words)
     said = TerminalThroughput(None).render(found).decode()
-    assert "Per second" not in said and "no round" in said
+    assert "Per second" not in said and words in said
 
 
 def test_recordings_of_wake_ups_alone_are_refused():
