@@ -6,9 +6,11 @@ What needs minutes or a virtual board has the mark `full`; the Python code of th
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -134,6 +136,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copy(text, place / folder / name)
     samples = DATA / "importers" / "cyclictest-verbose"
     timed = sorted(samples.glob("*.ok.txt"))[0]
+    assert in_process("import", text, "--name", "first", home=home).returncode == 0
     for identity in ("20260101T000000-aaaaaa", "20261121T100000-bbbbbb", "20240601T100000-cccccc"):
         recording(home, text, identity)
     for identity in ("20230907T120000-dddddd", "20230907T130000-eeeeee"):
@@ -245,7 +248,24 @@ def test_the_commands_of_an_experiment_in_their_order(tmp_path: Path, monkeypatc
     assert done[:5] == ["run", "status", "resume", "show", "report"] and (tmp_path / "night.html").stat().st_size > 0
 
 
+@pytest.mark.full
+def test_the_first_ten_minutes_typed_one_after_the_other(tmp_path: Path) -> None:
+    """As a newcomer's shell reads them; only the minute of a run is two seconds, by a default of the reader's."""
+    text = (ROOT / "README.md").read_text().split("## The first ten minutes\n")[1]
+    block = re.findall(r"^```\n(.*?)^```", text, re.S | re.M)[0].replace("$PWD", str(ROOT))
+    assert block.count("rtassay run ") == 2 and "rtassay show first " in block
+    lines = [f"{line.split(' # ')[0]} || code=$?; test ${{code:-0}} -lt 6" for line in block.splitlines()]
+    env = {**os.environ, "RTASSAY_HOME": str(tmp_path / "home")}
+    assert as_process("config", "set", "run.duration", "2s", home=tmp_path / "home").returncode == 0
+    script = "\n".join(["set -e", *lines])
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+    assert (tmp_path / "first.html").stat().st_size > 0 and done.stdout.count("first (") == 2
+    assert "T: 0 " in done.stdout and "local: " in done.stdout
+
+
 LAB_PAGES = [
+    (ROOT / "README.md", "Stock against PREEMPT_RT, without a board", "compare"),
     (ROOT / "docs" / "guides" / "lab.md", "A first quarter of an hour", "compare"),
     (ROOT / "docs" / "guides" / "rtos.md", "Without hardware", "show"),
     (ROOT / "docs" / "guides" / "gate.md", "Two kernels of Debian", "gate"),

@@ -57,7 +57,7 @@ BESIDE: dict[Page, str] = {
     ("lab.md", "experiment run kernels.toml"): "tests/lab/test_experiments_on_boards.py::test_riva_2018_reboots_a_board_behind_grub",
     ("lab.md", "(kernel install|kernel use 6)"): "tests/lab/test_kernels_of_a_board.py::test_a_kernel_is_put_beside_the_others_boots_and_the_default_stays",
     ("lab.md", "lab ssh quick"): "tests/lab/test_kernels_of_a_board.py::test_kexec_takes_a_board_to_its_other_kernel",
-    ("README.md", "(lab start|kernel use rt)"): "tests/flow/test_guides.py::test_the_commands_with_a_virtual_board_in_their_order",
+    ("README.md", "run --deadline 100us --p 1e-6 --duration 1h --cpus isolated"): "tests/flow/test_isolated_at_run_time.py::test_the_line_of_the_readme_isolates_a_cpu_here",
     ("README.md", "gate "): "tests/lab/test_gate.py::test_the_stock_kernel_is_later_than_preempt_rt_under_dd",
     ("README.md", "experiment report"): "tests/flow/test_guides.py::test_the_commands_of_an_experiment_in_their_order",
     ("README.md", "watch"): "tests/unit/cli/test_watch.py::test_it_follows_the_run_to_its_end",
@@ -75,7 +75,6 @@ BESIDE: dict[Page, str] = {
 }  # fmt: skip
 """Executed with other names, sizes or times: page and command, and the test that does it."""
 NOT_RUN: dict[Page, str] = {
-    ("README.md", "run .*--duration 1h --cpus isolated"): "needs CPUs that the kernel isolates: this machine boots without; tests/flow/test_isolated_at_run_time.py isolates one",
     ("kernels.md", "kernel build linux-source"): "two kernels of Debian's arm64 defconfig take hours on two cores; tests/lab/test_kernels_built_here.py builds both of the same source for the lab",
 }  # fmt: skip
 """Page and command, and why no test executes it."""

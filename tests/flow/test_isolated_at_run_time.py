@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from command_line import in_process
 
 from rtassay import store
 
+README = Path(__file__).parents[2] / "README.md"
 CPUSETS = Path("/sys/fs/cgroup/cpuset")
 BALANCE = CPUSETS / "cpuset.sched_load_balance"
 
@@ -40,3 +43,14 @@ def test_a_cpu_is_isolated_for_the_length_of_a_run(tmp_path: Path) -> None:
     assert severities["ISOLATED-NOT-STRESSED"] == "pass"
     assert BALANCE.read_text().strip() == "1"
     assert sorted(path.name for path in CPUSETS.iterdir() if path.is_dir()) == groups
+
+
+def test_the_line_of_the_readme_isolates_a_cpu_here(tmp_path: Path) -> None:
+    """For two seconds instead of an hour."""
+    (line,) = re.findall(r"^rtassay (run .*--cpus isolated .*)$", README.read_text(), re.M)
+    done = in_process(*shlex.split(line), "--duration", "2s", "--json", home=tmp_path)
+    shown = json.loads(done.stdout)
+    assert done.returncode in (0, 1, 4, 5) and shown["schema"].startswith("rtassay/show/"), done.stderr
+    manifest = store.load_manifest(Path(shown["path"]))
+    assert manifest.plan.cpus == manifest.board_start.cpus.cgroup_isolated and manifest.note == "heat sink off"
+    assert BALANCE.read_text().strip() == "1"

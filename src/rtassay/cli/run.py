@@ -148,7 +148,7 @@ def command(**options: Any) -> int:
     \b
       rtassay run --deadline 100us                       60 s, FIFO 90, all CPUs, under load
       rtassay run --deadline 100us --p 1e-6 --duration 1h --label ambient=21C
-      rtassay run --cpus isolated --load-cpus 0-1        isolated CPUs, load on the others
+      rtassay run --cpus isolated --deadline 50us        isolated CPUs, load on the others
       rtassay run cyclictest -m -S -p90 -i200 -h400 -q   a cyclictest line, pasted
       rtassay run root@192.168.1.7 --deadline 100us      another board, over SSH; name it: rtassay board add
       rtassay run serial:/dev/ttyUSB0 --deadline 100us   an RTOS with rtprobe-lite, over its console: docs/guides/rtos.md
