@@ -15,6 +15,7 @@ from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.events import End, Event, Facts, Note, Parser, Second
 from rtassay.model.facts import ProbeEnd, end_of, facts_of
 from rtassay.model.notes import BreakNote
+from rtassay.model.units import NS_PER_S
 from rtassay.model.views import view_of
 from rtassay.session.board_files import said
 from rtassay.session.control import LaneProgress, LiveLanes
@@ -26,6 +27,11 @@ _GUARD_ENDS_S = 25.0
 _ROLLUPS = ("Facts", "Second", "Note", "End")
 _EXIT_USAGE, _EXIT_BOARD = 2, 3
 _EXIT_SIGNALLED = 128
+
+
+def _guard_ns(prepared: Prepared) -> int:
+    """After which time its guard ends a probe."""
+    return prepared.planned_ns + prepared.probe.beyond_ns + GRACE_NS
 
 
 class Measurement:
@@ -40,7 +46,7 @@ class Measurement:
         self._parser: Parser = StreamParser(only=_ROLLUPS) if self._own else prepared.probe.parser(prepared.plan)
         self._allowed = Allowance("the board", "the probe", stream_limit(prepared.plan))
         self._lanes = LiveLanes()
-        self._begun_s = time.monotonic()
+        self._launched_s = self._begun_s = time.monotonic()
         self._told_ns = 0
         self.facts = facts_of({})
         self.end: ProbeEnd | None = None
@@ -52,8 +58,8 @@ class Measurement:
         cls, board: LinuxBoard, prepared: Prepared, tee: Callable[[bytes], None], ends: Sequence[str] = ()
     ) -> Measurement:
         """`ends`: launched names whose stdin the board closes as soon as the probe has ended."""
-        guard_ns = prepared.planned_ns + prepared.probe.beyond_ns + GRACE_NS
-        argv = [prepared.rtprobe, "guard", "--attached", "--max", f"{guard_ns}ns", "--", *prepared.plan.command]
+        limit = f"{_guard_ns(prepared)}ns"
+        argv = [prepared.rtprobe, "guard", "--attached", "--max", limit, "--", *prepared.plan.command]
         return cls(prepared, await board.launch(argv, PROBE, ends=ends), tee)
 
     @property
@@ -73,7 +79,7 @@ class Measurement:
     @property
     def bound_s(self) -> float:
         """Seconds after which it must have ended: the guard's limit and the time the guard needs to end it."""
-        return (self._prepared.planned_ns + self._prepared.probe.beyond_ns + GRACE_NS) / 1e9 + _GUARD_ENDS_S
+        return _guard_ns(self._prepared) / 1e9 + _GUARD_ENDS_S
 
     @property
     def wall_start(self) -> str:
@@ -118,7 +124,11 @@ class Measurement:
         why = words or f"exit code {code}"
         if code > _EXIT_SIGNALLED:  # what it said before is not what ended it
             why = "; ".join(filter(None, [words, f"ended by signal {code - _EXIT_SIGNALLED}"]))
-        if code == _EXIT_SIGNALLED + signal.SIGKILL:
+        if code > _EXIT_SIGNALLED and time.monotonic() - self._launched_s >= _guard_ns(self._prepared) / 1e9:
+            why += (
+                f", by its guard, since it was not done {GRACE_NS // NS_PER_S} s after its time: its CPUs were too busy"
+            )
+        elif code == _EXIT_SIGNALLED + signal.SIGKILL:
             why += ", as the kernel ends programs when memory runs out: `dmesg` on the board tells"
         raise BoardError(f"{name} did not come to its end", why)
 

@@ -532,6 +532,15 @@ def test_how_a_probe_ended_without_its_end_is_said(tmp_path: Path, code: int, er
     assert caught.value.exit_code == 3
 
 
+def test_a_probe_that_its_guard_ended_did_not_run_out_of_memory(tmp_path: Path) -> None:
+    late = board(Part([measured()[:1000], 60.0], 137))
+    with pytest.raises(
+        BoardError,
+        match=r"ended by signal 9, by its guard, since it was not done 45 s after its time: its CPUs were too busy$",
+    ):
+        measure_on(late, tmp_path)
+
+
 def unsealed(board: ScriptedBoard, home: Path) -> Manifest:
     """The manifest as it is before it is sealed, which takes some of it from the stream."""
     seen: list[Manifest] = []
