@@ -245,7 +245,7 @@ def _refused(manifest: Manifest) -> str:
         return codes.CUT
     if rights.uid not in (None, 0):
         return codes.NOT_ROOT
-    if rights.lockdown not in (None, "none"):
+    if rights.hides_tracefs:
         return codes.LOCKED_DOWN
     return codes.IN_CONTAINER if rights.container else codes.BOARD_SAYS
 

@@ -152,8 +152,11 @@ def _kernel(inventory: Inventory) -> str:
 def _check_rights(now: Inventory) -> None:
     if now.rights.uid not in (None, 0):
         raise BoardError("stacks of the kernel need root", hint="run as root: rtassay zoom REC root@BOARD, or sudo")
-    if now.rights.lockdown not in (None, "none"):
-        raise BoardError("the kernel is locked down, which blocks tracefs", hint="boot with lockdown=none")
+    if now.rights.hides_tracefs:
+        raise BoardError(
+            "the kernel is locked down (confidentiality), which empties tracefs",
+            hint="boot with lockdown=integrity or none",
+        )
     if now.tracing is None:
         container = " of a container" if now.rights.container else ""
         raise BoardError(

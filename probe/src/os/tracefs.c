@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +22,14 @@ static const char prefix[] = "rtassay-";
 
 const char *const tracefs_roots[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing", NULL };
 
+/* Mounted there; a kernel that is locked down mounts it and puts nothing into it. */
+static bool is_tracefs(const char *root)
+{
+	struct statfs found;
+
+	return !statfs(root, &found) && (unsigned long)found.f_type == TRACEFS_MAGIC;
+}
+
 const char *tracefs_find(const char *const *roots, const char **why)
 {
 	*why = "tracefs is not there: this kernel has no tracing, or it is not mounted (mount -t tracefs nodev /sys/kernel/tracing)";
@@ -29,7 +39,9 @@ const char *tracefs_find(const char *const *roots, const char **why)
 		snprintf(path, sizeof path, "%s/instances", *roots);
 		if (!access(path, W_OK))
 			return *roots;
-		if (errno == EACCES || errno == EPERM)
+		if (errno == ENOENT && is_tracefs(*roots))
+			*why = "tracefs is empty: the kernel is locked down (lockdown=confidentiality)";
+		else if (errno == EACCES || errno == EPERM)
 			*why = "tracefs cannot be written: that needs root, and a kernel that is not locked down";
 		else if (errno == EROFS)
 			*why = "tracefs is mounted read-only here, as in a container";

@@ -176,9 +176,10 @@ def _say_what_is_left(inventory: Inventory) -> None:
     rights = inventory.rights
     if rights.uid not in (None, 0):
         echo("not root: there will be no trace and no cause, only how long each thread waited (/proc)", err=True)
-    elif rights.lockdown not in (None, "none"):
+    elif rights.hides_tracefs:
         echo(
-            "the kernel is locked down: there will be no trace and no cause, only how long each thread waited", err=True
+            "the kernel is locked down (confidentiality): there will be no trace and no cause, only how long each thread waited",
+            err=True,
         )
 
 

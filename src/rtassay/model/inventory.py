@@ -203,6 +203,11 @@ class Rights:
     lockdown: str | None
     container: bool | None
 
+    @property
+    def hides_tracefs(self) -> bool:
+        """Whether the kernel is locked down so far that tracefs is empty; with `integrity` (Secure Boot) it is not."""
+        return self.lockdown == "confidentiality"
+
 
 @dataclass(frozen=True, slots=True)
 class VirtualTime:

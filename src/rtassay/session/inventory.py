@@ -189,12 +189,16 @@ def _governors(files: Mapping[str, bytes]) -> dict[str, str]:
 
 
 def _rights(files: Mapping[str, bytes], text: _Texts) -> dict[str, Any]:
-    """The effective user id, the chosen word of `none [integrity] confidentiality`, and signs of a container."""
+    """The effective user id, the chosen word of `none [integrity] confidentiality`, and signs of a container.
+
+    Where securityfs is not mounted, the lockdown is what the kernel's command line asks for.
+    """
     ids = (_field(text.get("/proc/self/status") or "", "Uid") or "").split()
     chosen = re.search(r"\[(\w+)\]", text.get(_LOCKDOWN) or "")
+    asked = re.search(r"(?:^|\s)lockdown=(integrity|confidentiality)(?=\s|$)", text.get("/proc/cmdline") or "")
     return {
         "uid": foreign.number(ids[1]) if len(ids) > 1 else None,
-        "lockdown": None if chosen is None else chosen[1],
+        "lockdown": told[1] if (told := chosen or asked) else None,
         "container": _in_container(files, bool(ids)),
     }
 

@@ -151,8 +151,10 @@ def test_a_run_that_was_not_traced_says_what_to_do(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rights", "refused"),
     [
-        ({"uid": 1000, "lockdown": "integrity", "container": True}, codes.NOT_ROOT),
-        ({"uid": 0, "lockdown": "integrity", "container": True}, codes.LOCKED_DOWN),
+        ({"uid": 1000, "lockdown": "confidentiality", "container": True}, codes.NOT_ROOT),
+        ({"uid": 0, "lockdown": "confidentiality", "container": True}, codes.LOCKED_DOWN),
+        ({"uid": 0, "lockdown": "integrity", "container": True}, codes.IN_CONTAINER),
+        ({"uid": 0, "lockdown": "integrity", "container": False}, codes.BOARD_SAYS),
         ({"uid": 0, "lockdown": "none", "container": True}, codes.IN_CONTAINER),
         ({"uid": 0, "lockdown": None, "container": False}, codes.BOARD_SAYS),
         ({}, codes.BOARD_SAYS),

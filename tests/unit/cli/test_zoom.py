@@ -156,7 +156,7 @@ def test_without_stacks_it_says_so_and_exits_with_4(
         ({"kernel": KERNEL | {"release": "6.12.1"}}, "another kernel"),
         ({"kernel": KERNEL | {"version": "#2 SMP"}}, "another kernel"),
         ({"rights": {"uid": 1000}}, "need root"),
-        ({"rights": {"uid": 0, "lockdown": "integrity"}}, "locked down"),
+        ({"rights": {"uid": 0, "lockdown": "confidentiality"}}, "locked down"),
         ({"tracing": None}, "no tracefs, so"),
         ({"tracing": None, "rights": {"uid": 0, "container": True}}, "no tracefs of a container"),
     ],

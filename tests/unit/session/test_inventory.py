@@ -115,6 +115,13 @@ def test_rights_are_told_by_the_files_that_tell_them() -> None:
     # A Firecracker machine that boots from the image of a container: the file of docker, and the kernel's own threads beside it.
     assert inventory.describe({**in_docker, "/proc/2/comm": b"kthreadd\n"})["rights"]["container"] is None
     assert inventory.describe({**in_docker, "/proc/2/comm": b"sleep\n"})["rights"]["container"] is True
+    asked = {"/proc/self/status": files["/proc/self/status"], "/proc/cmdline": b"quiet lockdown=confidentiality\n"}
+    assert inventory.describe(asked)["rights"]["lockdown"] == "confidentiality"
+    assert inventory.describe({**files, **asked})["rights"]["lockdown"] == "integrity", (
+        "what the kernel says goes first"
+    )
+    for other in (b"lockdown=none", b"nolockdown=integrity", b"quiet"):
+        assert inventory.describe({**asked, "/proc/cmdline": other})["rights"]["lockdown"] is None
 
 
 def test_what_may_change_is_the_same_reading() -> None:

@@ -121,8 +121,8 @@ _NOT_POSSIBLE: Final[Mapping[str | None, tuple[str, str]]] = {
         "run as root: rtassay run root@BOARD, or sudo",
     ),
     codes.LOCKED_DOWN: (
-        "the kernel is locked down, which blocks tracefs",
-        "boot with lockdown=none, or with Secure Boot off",
+        "the kernel is locked down (confidentiality), which empties tracefs",
+        "boot with lockdown=integrity, as Secure Boot does by itself, or with lockdown=none",
     ),
     codes.IN_CONTAINER: (
         "there is no tracefs in this container",
