@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The table of bench/PROVEN_FAULTS.md: a campaign of `prove` on script boards whose faults are planted, in virtual time.
+"""The tables of bench/PROVEN_FAULTS.md: campaigns of `prove` on script boards whose faults are planted, in virtual time.
 
     .venv/bin/python bench/proven_faults.py [--campaign NAME] [-o DIR]
 
-Every run is one boot; its seed stands for the scatter between boots. A run takes half a minute to a minute on the host. Finished
+The page keeps the chapters of the other campaigns. Every run is one boot; its seed stands for the scatter between boots. A run takes half a minute to a minute on the host. Finished
 runs are kept in `.proven-faults.json` of the output directory: started again, it does only the others.
 """
 
@@ -14,8 +14,12 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+
+import rtfault
 
 from rtassay import store
 from rtassay.analysis.judge import judge as findings_of
@@ -34,6 +38,11 @@ from rtassay.reports.proof import proof_text
 
 ROOT = Path(__file__).resolve().parents[1]
 QUANTILE = 0.99
+KERNELS = {"faults": "stock", "services": "rt"}
+HEAD = """# Planted faults that prove finds
+
+`.venv/bin/python bench/proven_faults.py --campaign NAME`. Numbers of a virtual board: signs and proportions, no latencies of hardware.
+"""
 WORDS = "cyclic --interval 500us --duration 2s --priority 80"
 # A service whose real-time thread, above the measured one, computes for a millisecond and sleeps in turns. Stopping it is the setting.
 _SERVICE = "stress-ng --cpu 1 --cpu-method loop --cpu-load {load} --cpu-load-slice 1 --sched fifo --sched-prio {priority} --seed 1 >/dev/null 2>&1 &\n{name}=$!\n"
@@ -57,7 +66,49 @@ def _idle(name: str, path: str, value: str) -> Planted:
     return Planted(Subject(name, "memory"), "", f"echo {value} > {path}", "no effect")
 
 
+# The scheduler takes the CPU from all real-time threads for 10 ms of each 100 ms in which they want more.
+_HOG = """
+echo 90000 > /proc/sys/kernel/sched_rt_runtime_us; echo 100000 > /proc/sys/kernel/sched_rt_period_us
+stress-ng --cpu 1 --cpu-method loop --cpu-load 80 --cpu-load-slice 200 --sched fifo --sched-prio 50 --seed 1 >/dev/null 2>&1 &
+"""
+# The module's console takes 300 us for each line that holds its name.
+_STORM = """
+echo "k 300 0 0 1" > /proc/rtfault; echo 8 > /proc/sys/kernel/printk
+while :; do echo "<4>rtfault" > /dev/kmsg; usleep 3000; done &
+"""
+_MEMORY = """
+mount -t cgroup2 c /sys/fs/cgroup; echo +memory > /sys/fs/cgroup/cgroup.subtree_control
+mkdir /sys/fs/cgroup/app; echo 64M > /sys/fs/cgroup/app/memory.high
+(echo 0 > /sys/fs/cgroup/app/cgroup.procs; exec stress-ng --vm 1 --vm-bytes 90M --vm-method zero-one --seed 1) >/dev/null 2>&1 &
+"""
+_LOWER = """
+for s in /proc/[0-9]*/stat; do [ "$(cut -d' ' -f40 $s 2>/dev/null)" = 95 ] && chrt -f -p 1 $(cut -d' ' -f1 $s) >/dev/null; done
+"""
+
 CAMPAIGNS = {
+    "faults": (
+        Planted(Subject("printk", "printk"), _STORM, "echo '1 4 1 7' > /proc/sys/kernel/printk", "helps"),
+        Planted(
+            Subject("timer", "timer"),
+            'sleep .1; echo "h 300 1000000 1 4000000" > /proc/rtfault',
+            "echo stop > /proc/rtfault",
+            "helps",
+        ),
+        Planted(Subject("foreign-rt-threads", "foreign-rt-threads"), _service("A", 95, 6), _LOWER, "helps"),
+        Planted(
+            Subject("rt-throttling", "rt-throttling"), _HOG, "echo -1 > /proc/sys/kernel/sched_rt_runtime_us", "helps"
+        ),
+        Planted(Subject("memory-limit", "memory-limit"), _MEMORY, "echo max > /sys/fs/cgroup/app/memory.high", "helps"),
+        *(
+            replace(one, subject=Subject(one.subject.id, one.subject.id))
+            for one in (
+                _idle("swappiness", "/proc/sys/vm/swappiness", "10"),
+                _idle("vmstat-interval", "/proc/sys/vm/stat_interval", "10"),
+                _idle("overcommit", "/proc/sys/vm/overcommit_memory", "2"),
+                _idle("writeback", "/proc/sys/vm/dirty_writeback_centisecs", "3000"),
+            )
+        ),
+    ),
     "services": (
         Planted(Subject("service-95", "services"), _service("A", 95, 6), "kill $A", "helps"),
         Planted(Subject("service-90", "services"), _service("B", 90, 6), "kill $B", "helps"),
@@ -79,7 +130,9 @@ class Runs:
         image = quick.cached(arch_named("amd64")) or quick.build(arch_named("amd64"), _say)
         self._planted, self._file = planted, file
         self._kernel, self._userland = image.kernels[kernel], image.initramfs.read_bytes()
-        self._probe = probe_path("x86_64").read_bytes()
+        with tempfile.TemporaryDirectory() as scratch:
+            module = rtfault.build(kernel, Path(scratch))
+        self._files = {"bin/rtprobe": probe_path("x86_64").read_bytes(), "rtfault.ko": module}
         self.kept: dict[str, dict[str, float | str]] = json.loads(file.read_text()) if file.exists() else {}
 
     def measure(self, stage: Stage) -> list[Run]:
@@ -101,11 +154,11 @@ class Runs:
         return Run(**self.kept[key])  # type: ignore[arg-type]
 
     def _boot(self, arm: Arm, block: int, seed: int) -> Run:
-        faults = "".join(one.fault for one in self._planted)
+        faults = "insmod /rtfault.ko\n" + "\n".join(one.fault for one in self._planted)
         applied = "\n".join(one.apply for one in self._planted if one.subject.id in arm.applied)
-        script = f"{faults}\n{applied}\nsleep 1\nrtprobe {WORDS} -o /out/{STREAM} 2>/out/errors\n"
-        board = ScriptBoard(self._kernel, self._userland, {"bin/rtprobe": self._probe}, script, seed)
-        result = board.run()
+        script = f"{faults}\nsleep 1\n{applied}\nsleep 1\nrtprobe {WORDS} -o /out/{STREAM} 2>/out/errors\n"
+        board = ScriptBoard(self._kernel, self._userland, self._files, script, seed)
+        result = board.run(900)
         with tempfile.TemporaryDirectory() as scratch:
             path = Path(scratch) / "run.rtw"
             path.write_bytes(result.stream)
@@ -135,38 +188,48 @@ def campaign(planted: tuple[Planted, ...], measure: Callable[[Stage], list[Run]]
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--campaign", choices=CAMPAIGNS, default="services")
-    parser.add_argument("--kernel", default="rt")
+    parser.add_argument("--campaign", choices=CAMPAIGNS, default="faults")
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "bench", metavar="DIR")
     told = parser.parse_args()
-    planted = CAMPAIGNS[told.campaign]
-    runs = Runs(planted, told.output / ".proven-faults.json", told.kernel)
+    planted, kernel = CAMPAIGNS[told.campaign], KERNELS[told.campaign]
+    runs = Runs(planted, told.output / f".proven-{told.campaign}.json", kernel)
     found, done = campaign(planted, runs.measure)
+    page = told.output / "PROVEN_FAULTS.md"
+    page.write_text(
+        with_chapter(page.read_text() if page.exists() else "", told.campaign, chapter(planted, kernel, found, done))
+    )
+    wrong = sum(worth.word != one.truth for one, worth in zip(planted, found.worths, strict=True))
+    print(f"{wrong} of {len(planted)} settings are not called what they are")
+    return 1 if wrong else 0
+
+
+def chapter(planted: tuple[Planted, ...], kernel: str, found: Campaign, done: list[Judged]) -> str:
+    """What the campaign found, beside what was planted."""
     lines = [
-        "# Planted faults that prove finds",
-        "",
-        f"`.venv/bin/python bench/proven_faults.py`: Debian's {told.kernel} kernel on the script board, in virtual time on one CPU; every run is a boot with a seed of its own. {sum(j.runs for j in done)} runs; "
-        f"a factor is p{100 * QUANTILE:g} without the setting over that with it. Numbers of a virtual board: signs and proportions, no latencies of hardware.",
+        f"Debian's {kernel} kernel on the script board, in virtual time on one CPU; every run is a boot with a seed of its own. {sum(j.runs for j in done)} runs; "
+        f"a factor is p{100 * QUANTILE:g} without the setting over that with it.",
         "",
         "| setting | planted | found | factor | 95 % |",
         "| --- | --- | --- | ---: | --- |",
     ]
-    wrong = 0
     for one, worth in zip(planted, found.worths, strict=True):
         effect = None if worth.answer is None else worth.answer.effect
         cells = ("-", "-") if effect is None else (proof_text.factor(effect.ratio), proof_text.interval(effect))
         lines.append(f"| {worth.id} | {one.truth} | {proof_text.finding(worth)} | {cells[0]} | {cells[1]} |")
-        wrong += worth.word != one.truth
     if found.confirmed is not None and found.confirmed.effect is not None:
         effect = found.confirmed.effect
         words = proof_text.words(found.confirmed.word, found.confirmed)
         lines.append(
             f"| {' and '.join(found.chosen)}, confirmed | helps | {words} | {proof_text.factor(effect.ratio)} | {proof_text.interval(effect)} |"
         )
-    lines += ["", *(f"- {proof_text.stage_line(judged)}" for judged in done)]
-    (told.output / "PROVEN_FAULTS.md").write_text("\n".join(lines) + "\n")
-    print(f"{wrong} of {len(planted)} settings are not called what they are")
-    return 1 if wrong else 0
+    return "\n".join([*lines, "", *(f"- {proof_text.stage_line(judged)}" for judged in done)])
+
+
+def with_chapter(page: str, name: str, text: str) -> str:
+    """The page with this chapter in place of the one of that name."""
+    chapters = dict(part.partition("\n")[::2] for part in page.split("\n## ")[1:])
+    chapters[name] = f"\n{text}\n"
+    return HEAD + "".join(f"\n## {title}\n{chapters[title].rstrip()}\n" for title in CAMPAIGNS if title in chapters)
 
 
 if __name__ == "__main__":

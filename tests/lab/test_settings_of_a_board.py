@@ -15,13 +15,18 @@ from vboard import Board, Setup
 STOCK, RT = Setup("stock", "stock"), Setup("rt", "rt")
 # An emulated RT board did not answer while the hog ran; the thread of its network interrupt may have starved.
 PLANTED = [Setup("planted-stock", "stock")]
-NAMES = ("printk", "foreign-rt-threads", "rt-throttling", "irq-affinity")
-# A hog that is throttled, then one that leaves time for others; messages on the serial console; a network card's interrupt moved.
+NAMES = ("printk", "foreign-rt-threads", "rt-throttling", "irq-affinity", "memory-limit")
+# A hog that is throttled, then one that leaves time for others; messages on the serial console; a network card's interrupt moved; a timer
+# every 4 ms; a program that runs into its memory limit.
 FAULTS = """
 echo 8 > /proc/sys/kernel/printk
 stress-ng --cpu 1 --sched fifo --sched-prio 95 --taskset 1 --timeout 4 >/dev/null 2>&1 </dev/null
 (for i in $(seq 600); do echo '<4>planted' > /dev/kmsg; usleep 200000; done) >/dev/null 2>&1 </dev/null &
 stress-ng --cpu 1 --cpu-load 20 --sched fifo --sched-prio 95 --taskset 1 --timeout 120 >/dev/null 2>&1 </dev/null &
+stress-ng --timer 1 --timer-freq 250 --taskset 1 --timeout 120 >/dev/null 2>&1 </dev/null &
+grep -q cgroup2 /proc/mounts || mount -t cgroup2 cgroup2 /sys/fs/cgroup
+echo +memory > /sys/fs/cgroup/cgroup.subtree_control; mkdir /sys/fs/cgroup/app; echo 24M > /sys/fs/cgroup/app/memory.high
+(echo 0 > /sys/fs/cgroup/app/cgroup.procs; exec stress-ng --vm 1 --vm-bytes 40M --taskset 0 --timeout 120) >/dev/null 2>&1 </dev/null &
 for i in $(grep virtio0-input /proc/interrupts | cut -d: -f1); do echo 1 > /proc/irq/$i/smp_affinity_list; done
 until dmesg | grep -q planted; do sleep 1; done
 """
@@ -65,4 +70,8 @@ def test_faults_planted_on_a_board_are_each_named(setup: Setup, board: Board, tm
     assert "stress-ng" in found["foreign-rt-threads"]["now"] and "fifo 95" in found["foreign-rt-threads"]["now"]
     assert "throttled real-time threads in this boot" in found["rt-throttling"]["now"]
     assert any("virtio0-input" in detail["name"] for detail in found["irq-affinity"]["details"])
+    assert any(detail["name"].startswith("posix_timer_fn") for detail in found["cpu-timers"]["details"]), found[
+        "cpu-timers"
+    ]
+    assert found["memory-limit"]["now"].startswith("/sys/fs/cgroup/app: memory.high"), found["memory-limit"]
     assert found["printk"]["now"].startswith("level 8 on ttyS0") and found["printk"]["severity"] == "high"

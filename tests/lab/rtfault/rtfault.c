@@ -3,6 +3,7 @@
  * Faults of known kind, time and length, to prove what finds their causes.
  *
  *   echo "KIND LENGTH_US COUNT FIRST_NS PERIOD_NS" > /proc/rtfault     FIRST_NS on CLOCK_MONOTONIC
+ *   echo stop > /proc/rtfault                                          no more faults of the plan that runs
  *   cat /proc/rtfault                                                 one line a fault: KIND LENGTH_US START_NS END_NS
  *
  * The faults run on CPU 0, begun by a thread "rtfault_KIND". Only one plan runs at a time; the write returns at once. Built under another
@@ -301,12 +302,13 @@ static int work(void *unused)
 		rtfault_fifo(99);
 	if (plan.kind == 'r')
 		rtfault_fifo(50);
-	for (i = 0; i < plan.count; i++) {
+	for (i = 0; i < READ_ONCE(plan.count); i++) {
 		ktime_t at = ns_to_ktime(plan.first_ns + i * plan.period_ns);
 
 		if (plan.kind == 'h') {
 			hrtimer_start(&timer, at, HRTIMER_MODE_ABS_PINNED_HARD);
-			at = ktime_add_us(at, plan.length_us + 10000); /* not in what the other of two faults delays */
+			/* not in what the other of two faults delays */
+			at = ktime_add_ns(at, plan.length_us * NSEC_PER_USEC + min_t(u64, 10 * NSEC_PER_MSEC, plan.period_ns / 4));
 		}
 		set_current_state(TASK_UNINTERRUPTIBLE);
 		schedule_hrtimeout(&at, HRTIMER_MODE_ABS);
@@ -326,6 +328,10 @@ static ssize_t written(struct file *f, const char __user *from, size_t n, loff_t
 
 	if (n >= sizeof(text) || copy_from_user(text, from, n))
 		return -EINVAL;
+	if (!strcmp(text, "stop\n")) {
+		WRITE_ONCE(plan.count, 0);
+		return n;
+	}
 	if (sscanf(text, "%c %lu %u %llu %llu", &new.kind, &new.length_us, &new.count, &new.first_ns, &new.period_ns) != 5)
 		return -EINVAL;
 	if (!strchr("ipbtlhfsrkmxgo", new.kind) || new.length_us > 2000000)

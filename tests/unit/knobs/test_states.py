@@ -37,6 +37,35 @@ def freq(name: str, value: str) -> dict[str, str]:
     return {f"{CPU}/cpu{n}/cpufreq/{name}": value for n in range(2)}
 
 
+def timers(cpu: int, *due: tuple[str, int, int]) -> dict[str, str]:
+    """/proc/timer_list with timers of that CPU: function, ms until it fires in the first and in the second reading. The CPU takes 250 timer interrupts a second."""
+    head = "Timer List Version: v0.10\nHRTIMER_MAX_CLOCK_BASES: 8\nnow at 100 nsecs\n\n"
+    texts = [
+        head
+        + f"cpu: {cpu}\n clock 0:\n  .index:      0\nactive timers:\n"
+        + "".join(
+            f" #{n}: <00000000ad7be8e6>, {row[0]}, S:01\n # expires at 9-9 nsecs [in {row[at] * 1_000_000} to 9 nsecs]\n"
+            for n, row in enumerate(due)
+        )
+        + f"\nTick Device: mode:     1\nPer CPU device: {cpu}\n"
+        for at in (1, 2)
+    ]
+    rows = [f"           CPU0       CPU1\n LOC:  {n}  {n}  Local timer interrupts\n" for n in (1000, 1250)]
+    return {
+        "/proc/timer_list": texts[0],
+        "later /proc/timer_list": texts[1],
+        "/proc/interrupts": rows[0],
+        "later /proc/interrupts": rows[1],
+    }
+
+
+def limit(name: str, before: int, after: int) -> dict[str, str]:
+    at = f"/sys/fs/cgroup/{name}/memory.events"
+    texts = [f"low 0\nhigh {times}\nmax 0\noom 0\noom_kill 0\noom_group_kill 0\n" for times in (before, after)]
+    return {at: texts[0], f"later {at}": texts[1]}
+
+
+MEMORY: dict[str, str | None] = {"/sys/fs/cgroup/cgroup.controllers": "cpuset cpu memory"}
 CMDLINE = "/proc/cmdline"
 INIT = {"/proc/1/comm": "systemd"}
 EFI = {"/sys/firmware/efi/fw_platform_size": "64", "/sys/devices/virtual/workqueue/efi_runtime/cpumask": "3"}
@@ -118,6 +147,7 @@ CASES: list[tuple[str, dict[str, str | None], Goal, str, str]] = [
     ("thread-affinity", status(999, "daemon", "0-1"), ONE, WRONG, "may run on CPU 1"),
     ("nohz-full", {f"{CPU}/nohz_full": "1"}, ONE, UNKNOWN, "advises against"),
     ("nohz-full", {f"{CPU}/nohz_full": "(null)"}, ONE, OK, "off"),
+    ("nohz-full", {f"{CPU}/nohz_full": "(null)"}, Goal(isolated=(1,)), UNKNOWN, "computes all the time"),
     ("nohz-full", {"@kmsg": "5,0,0,-;Linux\n4,1,0,-;Housekeeping: nohz unsupported. Build with CONFIG_NO_HZ_FULL\n"}, ONE, WRONG, "built without"),
     ("rcu-nocbs", {CMDLINE: "quiet"}, ONE, WRONG, "CPU 1"),
     ("rcu-nocbs", {CMDLINE: "rcu_nocbs=1-3"}, ONE, OK, "CPU 1"),
@@ -155,6 +185,11 @@ CASES: list[tuple[str, dict[str, str | None], Goal, str, str]] = [
     ("threadirqs", {}, ANY, OK, "PREEMPT_RT"),
     ("threadirqs", {**STOCK, "/sys/kernel/realtime": GONE, CMDLINE: "quiet"}, ANY, UNKNOWN, "not set"),
     ("irq-thread-priority", {}, ANY, UNKNOWN, "at 50"),
+    ("cpu-timers", timers(1, ("rtfault_hrtimer [rtfault]", 3, 2), ("hrtimer_wakeup", 1, 1)), ONE, WRONG, "rtfault_hrtimer [rtfault] on CPU 1, 250 timer interrupts a second there and 1 more"),
+    ("cpu-timers", timers(1, ("posix_timer_fn", 3, 2)), ONE, UNKNOWN, "posix_timer_fn (a program's timer_create) on CPU 1"),
+    ("cpu-timers", timers(1, ("tick_nohz_handler", 3, 2), ("hrtimer_wakeup", 500, 3), ("dl_task_timer", 3, 500)), ONE, OK, "but the tick"),
+    ("cpu-timers", timers(0, ("rtfault_hrtimer", 3, 2)), ONE, OK, "none on CPU 1"),
+    ("cpu-timers", {"/proc/timer_list": "Timer List\n", "later /proc/timer_list": "Timer List\n"}, ONE, UNKNOWN, "no timers"),
     ("workqueue-mask", {}, ONE, WRONG, "hold CPU 1"),
     ("efi-runtime", EFI, ONE, OK, "PREEMPT_RT"),
     ("efi-runtime", {**EFI, CMDLINE: "efi=runtime"}, ONE, UNKNOWN, "on"),
@@ -182,12 +217,17 @@ CASES: list[tuple[str, dict[str, str | None], Goal, str, str]] = [
     ("ksm", {}, ANY, OK, "0"),
     ("compaction", {}, ANY, WRONG, "compaction_proactiveness 20"),
     ("compaction", {"/proc/sys/vm/compact_unevictable_allowed": "0", "/proc/sys/vm/compaction_proactiveness": "0"}, ANY, OK, "stay"),
-    ("swap", {"/proc/swaps": "Filename\tType\n/dev/zram0 partition 1 0 100\n"}, ANY, UNKNOWN, "/dev/zram0"),
+    ("swap", {"/proc/swaps": "Filename\tType\n/dev/zram0 partition 1 0 100\n", "/proc/sys/vm/swappiness": "60"}, ANY, UNKNOWN, "/dev/zram0"),
     ("swap", {}, ANY, OK, "none"),
     ("dirty-writeback", {}, ANY, WRONG, "20 %"),
     ("dirty-writeback", {"/proc/sys/vm/dirty_bytes": "67108864"}, ANY, OK, "64 MiB"),
     ("overcommit", {}, ANY, UNKNOWN, "overcommit_memory 0"),
     ("overcommit", {"/proc/sys/vm/overcommit_memory": "2"}, ANY, OK, "2"),
+    ("memory-limit", MEMORY | limit("app", 190, 410), ANY, WRONG, "/sys/fs/cgroup/app: memory.high 220 times a second"),
+    ("memory-limit", MEMORY | limit("app", 190, 190), ANY, OK, "1 were in this boot"),
+    ("memory-limit", {"/sys/fs/cgroup/memory/memory.limit_in_bytes": "99"}, ANY, UNKNOWN, "cgroup v1"),
+    ("memory-limit", MEMORY, ANY, OK, "no cgroup limits memory"),
+    ("memory-limit", {"/sys/fs/cgroup/cgroup.controllers": "cpu pids"}, ANY, ABSENT, "no memory controller"),
     ("hugepages", {}, ANY, UNKNOWN, "none"),
     ("hugepages", {"/proc/meminfo": "HugePages_Total:      64\n"}, ANY, OK, "64"),
     ("cache-allocation", {"/proc/cpuinfo": "flags\t: fpu cat_l3 mba\n"}, ANY, UNKNOWN, "not mounted"),
@@ -196,7 +236,8 @@ CASES: list[tuple[str, dict[str, str | None], Goal, str, str]] = [
     ("desktop", {}, ANY, OK, "none"),
     ("background-timers", {**INIT, "/etc/systemd/system/timers.target.wants/apt-daily.timer": "[Timer]"}, ANY, WRONG, "apt-daily"),
     ("background-timers", INIT, ANY, OK, "0 timers"),
-    ("wlan", {"/sys/class/net/wlan0/operstate": "up"}, ANY, WRONG, "wlan0 is up"),
+    ("wlan", {"/sys/class/net/wlan0/operstate": "up", "/sys/class/net/wlan0/flags": "0x1003\n"}, ANY, WRONG, "wlan0 is up"),
+    ("wlan", {"/sys/class/net/wlan0/operstate": "up", "/sys/class/net/wlan0/flags": "up\n"}, ANY, UNKNOWN, "no flags"),
     ("wlan", {"/sys/class/net/wlan0/operstate": "down"}, ANY, OK, "down"),
     ("nic-coalescing", {}, ANY, UNKNOWN, "ethtool"),
     ("usb-autosuspend", {"/sys/module/usbcore/parameters/autosuspend": "2"}, ANY, UNKNOWN, "after 2 s"),
@@ -241,7 +282,9 @@ FINE_BELOW = {"thread-affinity", "irq-affinity", "irq-thread-priority", "workque
 
 def look(name: str, board: str, changes: dict[str, str | None], goal: Goal) -> Look:
     made = reading(board)
-    made.spans = {path: 1_000_000_000 for path in (*made.spans, "@msr:0x34", RT)}
+    made.spans = {
+        path: 1_000_000_000 for path in (*made.spans, "@msr:0x34", RT, "/proc/interrupts", "/proc/timer_list")
+    }
     for path, text in changes.items():
         into, path = (made.later, path[6:]) if path.startswith("later ") else (made.first, path)
         if text is None:
@@ -304,6 +347,16 @@ def test_interrupts_that_come_count_more_than_those_that_may_come() -> None:
     )
     assert busy.severity == "high" and busy.details[0].name == "30 eth0" and "CPU 1, 300 a second" in busy.now
     assert quiet.severity == "medium"
+
+
+def test_a_soft_limit_of_memory_is_lifted_and_a_hard_one_is_told() -> None:
+    soft = look("memory-limit", "lab-rt", MEMORY | limit("a.slice/b.service", 1, 5), ANY)
+    assert [(one.kind, one.target, one.value) for one in soft.actions] == [
+        ("write", "/sys/fs/cgroup/a.slice/b.service/memory.high", "max")
+    ]
+    at = "/sys/fs/cgroup/app/memory.events"
+    hard = look("memory-limit", "lab-rt", MEMORY | {at: "high 0\nmax 1\n", f"later {at}": "high 0\nmax 9\n"}, ANY)
+    assert [one.kind for one in hard.actions] == ["by hand"] and hard.severity == "high"
 
 
 def test_kernel_work_off_the_application_s_cpus_is_fine() -> None:

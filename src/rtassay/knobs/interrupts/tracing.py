@@ -6,7 +6,6 @@ from rtassay.knobs.base import Knob, Seen, ok, wrong
 from rtassay.model.knobs import MEDIUM, RUN_TIME, WRITE, Action, Goal, Look
 
 _TRACER = "/sys/kernel/tracing/current_tracer"
-_AUDIT = "/proc/sys/kernel/audit_enabled"
 
 
 class TracingOn(Knob):

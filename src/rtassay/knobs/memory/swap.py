@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from rtassay.knobs.base import Knob, Seen, ok, unknown
-from rtassay.model.knobs import BY_HAND, LOW, RUN_TIME, Action, Goal, Look
+from rtassay.model.knobs import BY_HAND, LOW, RUN_TIME, WRITE, Action, Goal, Look
 
 _PATH = "/proc/swaps"
+_SWAPPINESS = "/proc/sys/vm/swappiness"
+_LEAST = 1
 
 
 class Swap(Knob):
@@ -20,12 +22,16 @@ class Swap(Knob):
     evidence = "F"
     severity = LOW
     sources = ("guides for audio", "tuned: profile realtime leaves it alone")
-    reads = (_PATH,)
+    reads = (_PATH, _SWAPPINESS)
 
     def look(self, seen: Seen, goal: Goal) -> Look:
         areas = [line.split()[0] for line in seen.text(_PATH).split("\n")[1:] if line.split()]
         if not areas:
             return ok("none")
+        rarely = seen.has(_SWAPPINESS) and seen.number(_SWAPPINESS) > _LEAST
         return unknown(
-            f"{', '.join(areas)}; it does not matter to locked memory", "none", Action(BY_HAND, "", "swapoff -a")
+            f"{', '.join(areas)}; it does not matter to locked memory",
+            "none, or rarely",
+            *((Action(WRITE, _SWAPPINESS, str(_LEAST)),) if rarely else ()),
+            Action(BY_HAND, "", "swapoff -a"),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rtassay.knobs.base import Knob, Seen, ok, unknown
 from rtassay.knobs.reading import STATS, running
-from rtassay.model.knobs import BY_HAND, LOW, RUN_TIME, Action, Goal, Look
+from rtassay.model.knobs import LOW, RUN_TIME, SERVICE, Action, Goal, Look
 
 _DAEMONS = {
     "chronyd": "chrony",
@@ -35,6 +35,6 @@ class TimeSync(Knob):
             return ok("none runs")
         return unknown(
             f"{', '.join(found)} runs; harmless if the application sleeps on CLOCK_MONOTONIC",
-            "configured to slew, never to step",
-            *(Action(BY_HAND, unit, "configure it to slew only") for unit in found),
+            "configured to slew, never to step; or stopped while it matters",
+            *(Action(SERVICE, f"{unit}.service", "stop") for unit in found),
         )
