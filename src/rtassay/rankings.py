@@ -16,7 +16,7 @@ from rtassay.model.errors import UsageError
 from rtassay.model.facts import SettingsFacts
 from rtassay.model.manifest import Manifest
 from rtassay.model.measures import APPLICATION, HARDWARE_GAP, TIMER_THREAD
-from rtassay.model.ranking import Analysis, Below, Beside, CrossCheck, Ranking, Traced
+from rtassay.model.ranking import Analysis, Below, Beside, Confirmation, CrossCheck, Ranking, Traced
 from rtassay.model.recording import Lane, Recording
 from rtassay.model.settings import default
 
@@ -75,6 +75,23 @@ def rank(
     return replace(
         ranked, p_asked=asked, followed=followed, crosschecks=tuple(check for check in checks if check is not None)
     )
+
+
+def removed(
+    before: Sequence[Recording], after: Sequence[Recording], *, deadline_ns: int | None, p: float | None
+) -> Confirmation | None:
+    """The largest cause of the runs `before` that is gone in the runs `after`, with what was predicted of it; None if each is still there, or nothing was late."""
+    from rtassay.causes import confirming
+
+    with_it = rank(before, deadline_ns=deadline_ns, p=p)
+    if with_it.answered and not with_it.exceedances:
+        # The deadline was met in all of them: then every wake-up that was late enough for a trace counts.
+        with_it = rank(before, above_ns=with_it.above_ns, deadline_ns=with_it.above_ns, p=p)
+    if not with_it.answered:
+        return None
+    limits = {"deadline_ns": with_it.deadline_ns, "above_ns": with_it.above_ns}
+    without = rank(after, **limits, p=with_it.p, confidence=with_it.confidence)
+    return confirming.removed(with_it, without, ([leading(one) for one in before], [leading(one) for one in after]))
 
 
 def is_followed(recording: Recording) -> bool:

@@ -14,6 +14,8 @@ from rtassay.model.recording import Recording
 
 # The cause counts as removed if at most this part of its share is left.
 LEFT = 0.1
+# A smaller part of the lateness may be gone by chance.
+NOTABLE = 0.05
 # Rates of late wake-ups differ if chance explains them with less than this probability.
 CHANCE = 0.05
 
@@ -69,6 +71,19 @@ def confirm(
         share_after=left,
         followed=before.followed,
     )
+
+
+def removed(
+    before: Ranking, after: Ranking, runs: tuple[Sequence[Recording], Sequence[Recording]]
+) -> Confirmation | None:
+    """The largest cause of `before` that is gone in `after`, with what was predicted of it; None if each is still there."""
+    for share in sorted(before.causes, key=lambda one: -one.lateness_ns):
+        if share.without is None or share.share_of_lateness < NOTABLE:
+            continue
+        found = confirm(before, share, after, runs)
+        if found.state not in (codes.NOT_REMOVED, codes.TOO_LITTLE):
+            return found
+    return None
 
 
 def _due(recordings: Sequence[Recording]) -> int:

@@ -67,6 +67,10 @@ DURATION_NS = 300 * 1_000_000_000
 @setting_option("load-cpus")
 @setting_option("priority")
 @setting_option("warm-up")
+@setting_option(
+    "trace-above",
+    help="Trace the second half of each run as rtassay run does, and tell which causes each setting removed, and whether that was worth what their traces predicted.",
+)
 @click.option("--kernel", metavar="ENTRY", help="Boot entry of the running kernel: the confirming runs boot it afresh.")
 @click.option(
     "--blocks",
@@ -155,6 +159,8 @@ async def _setup(plan: str | None, one: str | None, board: str, options: dict[st
     goal = parse_goal(options["goal_text"]) if options["goal_text"] is not None else asked.goal or parse_goal(None)
     run_plan = _run_plan(options, goal)
     per_lane = (run_plan.duration_ns or DURATION_NS) // (run_plan.interval_ns or 1)
+    if run_plan.trace_above_ns is not None:
+        per_lane //= 2  # the traced half is not compared
     quantile = quantile_for(per_lane)
     if quantile is None:
         raise UsageError(

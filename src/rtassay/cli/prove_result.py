@@ -10,7 +10,20 @@ from typing import TYPE_CHECKING
 
 from rtassay.cli.experiment_result import judged
 from rtassay.cli.judging import findings_from, parser_for
-from rtassay.model.proving import CONFIRM, ONE, TOGETHER, UNCHANGED, Beside, Campaign, Counted, Judged, Proof, Run, Side
+from rtassay.model.proving import (
+    CONFIRM,
+    ONE,
+    TOGETHER,
+    UNCHANGED,
+    Beside,
+    Campaign,
+    Counted,
+    Foretold,
+    Judged,
+    Proof,
+    Run,
+    Side,
+)
 
 if TYPE_CHECKING:
     from rtassay.experiments.proving import Setup
@@ -139,6 +152,7 @@ def proof_of(path: Path) -> Proof:
         before=None if before is None else _side(before, "without", setup),
         after=None if after is None else _side(after, "with them", setup),
         beside=_beside(before, after),
+        causes=_causes(measured),
         left_ns=0 if following is None else proving.length_ns(setup, following.runs),
         created=max((one.findings.created or "" for one in measured.sealed), default=""),
     )
@@ -185,6 +199,30 @@ def _side(runs: Sequence[_Sealed], title: str, setup: Setup) -> Side:
         sum(degrees) / len(degrees) if degrees else None,
         found.assumes,
     )
+
+
+def _causes(measured: Measured) -> tuple[Foretold, ...]:
+    """What the traces foretold of each setting that a stage singled out; () where the runs were not traced."""
+    from rtassay import rankings
+
+    plan = measured.setup.plan
+    if plan.trace_above_ns is None:
+        return ()
+    found = []
+    for worth in measured.campaign.worths:
+        stage = next((judged.stage for judged in measured.campaign.stages if judged.stage.title == worth.stage), None)
+        arm = None if stage is None else next((arm for arm in stage.arms if arm.asks == worth.id), None)
+        if stage is None or arm is None:
+            continue
+        runs = [
+            [one.opened for one in measured.sealed if (one.stage, one.arm) == (stage.title, name)]
+            for name in (arm.against, arm.name)
+        ]
+        without, with_it = runs if arm.adds else reversed(runs)
+        found.append(
+            Foretold(worth.id, rankings.removed(without, with_it, deadline_ns=plan.deadline_ns, p=plan.p_target))
+        )
+    return tuple(found)
 
 
 def _beside(before: Sequence[_Sealed] | None, after: Sequence[_Sealed] | None) -> tuple[Beside, ...]:

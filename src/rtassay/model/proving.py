@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from rtassay.model.findings import Assumption
+from rtassay.model.ranking import Confirmation
 from rtassay.model.tuning import TuningPlan
 
 HELPS: Final = "helps"
@@ -236,11 +237,23 @@ class Beside:
 
 
 @dataclass(frozen=True, slots=True)
+class Foretold:
+    """The largest cause of late wake-ups that is gone with a setting: what the traces of the runs without it predicted, and what was measured.
+
+    `found` None: all causes that were there without it are there with it, too.
+    """
+
+    id: str
+    found: Confirmation | None
+
+
+@dataclass(frozen=True, slots=True)
 class Proof:
     """A campaign with everything that a report or an export says of it.
 
     `before`, `after`: without the settings that are left, and with them, in the runs that are quoted; None before there are any. `path`: of
-    the campaign. `goal`: what the board is for, as `--goal` takes it. `left_ns`: expected time for the next stage.
+    the campaign. `goal`: what the board is for, as `--goal` takes it. `left_ns`: expected time for the next stage. `causes`: of the settings whose runs were
+    traced, both with and without them.
     """
 
     name: str
@@ -262,6 +275,7 @@ class Proof:
     before: Side | None = None
     after: Side | None = None
     beside: tuple[Beside, ...] = ()
+    causes: tuple[Foretold, ...] = ()
     left_ns: int = 0
     created: str = ""
 

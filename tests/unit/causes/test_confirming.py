@@ -47,6 +47,29 @@ def test_a_cause_that_is_still_there_was_not_removed() -> None:
     assert nothing.state == codes.TOO_LITTLE
 
 
+def test_of_the_causes_that_are_gone_the_largest_is_told() -> None:
+    both = run(
+        *(attribution(20 * (i + 1), (IRQ, 400 * US)) for i in range(30)),
+        *(attribution(20 * (i + 1) + 10, (TIMER, 300 * US)) for i in range(20)),
+    )
+    without_irq = run(*(attribution(20 * (i + 1) + 10, (TIMER, 300 * US)) for i in range(22)))
+    clean = run()
+
+    def gone(after: object) -> Confirmation | None:
+        return confirming.removed(ranked(both), ranked(after), ([both.recording], [after.recording]))  # type: ignore[attr-defined, arg-type]
+
+    irq, all_of_them = gone(without_irq), gone(clean)
+    assert irq is not None and (irq.cause, irq.state, irq.exceedances_predicted, irq.exceedances_after) == (
+        IRQ,
+        codes.AGREES,
+        20,
+        22,
+    )
+    # Without it 20 were to be late, and none was: something else is gone too.
+    assert all_of_them is not None and (all_of_them.cause, all_of_them.state) == (IRQ, codes.BETTER)
+    assert gone(both) is None
+
+
 def test_a_cause_is_found_by_its_code_and_name() -> None:
     found = ranked(run(attribution(10, (IRQ, 300 * US), (TIMER, 250 * US))))
     assert confirming.find(found, "softirq").cause == TIMER and confirming.find(found, "irq:40").cause == IRQ

@@ -35,6 +35,8 @@ class HtmlProof:
             "worths": [
                 (*text.row(worth), subject.title(worth.id), _recordings(worth)) for worth in subject.campaign.worths
             ],
+            "cause_columns": text.CAUSE_COLUMNS,
+            "causes": [text.cause_row(one) for one in subject.causes],
             "stages": [text.stage_line(judged) for judged in subject.campaign.stages],
             "quantile": text.quantile(subject),
             "runs": [

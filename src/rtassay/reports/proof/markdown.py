@@ -19,6 +19,8 @@ class MarkdownProof:
     def render(self, subject: Proof) -> bytes:
         parts = [f"## {markdown(text.headline(subject))}", markdown(text.conditions(subject))]
         parts.append(text_table(text.COLUMNS, [text.row(worth) for worth in subject.campaign.worths]))
+        if subject.causes:
+            parts.append(text_table(text.CAUSE_COLUMNS, [text.cause_row(one) for one in subject.causes]))
         parts.append(_list([f"{title}: {words}" for title, words in text.sides(subject)]))
         parts.append(_list([*text.cost(subject), *text.doubts(subject)]))
         parts.append(_list([text.stage_line(judged) for judged in subject.campaign.stages]))

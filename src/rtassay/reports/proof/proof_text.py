@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rtassay.model import ranking as codes
 from rtassay.model.findings import state_words
 from rtassay.model.foreign import one_line
 from rtassay.model.proving import (
@@ -19,12 +20,14 @@ from rtassay.model.proving import (
     UNCHANGED,
     Answer,
     Effect,
+    Foretold,
     Judged,
     Proof,
     Side,
     Worth,
 )
 from rtassay.model.units import format_p, format_rate, format_time, format_us
+from rtassay.reports.causes import causes_text
 
 STAGE_WORDS = {
     UNCHANGED: "the board as it is",
@@ -37,6 +40,12 @@ STAGE_WORDS = {
 }
 # In a sentence that is quoted alone.
 _BY = "by a factor of"
+CAUSE_COLUMNS = ("setting", "cause that is gone with it", "late without it", "predicted", "measured", "prediction")
+_FORETOLD = {
+    codes.AGREES: "came true",
+    codes.BETTER: "fewer were late",
+    codes.WORSE: "more were late",
+}
 COLUMNS = ("setting", "finding", "factor", "95 %", "on D*", "shown by")
 
 
@@ -176,6 +185,22 @@ def sides(proof: Proof) -> list[tuple[str, str]]:
                 )
             )
     return found
+
+
+def cause_row(told: Foretold) -> tuple[str, ...]:
+    """The cells of CAUSE_COLUMNS: late wake-ups of the traced halves, of so many that were due. The prediction is for as many as were due with the setting."""
+    found = told.found
+    if found is None:
+        return (told.id, "none", "-", "-", "-", "-")
+    share = found.due_after / found.due_before
+    return (
+        told.id,
+        causes_text.name(found.cause),
+        f"{found.exceedances_before:,} of {found.due_before:,}",
+        f"{found.exceedances_predicted * share:,.0f}",
+        f"{found.exceedances_after:,} of {found.due_after:,}",
+        _FORETOLD[found.state],
+    )
 
 
 def cost(proof: Proof) -> list[str]:

@@ -32,6 +32,12 @@ class TerminalProof:
         ]
         head, *body = text_table.lines(columns, [text.row(worth) for worth in subject.campaign.worths], self.width)
         lines += [self._bold(head), *body]
+        if subject.causes:
+            columns = [text_table.name(text.CAUSE_COLUMNS[0]), text_table.words(text.CAUSE_COLUMNS[1])]
+            columns += [text_table.number(name) for name in text.CAUSE_COLUMNS[2:5]]
+            columns.append(text_table.words(text.CAUSE_COLUMNS[5]))
+            head, *body = text_table.lines(columns, [text.cause_row(one) for one in subject.causes], self.width)
+            lines += ["", self._bold(head), *body, ""]
         for title, words in text.sides(subject):
             lines += self._wrap(f"{title}: {words}")
         for sentence in (*text.cost(subject), *text.doubts(subject)):

@@ -15,8 +15,10 @@ sys.path.insert(0, str(Path(__file__).parents[4] / "tools" / "coverage"))
 import proving
 
 from rtassay.analysis.many.prove.campaign import decide
+from rtassay.model.causes import PREEMPTION_OFF, Cause
 from rtassay.model.knobs import HOLD, POLICY, SERVICE, WRITE, Action
-from rtassay.model.proving import Beside, Counted, Proof, Rules, Run, Side, Stage, Subject
+from rtassay.model.proving import Beside, Counted, Foretold, Proof, Rules, Run, Side, Stage, Subject
+from rtassay.model.ranking import AGREES, Confirmation
 from rtassay.model.tuning import Setting, TuningPlan
 
 US = 1_000
@@ -46,6 +48,30 @@ SETTINGS = (
 )
 _HELP = ("printk", "governor", "dma-latency", "transparent-hugepages", "irqbalance", "foreign-rt-threads", "quote")
 SUBJECTS = tuple(Subject(one.id, one.id if one.id == "quote" else f"of {one.id}") for one in SETTINGS)
+
+
+FORETOLD = (
+    Foretold(
+        "printk",
+        Confirmation(
+            cause=Cause(PREEMPTION_OFF, "syslogd"),
+            state=AGREES,
+            due_before=300_000,
+            due_after=600_000,
+            exceedances_before=212,
+            exceedances_predicted=3,
+            exceedances_after=7,
+            demonstrated_before_ns=212 * US,
+            demonstrated_predicted_ns=61 * US,
+            demonstrated_after_ns=64 * US,
+            p=1e-4,
+            at_most=False,
+            share_before=0.9,
+            share_after=0.0,
+        ),
+    ),
+    Foretold("swappiness", None),
+)
 
 
 def _board(subjects: tuple[Subject, ...], spread: float = 0.05) -> proving.Board:
@@ -83,6 +109,7 @@ def _proof(board: proving.Board, most_stages: int = 9) -> Proof:
         before=Side("without", (), 4, 2, "VIOLATED", 212 * US, 51.2),
         after=Side("with them", found.chosen, 4, 2, "HOLDS", 61 * US, 54.9) if found.chosen else None,
         beside=(Beside("work of the loads", 0.97, 0.95, 0.99),),
+        causes=FORETOLD if "printk" in ids and found.chosen else (),
         created="2026-11-23T06:00:00Z",
     )
 
