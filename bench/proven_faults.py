@@ -33,11 +33,15 @@ from rtassay.importers.rtw import RtwImporter
 from rtassay.lab import quick
 from rtassay.lab.arches import arch_named
 from rtassay.lab.script import STREAM, ScriptBoard
+from rtassay.model.knobs import WRITE, Action
 from rtassay.model.proving import Arm, Campaign, Judged, Rules, Run, Stage, Subject
+from rtassay.model.tuning import line_of
 from rtassay.reports.proof import proof_text
 
 ROOT = Path(__file__).resolve().parents[1]
 QUANTILE = 0.99
+# Equal boots scatter little in virtual time, and each takes half a minute or more.
+RULES = {"faults": Rules(unchanged=2, pairs=1, references=1), "services": Rules()}
 KERNELS = {"faults": "stock", "services": "rt"}
 HEAD = """# Planted faults that prove finds
 
@@ -50,12 +54,16 @@ _SERVICE = "stress-ng --cpu 1 --cpu-method loop --cpu-load {load} --cpu-load-sli
 
 @dataclass(frozen=True)
 class Planted:
-    """A setting: `fault` is on every board, `apply` is what the setting does about it. `truth`: the word that must come out."""
+    """A setting: `fault` is on every board. What it does about it: `writes`, files and values that rtprobe tune writes, and `apply`, which may add lines to its plan.
+
+    `truth`: the word that must come out.
+    """
 
     subject: Subject
     fault: str
     apply: str
     truth: str
+    writes: tuple[tuple[str, str], ...] = ()
 
 
 def _service(name: str, priority: int, load: int) -> str:
@@ -63,31 +71,33 @@ def _service(name: str, priority: int, load: int) -> str:
 
 
 def _idle(name: str, path: str, value: str) -> Planted:
-    return Planted(Subject(name, "memory"), "", f"echo {value} > {path}", "no effect")
+    return Planted(Subject(name, "memory"), "", "", "no effect", ((path, value),))
 
 
 # The scheduler takes the CPU from all real-time threads for 10 ms of each 100 ms in which they want more.
 _HOG = """
 echo 90000 > /proc/sys/kernel/sched_rt_runtime_us; echo 100000 > /proc/sys/kernel/sched_rt_period_us
-stress-ng --cpu 1 --cpu-method loop --cpu-load 80 --cpu-load-slice 200 --sched fifo --sched-prio 50 --seed 1 >/dev/null 2>&1 &
+stress-ng --cpu 1 --cpu-method loop --cpu-load 20 --cpu-load-slice 200 --sched fifo --sched-prio 50 --seed 1 >/dev/null 2>&1 &
 """
 # The module's console takes 300 us for each line that holds its name.
 _STORM = """
 echo "k 300 0 0 1" > /proc/rtfault; echo 8 > /proc/sys/kernel/printk
 while :; do echo "<4>rtfault" > /dev/kmsg; usleep 3000; done &
 """
-_MEMORY = """
-mount -t cgroup2 c /sys/fs/cgroup; echo +memory > /sys/fs/cgroup/cgroup.subtree_control
-mkdir /sys/fs/cgroup/app; echo 64M > /sys/fs/cgroup/app/memory.high
-(echo 0 > /sys/fs/cgroup/app/cgroup.procs; exec stress-ng --vm 1 --vm-bytes 90M --vm-method zero-one --seed 1) >/dev/null 2>&1 &
+_APP = "/sys/fs/cgroup/app"
+_MEMORY = f"""
+mount -t cgroup2 c /sys/fs/cgroup; echo +memory > /sys/fs/cgroup/cgroup.subtree_control; mkdir {_APP}
+(echo 0 > {_APP}/cgroup.procs; exec stress-ng --vm 1 --vm-bytes 90M --vm-method zero-one --seed 1) >/dev/null 2>&1 &
 """
-_LOWER = """
-for s in /proc/[0-9]*/stat; do [ "$(cut -d' ' -f40 $s 2>/dev/null)" = 95 ] && chrt -f -p 1 $(cut -d' ' -f1 $s) >/dev/null; done
+# The thread's number is known on the board only.
+_LOWER = r"""
+for s in /proc/[0-9]*/stat; do [ "$(cut -d' ' -f40 $s 2>/dev/null)" = 95 ] &&
+  printf 'policy\t%s\t=%s\tfifo\t79\n' "$(cut -d' ' -f1 $s)" "$(cut -d' ' -f2 $s | tr -d '()')" >> /tmp/tune/plan; done
 """
 
 CAMPAIGNS = {
     "faults": (
-        Planted(Subject("printk", "printk"), _STORM, "echo '1 4 1 7' > /proc/sys/kernel/printk", "helps"),
+        Planted(Subject("printk", "printk"), _STORM, "", "helps", (("/proc/sys/kernel/printk", "1 4 1 7"),)),
         Planted(
             Subject("timer", "timer"),
             'sleep .1; echo "h 300 1000000 1 4000000" > /proc/rtfault',
@@ -96,15 +106,19 @@ CAMPAIGNS = {
         ),
         Planted(Subject("foreign-rt-threads", "foreign-rt-threads"), _service("A", 95, 6), _LOWER, "helps"),
         Planted(
-            Subject("rt-throttling", "rt-throttling"), _HOG, "echo -1 > /proc/sys/kernel/sched_rt_runtime_us", "helps"
+            Subject("rt-throttling", "rt-throttling"),
+            _HOG,
+            "",
+            "helps",
+            (("/proc/sys/kernel/sched_rt_runtime_us", "-1"),),
         ),
-        Planted(Subject("memory-limit", "memory-limit"), _MEMORY, "echo max > /sys/fs/cgroup/app/memory.high", "helps"),
+        Planted(Subject("memory-hog", "memory-hog"), _MEMORY, "", "helps", ((f"{_APP}/memory.high", str(16 << 20)),)),
         *(
             replace(one, subject=Subject(one.subject.id, one.subject.id))
             for one in (
                 _idle("swappiness", "/proc/sys/vm/swappiness", "10"),
                 _idle("vmstat-interval", "/proc/sys/vm/stat_interval", "10"),
-                _idle("overcommit", "/proc/sys/vm/overcommit_memory", "2"),
+                _idle("cache-pressure", "/proc/sys/vm/vfs_cache_pressure", "50"),
                 _idle("writeback", "/proc/sys/vm/dirty_writeback_centisecs", "3000"),
             )
         ),
@@ -155,10 +169,16 @@ class Runs:
 
     def _boot(self, arm: Arm, block: int, seed: int) -> Run:
         faults = "insmod /rtfault.ko\n" + "\n".join(one.fault for one in self._planted)
-        applied = "\n".join(one.apply for one in self._planted if one.subject.id in arm.applied)
+        chosen = [one for one in self._planted if one.subject.id in arm.applied]
+        plan = "".join(line_of(Action(WRITE, path, value)) for one in chosen for path, value in one.writes)
+        added = "\n".join(one.apply for one in chosen)
+        applied = f"mkdir -p /tmp/tune; : > /tmp/tune/journal; cat > /tmp/tune/plan <<'END'\n{plan}END\n{added}\nrtprobe tune --once /tmp/tune\ncp /tmp/tune/result /out/tuned\n"
         script = f"{faults}\nsleep 1\n{applied}\nsleep 1\nrtprobe {WORDS} -o /out/{STREAM} 2>/out/errors\n"
         board = ScriptBoard(self._kernel, self._userland, self._files, script, seed)
         result = board.run(900)
+        refused = [line for line in result.files["tuned"].decode().splitlines() if "\t" in line and "took" not in line]
+        if refused:
+            raise SystemExit(f"{arm.name}, seed {seed}: a setting was not made: {refused}")
         with tempfile.TemporaryDirectory() as scratch:
             path = Path(scratch) / "run.rtw"
             path.write_bytes(result.stream)
@@ -178,9 +198,11 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def campaign(planted: tuple[Planted, ...], measure: Callable[[Stage], list[Run]]) -> tuple[Campaign, list[Judged]]:
+def campaign(
+    planted: tuple[Planted, ...], rules: Rules, measure: Callable[[Stage], list[Run]]
+) -> tuple[Campaign, list[Judged]]:
     """From the first run to the last."""
-    subjects, rules, done = tuple(one.subject for one in planted), Rules(), list[Judged]()
+    subjects, done = tuple(one.subject for one in planted), list[Judged]()
     while (found := decide(subjects, rules, done)).next is not None:
         done.append(judge(found.next, measure(found.next), rules))
     return found, done
@@ -193,7 +215,7 @@ def main() -> int:
     told = parser.parse_args()
     planted, kernel = CAMPAIGNS[told.campaign], KERNELS[told.campaign]
     runs = Runs(planted, told.output / f".proven-{told.campaign}.json", kernel)
-    found, done = campaign(planted, runs.measure)
+    found, done = campaign(planted, RULES[told.campaign], runs.measure)
     page = told.output / "PROVEN_FAULTS.md"
     page.write_text(
         with_chapter(page.read_text() if page.exists() else "", told.campaign, chapter(planted, kernel, found, done))
