@@ -15,7 +15,7 @@ from vboard import Board, Setup
 STOCK, RT = Setup("stock", "stock"), Setup("rt", "rt")
 # An emulated RT board did not answer while the hog ran; the thread of its network interrupt may have starved.
 PLANTED = [Setup("planted-stock", "stock")]
-NAMES = ("printk", "foreign-rt-threads", "rt-throttling", "irq-affinity", "memory-limit")
+NAMES = ("printk", "foreign-rt-threads", "rt-throttling", "irq-affinity")
 # A hog that is throttled, then one that leaves time for others; messages on the serial console; a network card's interrupt moved; a timer
 # every 4 ms; a program that runs into its memory limit.
 FAULTS = """

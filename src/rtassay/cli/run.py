@@ -69,7 +69,7 @@ class CyclictestCommand(click.Command):
     default=("auto",),
     metavar="NAME[:ARGS][@CPUS]",
     help="stress-ng, stress, hackbench, iperf3, iperf, builtin, command:CMD or none; several at once by several --load. "
-    "auto is stress-ng where the board has it, else builtin.  [default: auto]",
+    "auto is stress-ng where the board has it, else builtin. @others: all CPUs but those that are isolated, or would be by --cpus isolated.  [default: auto]",
 )
 @setting_option("duration")
 @setting_option("count")

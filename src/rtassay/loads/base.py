@@ -13,31 +13,35 @@ from rtassay.model.manifest import WorkPart
 from rtassay.model.units import format_cpu_list, parse_cpu_list
 
 CLASSES: Final = ("cpu", "cache", "memory", "vm", "io", "hdd", "fork", "timer", "network", "scheduler", "gpu")
-_AT_CPUS = re.compile(r"@(\d[\d,:-]*)$")
+OTHERS: Final = "others"
+_AT_CPUS = re.compile(rf"@(\d[\d,:-]*|{OTHERS})$")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One load as a person asks for it: NAME[:ARGUMENT][@CPUS]."""
+    """One load as a person asks for it: NAME[:ARGUMENT][@CPUS]. `others`: on the CPUs that are not set aside, nor would be by `--cpus isolated`."""
 
     name: str
     argument: str | None = None
     cpus: tuple[int, ...] | None = None
+    others: bool = False
 
     def __str__(self) -> str:
         argument = "" if self.argument is None else f":{self.argument}"
-        return self.name + argument + ("" if self.cpus is None else f"@{format_cpu_list(self.cpus)}")
+        at = OTHERS if self.others else None if self.cpus is None else format_cpu_list(self.cpus)
+        return self.name + argument + ("" if at is None else f"@{at}")
 
 
 def parse_asked(text: str) -> Asked:
     """The parts of NAME[:ARGUMENT][@CPUS]; an `@` that no CPU list ends is a part of the argument. Raises UsageError."""
-    cpus = None
+    cpus, others = None, False
     if at := _AT_CPUS.search(text):
-        text, cpus = text[: at.start()], parse_cpu_list(at[1])
+        others = at[1] == OTHERS
+        text, cpus = text[: at.start()], None if others else parse_cpu_list(at[1])
     name, colon, argument = text.partition(":")
     if colon and not argument.strip():
         raise UsageError(f"'{name}:' names no arguments", hint=f"write {name} alone, or {name}:ARGUMENTS")
-    return Asked(name, argument if colon else None, cpus)
+    return Asked(name, argument if colon else None, cpus, others)
 
 
 @dataclass(frozen=True, slots=True)

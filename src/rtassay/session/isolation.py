@@ -11,6 +11,7 @@ from typing import Final
 
 from rtassay.model import foreign
 from rtassay.model.errors import UsageError
+from rtassay.model.inventory import CpuState
 from rtassay.model.tuning import PARTITION, PARTITION_V1
 from rtassay.model.units import parse_cpu_list
 
@@ -76,6 +77,12 @@ def for_a_run(online: Sequence[int]) -> tuple[int, ...]:
     """The CPUs to isolate where nobody names some: the last quarter, one at least, and never the first CPU."""
     count = max(1, len(online) // 4)
     return tuple(sorted(online)[-count:]) if len(online) > 1 else ()
+
+
+def beside(allowed: Sequence[int], known: CpuState) -> tuple[int, ...]:
+    """Of the CPUs that may be used those that other work has, be CPUs isolated or not: the same ones with and without `for_a_run`."""
+    aside = known.kept_free or for_a_run(known.online or ())
+    return tuple(cpu for cpu in allowed if cpu not in aside) or tuple(allowed)
 
 
 def _cpus(files: Mapping[str, bytes], path: str) -> list[int] | None:

@@ -17,7 +17,7 @@ from rtassay.model.manifest import Plan
 from rtassay.model.settings import DEFAULT_DURATION_NS, default, has_priority
 from rtassay.model.units import NS_PER_S, format_cpu_list
 from rtassay.probes.base import Probe, find
-from rtassay.session import inventory
+from rtassay.session import inventory, isolation
 from rtassay.session.board_files import read_files
 from rtassay.session.far import FarMachines
 from rtassay.session.guarded import PlannedLoad
@@ -98,6 +98,7 @@ async def prepare(board: LinuxBoard, asked: Plan, *, isolated: bool, lanes: int 
             "use rtprobe, or boot with isolcpus=",
         )
     load_cpus = _subset("--load-cpus", asked.load_cpus, allowed, isolated=known.kept_free or ())
+    others = isolation.beside(allowed, known)
     wanted = tuple([await _resolved(board, load) for load in wanted])
     plan = _complete(asked, cpus, load_cpus, wanted)
     probe_program = rtprobe if probe.program is None else await _needed(board, probe.program)
@@ -105,7 +106,8 @@ async def prepare(board: LinuxBoard, asked: Plan, *, isolated: bool, lanes: int 
     versions: dict[str, str] = {}
     loads: list[PlannedLoad] = []
     for index, load in enumerate(wanted):
-        of_load = load.cpus and _subset(f"--load {load}", load.cpus, allowed, isolated=known.kept_free or ())
+        named = others if load.others else load.cpus
+        of_load = named and _subset(f"--load {load}", named, allowed, isolated=known.kept_free or ())
         spec = LoadSpec(
             argument=load.argument,
             cpus=of_load or load_cpus,

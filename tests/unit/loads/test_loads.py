@@ -62,6 +62,8 @@ def stream(*operations: int, unit: str = "rounds", reason: str = "duration", exi
         ("stress-ng:cpu,vm@0-1,3", Asked("stress-ng", "cpu,vm", (0, 1, 3))),
         ("iperf3:-c 10.0.0.2 -P 4", Asked("iperf3", "-c 10.0.0.2 -P 4")),
         ("command:ssh user@host true", Asked("command", "ssh user@host true")),
+        ("stress-ng:cache@others", Asked("stress-ng", "cache", None, True)),
+        ("command:mail me@others.org", Asked("command", "mail me@others.org")),
         ("builtin@2", Asked("builtin", None, (2,))),
         ("command:wget http://a:8080/x", Asked("command", "wget http://a:8080/x")),
     ],

@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "support"))  # pytest's importlib mode has no sibling imports
 
-from scripted_board import FILES, ScriptedBoard, run_skipping
+from scripted_board import FILES, Part, ScriptedBoard, run_skipping
 
 from rtassay.knobs.base import Seen
 from rtassay.loads.base import LoadSpec
@@ -29,6 +29,38 @@ from rtassay.session.tuning_plans import Asked, isolation_of
 V1 = "/sys/fs/cgroup/cpuset"
 SCHEDSTAT = b"version 15\ncpu0 0\ndomain0 3 0\ndomain1 f 0\ncpu1 0\ndomain0 MC 3 0\ncpu2 0\ncpu3 0\n"
 HELD = {f"{PARTITION}/cpuset.cpus.partition": b"isolated\n", f"{PARTITION}/cpuset.cpus.effective": b"2-3\n"}
+
+
+@pytest.mark.parametrize(
+    ("known", "allowed", "others"),
+    [
+        ({"online": [0, 1, 2, 3]}, (0, 1, 2, 3), (0, 1, 2)),  # one would be isolated
+        ({"online": [0, 1, 2, 3], "cgroup_isolated": [3]}, (0, 1, 2), (0, 1, 2)),  # and here it is: the same
+        ({"online": [0, 1, 2, 3], "isolated": [2, 3]}, (0, 1), (0, 1)),
+        ({"online": [0]}, (0,), (0,)),
+        ({}, (0, 1), (0, 1)),
+    ],
+)
+def test_a_load_beside_isolated_cpus_has_the_same_cpus_with_and_without_isolation(
+    known: dict[str, Any], allowed: tuple[int, ...], others: tuple[int, ...]
+) -> None:
+    assert isolation.beside(allowed, inventory_of({"cpus": known}).cpus) == others
+
+
+def test_such_a_load_has_as_many_workers_with_and_without_isolation() -> None:
+    def argv(isolated: bytes, allowed: bytes) -> tuple[str, ...]:
+        files = {
+            **FILES,
+            "/sys/devices/system/cpu/isolated": isolated,
+            "/proc/self/status": b"Cpus_allowed_list:\t" + allowed,
+        }
+        board = ScriptedBoard(files=files)
+        board.programs = {"stress-ng": Part([b"stress-ng, version 0.17"])}
+        plan = Plan(loads=("stress-ng:cache@others",))
+        made = run_skipping(prepare(board, plan, isolated=False, lanes=None, far=FarMachines(None)))
+        return made.loads[0].command.argv
+
+    assert argv(b"\n", b"0-3\n") == argv(b"3\n", b"0-2\n")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,9 +85,11 @@ def star_effect(a: Combination, b: Combination) -> Effect | None:
     return ratio_of(*([float(v or 0) for v in side] for side in stars))
 
 
-def throughput(a: Sequence[Measured], b: Sequence[Measured]) -> Effect | None:
-    """Work of the loads per second, geometric mean over the parts that all runs have: B / A."""
-    rates = [[_rates(one) for one in side] for side in (a, b)]
+def throughput(
+    a: Sequence[Measured], b: Sequence[Measured], *, classes: Collection[str] | None = None
+) -> Effect | None:
+    """Work of the loads per second, geometric mean over the parts that all runs have: B / A. `classes`: of loads alone that stress nothing else."""
+    rates = [[_rates(one, classes) for one in side] for side in (a, b)]
     every = [run for side in rates for run in side]
     if not every:
         return None
@@ -98,10 +100,12 @@ def throughput(a: Sequence[Measured], b: Sequence[Measured]) -> Effect | None:
     return ratio_of(sides[0], sides[1])
 
 
-def _rates(one: Measured) -> dict[tuple[str, str, str], float]:
+def _rates(one: Measured, classes: Collection[str] | None) -> dict[tuple[str, str, str], float]:
     """(load, part, unit) -> work per second."""
     found = {}
     for load in one.recording.manifest.loads:
+        if classes is not None and not (load.classes and set(load.classes) <= set(classes)):
+            continue
         for part in load.parts:
             if part.operations and part.seconds and part.unit and not part.skipped:
                 found[load.name, part.name, part.unit] = part.operations / part.seconds

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rtassay.analysis.checks.cpus import SHARED
 from rtassay.analysis.many.experiment import effects, sweeps, watched
 from rtassay.analysis.many.experiment.cells import Design, Measured, power, quantile_of
 from rtassay.model.comparison import REFUSED
@@ -301,8 +302,14 @@ def _work_words(facts: Facts, before: Combination, after: Combination) -> str:
     effect = effects.throughput(*sides)
     if effect is None:
         return ""
+    told = f"work of the loads with isolation: {_times(effect)}"
+    alike = effects.throughput(*sides, classes=SHARED)
+    return told if alike is None else f"{told}; of caches and memory alone: {_times(alike)}"
+
+
+def _times(effect: effects.Effect) -> str:
     interval = "" if effect.lo is None or effect.hi is None else f" [{effect.lo:.3g}, {effect.hi:.3g}]"
-    return f"work of the loads with isolation: {effect.ratio:.3g} times{interval}"
+    return f"{effect.ratio:.3g} times{interval}"
 
 
 def _lottery(facts: Facts) -> tuple[list[KpiRow], str]:

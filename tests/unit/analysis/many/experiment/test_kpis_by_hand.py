@@ -387,6 +387,14 @@ def test_the_throughput_of_the_second_kernel_over_the_first() -> None:
     assert rounded("E1", two) == [KpiRow("all / all", 0.75)]
 
 
+def stressing(recording: Any, classes: tuple[str, ...]) -> Any:
+    """The recording with loads of these classes alone."""
+    manifest = recording.manifest
+    return replace(
+        recording, manifest=replace(manifest, loads=tuple(replace(one, classes=classes) for one in manifest.loads))
+    )
+
+
 def test_the_gain_of_isolation_under_a_load() -> None:
     shared, alone = (
         combination("all", numbers(star), scenario=name) for name, star in (("shared", 300), ("alone", 100))
@@ -394,6 +402,11 @@ def test_the_gain_of_isolation_under_a_load() -> None:
     cells = [*working(shared, 800.0), *working(alone, 600.0, isolated=True)]
     given = replace(facts([shared, alone], design()), cells=cells)
     assert rounded("D2", given) == [KpiRow("all / all", 3.0, note="work of the loads with isolation: 0.75 times")]
+    loaded = [replace(cell, recording=stressing(cell.recording, ("cache", "vm"))) for cell in cells]
+    (row,) = rounded("D2", replace(given, cells=loaded))
+    assert row.note == "work of the loads with isolation: 0.75 times; of caches and memory alone: 0.75 times"
+    mixed = [replace(cell, recording=stressing(cell.recording, ("cache", "fork"))) for cell in cells]
+    assert "alone" not in rounded("D2", replace(given, cells=mixed))[0].note
     idle = [replace(one, levels=one.levels | {"load": "idle"}) for one in (shared, alone)]
     assert rows("D2", replace(given, combinations=idle)) == [], "an idle board shares nothing"
     unknown = replace(shared, runs=(numbers(None),))
