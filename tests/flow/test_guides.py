@@ -36,7 +36,7 @@ PAGES = [
 DATA = ROOT / "tests" / "data"
 # A board, a machine or a kernel that only the reader has.
 ELSEWHERE = re.compile(
-    r"\b(serial:|telnet:|192\.168|user@board|pi\b|behind|cm4|12h|1h\b|6\.12\.1|linux/|make -j|rtassay kernel )|(?:doctor|tune|run) pi5(?!\.)|^rtassay prove|proofs/"
+    r"\b(serial:|telnet:|192\.168|user@board|pi\b|behind|cm4|12h|1h\b|6\.12\.1|linux/|make -j|rtassay kernel |rtassay image )|(?:doctor|tune|run) pi5(?!\.)|^rtassay prove|proofs/"
 )
 LAB = re.compile(r"^rtassay (lab|gate) |lab:|kernel=6\.")
 STANDS_FOR = {

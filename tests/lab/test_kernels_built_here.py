@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rtassay.boards.binaries import probe_path
-from rtassay.kernels import builds
+from rtassay.kernels import builds, image
 from rtassay.kernels.building import Built, Request, build
 from rtassay.lab import disk, machine, measured, quick
 from rtassay.lab.arches import arch_named
@@ -125,3 +125,20 @@ def test_a_kernel_of_another_machine_is_refused_before_anything_is_copied(
     (place / builds.MANIFEST).write_text(text)
     refused = rtassay("kernel", "deploy", str(place), grub_board)
     assert refused.returncode == EXIT_USAGE and "aarch64" in refused.stderr and "x86_64" in refused.stderr
+
+
+# --- in a container ---
+
+
+@pytest.mark.full
+def test_both_kernels_are_built_in_a_container_and_name_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Debian of its own: its compiler compiles, and the host's tools are not seen."""
+    monkeypatch.setenv("RTASSAY_HOME", str(tmp_path))
+    stock, rt = build(Request("linux-source-6.12", "amd64", (False, True), "tinyconfig", container=True))
+    for one, kind in ((stock, False), (rt, True)):
+        assert one.manifest.rt is kind and " in Debian " in one.manifest.made_by and "Debian" in one.manifest.compiler
+        content = (one.path / f"boot/vmlinuz-{one.manifest.release}").read_bytes()
+        assert image.read(content).arch in ("amd64", "i386") and image.read(content).release == one.manifest.release
+    assert ("PREEMPT_RT", "n", "y") in {(row.option, row.stock, row.rt) for row in rt.manifest.difference}
+    again = build(Request("linux-source-6.12", "amd64", (False, True), "tinyconfig", container=True))
+    assert all(one.cached for one in again)

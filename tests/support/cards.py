@@ -20,7 +20,14 @@ def tool(*argv: object, check: bool = True) -> bytes:
     return done.stdout
 
 
-def card(path: Path, root: Mapping[str, bytes], fat: Mapping[str, bytes] | None = None, *, table: str = "dos") -> Path:
+def card(
+    path: Path,
+    root: Mapping[str, bytes],
+    fat: Mapping[str, bytes] | None = None,
+    *,
+    table: str = "dos",
+    ext_mib: int = EXT_MIB,
+) -> Path:
     """An image with ext4, and FAT before it if files for one are given."""
     tree = path.with_suffix(".root")
     for name, content in root.items():
@@ -29,13 +36,13 @@ def card(path: Path, root: Mapping[str, bytes], fat: Mapping[str, bytes] | None 
     (tree / "lib/modules").mkdir(parents=True, exist_ok=True)
     ext_at = FAT_AT + (FAT_MIB * 2048 if fat is not None else 0)
     with path.open("wb") as file:
-        file.truncate(ext_at * 512 + (EXT_MIB << 20) + (1 << 20))
+        file.truncate(ext_at * 512 + (ext_mib << 20) + (1 << 20))
     kinds = {
         "dos": ("c", "83"),
         "gpt": ("EBD0A0A2-B9E5-4433-87C0-68B6B72699C7", "0FC63DAF-8483-4772-8E79-3D69D8477DE4"),
     }
     rows = [f"{FAT_AT},{FAT_MIB * 2048},{kinds[table][0]}"] if fat is not None else []
-    rows.append(f"{ext_at},{EXT_MIB * 2048},{kinds[table][1]}")
+    rows.append(f"{ext_at},{ext_mib * 2048},{kinds[table][1]}" + (",*" if table == "dos" else ""))
     subprocess.run(
         ["sfdisk", "-q", path],
         input="\n".join([f"label: {table}", *rows]),
@@ -44,7 +51,7 @@ def card(path: Path, root: Mapping[str, bytes], fat: Mapping[str, bytes] | None 
         env=ENVIRONMENT,
         capture_output=True,
     )
-    tool("mke2fs", "-q", "-F", "-t", "ext4", "-E", f"offset={ext_at * 512}", "-d", tree, path, f"{EXT_MIB}M")
+    tool("mke2fs", "-q", "-F", "-t", "ext4", "-E", f"offset={ext_at * 512}", "-d", tree, path, f"{ext_mib}M")
     if fat is not None:
         at = f"{path}@@{FAT_AT * 512}"
         tool("mformat", "-i", at, "-T", FAT_MIB * 2048, "::")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -133,7 +134,7 @@ def run_command(file: str, output: str | None, fail_fast: bool, quiet: bool, as_
 
     files = ci.taken(form)
     ci.check({**files, "as_json": as_json})
-    source, plan = _planned(file, form)
+    source, plan = _planned(file, form, build=True)
     path = Path(output) if output is not None else directory.default_directory(plan.name)
     directory.create(path, source.text, plan)
     echo(f"experiment in {path}", err=True)
@@ -164,7 +165,8 @@ def resume_command(experiment: str, fail_fast: bool, quiet: bool, as_json: bool,
                 hint="leave --corrected, --scale, --board, --kernel, --deadline, --looks and --p out",
             )
     else:
-        _, plan = _planned(experiment, form)
+        # Kernels that it builds were built before: their names are part of the plan.
+        _, plan = _planned(experiment, form, build=True)
         path = directory.find(experiment, plan=plan)
         echo(f"experiment in {path}", err=True)
     return _carry_out(path, directory.load_plan(path), files, fail_fast=fail_fast, quiet=quiet, as_json=as_json)
@@ -242,8 +244,8 @@ def report_command(experiment: str, output: str | None, as_json: bool) -> int:
     return EXIT_OK
 
 
-def _planned(file: str, form: dict[str, Any]) -> tuple[Source, ExperimentPlan]:
-    """`form`: the values of _form_options."""
+def _planned(file: str, form: dict[str, Any], build: bool = False) -> tuple[Source, ExperimentPlan]:
+    """`form`: the values of _form_options. `build`: kernels of [kernels.build] are built and brought to the boards."""
     from rtassay.boards.described import check_probe
     from rtassay.experiments import presets
     from rtassay.experiments.choices import Choices, choose, kernel_note
@@ -256,6 +258,11 @@ def _planned(file: str, form: dict[str, Any]) -> tuple[Source, ExperimentPlan]:
         form["boards"], form["kernels"], form["deadline"], form["p_target"], form["per_hour"], form["looks"]
     )
     chosen = _waivers_checked(choose(source, choices))
+    if build and chosen.build is not None:
+        from rtassay.cli.experiment_kernels import built_and_brought
+
+        choices = replace(choices, kernels=built_and_brought(chosen.build, chosen.boards, source.path.parent))
+        chosen = _waivers_checked(choose(source, choices))
     note = kernel_note(chosen)
     plan = make_plan(
         chosen,

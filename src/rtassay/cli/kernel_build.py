@@ -51,6 +51,11 @@ _SHOWN = 40
     show_default=True,
     help="auto: tuxmake if it is installed (pip install 'rtassay[kernels]'), else make.",
 )
+@click.option(
+    "--container",
+    is_flag=True,
+    help="Compile in a Debian root of its own (mmdebstrap, unshare): the same compiler on every host.",
+)
 @click.option("--no-ccache", is_flag=True, help="Compile everything anew, although ccache is installed.")
 @json_option
 def command(
@@ -64,6 +69,7 @@ def command(
     patches: tuple[Path, ...],
     jobs: int | None,
     made_by: str,
+    container: bool,
     no_ccache: bool,
     as_json: bool,
 ) -> int:
@@ -79,7 +85,7 @@ def command(
     from rtassay.kernels.building import Request, build
 
     kinds = tuple(kind for kind, asked in ((False, stock or not rt), (True, rt)) if asked)
-    request = Request(source, arch, kinds, base, fragments, ref, patches, made_by, jobs, not no_ccache)
+    request = Request(source, arch, kinds, base, fragments, ref, patches, made_by, jobs, not no_ccache, container)
     made = build(request, say)
     if as_json:
         rows: list[dict[str, Any]] = [{**described(one.path, one.manifest), "cached": one.cached} for one in made]

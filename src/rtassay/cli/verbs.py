@@ -46,6 +46,7 @@ VERBS: Final = {
     "prove": ("rtassay.cli.prove", "Measure what each setting of a plan is worth on a board."),
     "board": ("rtassay.cli.board", "Boards: name them, look at them, clear them."),
     "kernel": ("rtassay.cli.kernel", "Kernels: build, deploy, list, use, install, remove."),
+    "image": ("rtassay.cli.image", "A bootable card for a board, from Debian, with the kernels to compare."),
     "lab": ("rtassay.cli.lab", "Virtual boards with real kernels, to try it all without hardware."),
     "gate": ("rtassay.cli.gate", "A latency regression of a kernel, found in virtual time, without hardware."),
     "probe": ("rtassay.cli.probe", "The programs that measure: list, settings, self-test."),
@@ -59,7 +60,7 @@ GROUPS: Final = {
     "Judge": ("plan", "extrapolate", "published"),
     "Explain": ("causes", "zoom", "explain"),
     "Improve": ("tune", "prove"),
-    "Boards and kernels": ("board", "kernel", "gate", "probe"),
+    "Boards and kernels": ("board", "kernel", "image", "gate", "probe"),
     "Recordings": ("export", "figure", "table", "label", "rm", "prune"),
     "Comfort": ("config", "completion"),
 }

@@ -50,7 +50,7 @@ def choose(source: Source, choices: Choices) -> ExperimentFile:
             if what == "kernels" and not re.match(NAME, name):
                 raise UsageError(f"--kernel '{name}' is not the name of a boot entry")
         if names:
-            changes[what] = names
+            changes["kernels_given" if what == "kernels" else what] = names
     stated = {"deadline": choices.deadline, "p": choices.p, "looks": choices.looks}
     accept: dict[str, Any] = {key: value for key, value in stated.items() if value is not None}
     if choices.p is not None:
@@ -71,7 +71,12 @@ def choose(source: Source, choices: Choices) -> ExperimentFile:
 
 
 def kernel_note(file: ExperimentFile) -> str | None:
-    """The note for a preset that compares kernels when none is named: only the running kernel is measured."""
+    """A note about the kernels: that `run` builds them, or that a preset which compares kernels measures only the running one."""
+    if file.build is not None:
+        return (
+            f"`rtassay experiment run` builds these kernels from {file.build.source} ({', '.join(file.build.kinds)}), which takes up to half "
+            "an hour on eight cores, and brings them to the boards; kernels that were built before are taken as they are"
+        )
     if file.kernels or file.preset is None or len(file.preset.kernels) < 2:
         return None
     return (

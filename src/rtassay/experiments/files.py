@@ -145,7 +145,7 @@ def _correct(given: ExperimentFile, correction: Correction) -> ExperimentFile:
             continue
         if name == "settings":
             value = overlay(given.settings, value)
-        changes[name] = value
+        changes["kernels_given" if name == "kernels" else name] = value
     return msgspec.structs.replace(given, **changes)
 
 

@@ -176,6 +176,27 @@ class Correction(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     acceptance: Acceptance | None = None
 
 
+class KernelBuild(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Kernels that are built from one source and one configuration before the experiment, and brought to its boards (`rtassay kernel build`)."""
+
+    source: Annotated[
+        str, Meta(description="a tree, a tarball, a git URL, or a package of Debian as linux-source-6.12", min_length=1)
+    ]
+    kinds: Annotated[tuple[Literal["stock", "rt"], ...], Meta(min_length=1, max_length=2)] = ("stock", "rt")
+    arch: Annotated[str | None, Meta(description="amd64, arm64, armhf, riscv64; default: this machine's")] = None
+    config: Annotated[str, Meta(description="the base: a file, or a target of the kernel's Makefile")] = "defconfig"
+    fragments: Annotated[tuple[str, ...], Meta(description="lines over the base: files, OPTION=VALUE, lab")] = ()
+    ref: Annotated[str | None, Meta(description="branch, tag or commit, where `source` is a git repository")] = None
+    patches: Annotated[tuple[str, ...], Meta(description="patches, queues, or Debian's linux_*.debian.tar.xz")] = ()
+    container: Annotated[bool, Meta(description="compile in a Debian root of its own")] = False
+
+
+class BuiltKernels(Struct, frozen=True, forbid_unknown_fields=True):
+    """Kernels of an experiment that it builds by itself."""
+
+    build: KernelBuild
+
+
 class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
     """A matrix of runs: every board x kernel x load x probe x scenario, so many times, in an order that allows a comparison."""
 
@@ -183,7 +204,10 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
     what: str = ""
     schema: Literal["rtassay/experiment-file/1"] = "rtassay/experiment-file/1"
     boards: Annotated[tuple[str, ...], Meta(min_length=1)] = ("local",)
-    kernels: Annotated[tuple[Name, ...], Meta(description="names of boot entries; none: the running kernel")] = ()
+    kernels_given: Annotated[
+        tuple[Name, ...] | BuiltKernels,
+        Meta(description="names of boot entries, or the table [kernels.build]; none: the running kernel"),
+    ] = msgspec.field(default=(), name="kernels")
     reboot: Annotated[
         Literal["on-change", "each-block"],
         Meta(description="boot when the kernel changes, or afresh for every kernel of every block"),
@@ -212,6 +236,17 @@ class ExperimentFile(Struct, frozen=True, forbid_unknown_fields=True):
     preset: Preset | None = None
     corrected: Correction | None = None
 
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Names of boot entries; of kernels that are not built yet their kinds."""
+        given = self.kernels_given
+        return given.build.kinds if isinstance(given, BuiltKernels) else given
+
+    @property
+    def build(self) -> KernelBuild | None:
+        """How its kernels are built, if it builds them."""
+        return self.kernels_given.build if isinstance(self.kernels_given, BuiltKernels) else None
+
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of an experiment file."""
@@ -228,6 +263,7 @@ _TABLES: Final = (
     ("[cool_down]", CoolDown),
     ("[preset]", Preset),
     ("[corrected]", Correction),
+    ("[kernels.build]", KernelBuild),
 )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from rtassay.kernels import builds, compiling, config, sources
+from rtassay.kernels import builds, compiling, config, container, sources
 from rtassay.kernels.arches import target_named
 from rtassay.kernels.builds import BuiltFile, Manifest, Named
 from rtassay.kernels.compiling import Workshop
@@ -32,7 +32,7 @@ class Request:
     """What to build. `source`: a tree, a tarball, a git URL or a package as linux-source-6.12; `ref` of a git repository.
 
     `kinds`: False for stock, True for PREEMPT_RT; all come from one source and one base. `base`: a file, or a target of the kernel's
-    Makefile. `made_by`: auto, tuxmake or make. `jobs`: None for one per CPU.
+    Makefile. `made_by`: auto, tuxmake or make. `jobs`: None for one per CPU. `container`: compile in a Debian root of its own.
     """
 
     source: str
@@ -45,6 +45,7 @@ class Request:
     made_by: str = "auto"
     jobs: int | None = None
     ccache: bool = True
+    container: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,14 @@ def build(request: Request, say: Say = lambda words: None) -> list[Built]:
     target = target_named(request.arch)
     fragments = tuple(config.fragment_named(word, target.name) for word in request.fragments)
     patches = sources.patches_of(request.patches)
-    shop = compiling.workshop(target, request.made_by, request.jobs, request.ccache)
+    if not request.container:
+        shop = compiling.workshop(target, request.made_by, request.jobs, request.ccache)
     with _alone(say) as work, sources.opened(request.source, request.ref, patches, work, say) as (tree, source):
+        if request.container:
+            room = container.opened(target, work, say)
+            shop = compiling.workshop_inside(target, room, request.made_by, request.jobs, request.ccache)
+            builds.home().mkdir(parents=True, exist_ok=True)
+            shop = replace(shop, places=tuple(path.resolve() for path in (tree, work, builds.home())))
         shop = replace(shop, environment=_reproducible(source.epoch_s))
         jobs = _jobs(request, shop, tree, source, fragments, work)
         return [_one(job, work, say) for job in jobs]

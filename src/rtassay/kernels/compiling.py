@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from rtassay.kernels.arches import Target
+from rtassay.kernels.container import Container
 from rtassay.lab.places import Say, run
 from rtassay.model.errors import BoardError, UsageError
 
@@ -36,13 +37,16 @@ _PROGRAMS = {
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """What a build runs with. `made_by`: tuxmake or make."""
+    """What a build runs with. `made_by`: tuxmake or make. `container`: where it runs, None for this system; `places`: directories of the
+    host that it sees there."""
 
     target: Target
     made_by: str
     jobs: int
     ccache: bool
     environment: Mapping[str, str] = field(default_factory=dict)
+    container: Container | None = None
+    places: tuple[Path, ...] = ()
 
     @property
     def prefix(self) -> str:
@@ -63,8 +67,16 @@ class Workshop:
     def version(self) -> str:
         """The program that builds and its version."""
         if self.made_by == "make":
-            return run(["make", "--version"], what="ask make for its version").splitlines()[0]
+            made_by = _short(["make", "--version"], self, "ask make for its version").splitlines()[0]
+            return made_by if self.container is None else f"{made_by} in {self.container.name}"
         return run([*_tuxmake(), "--version"], what="ask tuxmake for its version").strip()
+
+
+def workshop_inside(target: Target, container: Container, made_by: str, jobs: int | None, ccache: bool) -> Workshop:
+    """A workshop in a container, which has all that make needs. Raises UsageError."""
+    if made_by == "tuxmake":
+        raise UsageError("in a container make builds", hint="leave --with out, or build without --container")
+    return Workshop(target, "make", jobs or os.cpu_count() or 1, ccache, container=container)
 
 
 def workshop(target: Target, made_by: str, jobs: int | None, ccache: bool) -> Workshop:
@@ -90,13 +102,13 @@ def workshop(target: Target, made_by: str, jobs: int | None, ccache: bool) -> Wo
 
 def compiler_of(shop: Workshop) -> str:
     """The first line that the compiler says about itself."""
-    return run([shop.compiler, "--version"], what="ask the compiler for its version").splitlines()[0]
+    return _short([shop.compiler, "--version"], shop, "ask the compiler for its version").splitlines()[0]
 
 
 def make(shop: Workshop, tree: Path, objects: Path, *words: str, what: str) -> str:
     """stdout of a short make, as for a configuration. Raises BoardError."""
     argv = ["make", "-s", "-C", str(tree), f"O={objects}", *shop.variables, *words]
-    return _short(argv, _environment(shop), what)
+    return _short(argv, shop, what)
 
 
 def compile_with_make(shop: Workshop, tree: Path, objects: Path, goals: Sequence[str], log: Path, say: Say) -> None:
@@ -133,8 +145,21 @@ def _environment(shop: Workshop) -> dict[str, str]:
     return {**kept, "LC_ALL": "C", **shop.environment}
 
 
-def _short(argv: Sequence[str], environment: Mapping[str, str], what: str) -> str:
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment, stdin=subprocess.DEVNULL)
+def _inside(argv: Sequence[str], shop: Workshop) -> list[str]:
+    if shop.container is None:
+        return list(argv)
+    return shop.container.words(argv, shop.places, dict(shop.environment))
+
+
+def _short(argv: Sequence[str], shop: Workshop, what: str) -> str:
+    done = subprocess.run(
+        _inside(argv, shop),
+        capture_output=True,
+        text=True,
+        check=False,
+        env=_environment(shop),
+        stdin=subprocess.DEVNULL,
+    )
     if done.returncode:
         raise BoardError(f"cannot {what}", _last_words(done.stdout + done.stderr))
     return done.stdout
@@ -145,7 +170,7 @@ def _followed(argv: Sequence[str], shop: Workshop, log: Path, say: Say) -> None:
     steps = 0
     with log.open("a") as kept:
         process = subprocess.Popen(
-            argv,
+            _inside(argv, shop),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -29,6 +29,7 @@ _PACKAGES = {
     "setpriv": "util-linux",
     "mcopy": "mtools",
     "mdir": "mtools",
+    "mformat": "mtools",
     "debugfs": "e2fsprogs",
     "sfdisk": "fdisk",
     "depmod": "kmod",
