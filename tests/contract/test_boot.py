@@ -72,7 +72,8 @@ def raspberry(root: Path) -> None:
         (root / "boot/firmware" / name).write_bytes(b"kernel")
 
 
-# Members that can be tried on files; kexec needs a kernel that may be replaced, so the lab has its tests.
+# Members that can be tried on files; kexec needs a kernel that may be replaced, so the lab has its tests. extlinux tries a kernel by kexec;
+# what it does on files is in tests/unit/boot/test_extlinux.py.
 ON_FILES: dict[str, Callable[[Path], None]] = {"grub": grub, "raspberry": raspberry}
 SECOND = {"grub": "advanced>rt", "raspberry": "kernel-rt.img"}
 
@@ -105,7 +106,7 @@ def of(kernels: list[Kernel], identifier: str) -> Kernel:
 
 
 def test_every_member_is_tried_here_or_in_the_lab() -> None:
-    assert set(NAMES) == {*ON_FILES, "kexec"}
+    assert set(NAMES) == {*ON_FILES, "kexec", "extlinux"}
 
 
 @pytest.mark.parametrize("name", NAMES)

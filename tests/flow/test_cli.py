@@ -92,6 +92,7 @@ EVERY_VERB = {
     "completion": ["bash"],
     "board": ["list"],
     "kernel": ["list"],
+    "image": ["nothing", "-o", "{file}.img", "--key", "{file}"],
     "gate": ["{id}.no"],
     "lab": ["list"],
     "probe": ["path"],

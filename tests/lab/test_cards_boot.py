@@ -17,7 +17,7 @@ from rtassay.kernels.cards.menus.script import wrapped
 from rtassay.lab.initramfs import Initramfs
 from rtassay.lab.packages import Packages
 
-MODULES = ("virtio_pci", "virtio_mmio", "virtio_blk", "ext4")
+MODULES = ("crc32c_generic", "virtio_pci", "virtio_mmio", "virtio_blk", "ext4")
 # What the initrd of a distribution does, in short: drivers of the disk and its file system, then the disk's own system.
 INIT = f"""#!/bin/busybox sh
 /bin/busybox --install -s /bin

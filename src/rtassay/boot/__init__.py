@@ -5,5 +5,6 @@ from typing import Final
 MEMBERS: Final = {
     "grub": "rtassay.boot.grub:Grub",
     "raspberry": "rtassay.boot.raspberry:Raspberry",
+    "extlinux": "rtassay.boot.extlinux:Extlinux",
     "kexec": "rtassay.boot.kexec:Kexec",
 }

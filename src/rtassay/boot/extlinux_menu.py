@@ -58,15 +58,19 @@ def with_label(text: str, first: Label, release: str, paths: dict[str, str], def
     """The file with a label for `release` at its end, and with its default. Everything else stays as it was."""
     name = label_of(release)
     body = [line for line in (_line(line, release, paths) for line in first.lines) if line.strip()]
-    lines = without(text, release).splitlines()
-    chosen = name if default else first.name
+    lines = with_default(without(text, release), name if default else first.name, default).rstrip("\n").splitlines()
+    return "\n".join([*lines, "", f"label {name}", *body, ""])
+
+
+def with_default(text: str, name: str, replaces: bool = True) -> str:
+    """The file with `name` as its default; without `replaces` only where it names none, since then U-Boot boots the first label."""
+    lines = text.splitlines()
     at = next((n for n, line in enumerate(lines) if re.match(r"\s*default\s", line, re.IGNORECASE)), None)
     if at is None:
-        # Without a default U-Boot boots the first label; it would still do so, and this says it.
-        lines.insert(0, f"default {chosen}")
-    elif default:
-        lines[at] = f"default {chosen}"
-    return "\n".join([*lines, "", f"label {name}", *body, ""])
+        lines.insert(0, f"default {name}")
+    elif replaces:
+        lines[at] = f"default {name}"
+    return "\n".join([*lines, ""])
 
 
 def without(text: str, release: str) -> str:

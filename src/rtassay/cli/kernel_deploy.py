@@ -21,7 +21,7 @@ from rtassay.cli.terminal import echo
 @click.option(
     "--image",
     "card",
-    type=click.Path(exists=True, path_type=Path),
+    type=click.Path(path_type=Path),
     help="The image of a card, or its device (never a mounted one), in place of BOARD.",
 )
 @click.option(
