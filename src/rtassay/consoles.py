@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rtassay.boards.consoles import Address, is_console, parse
+from rtassay.boards.known import KnownBoard, known_boards
 from rtassay.boards.links import open_link
 from rtassay.lab import rtos
 from rtassay.model.errors import UsageError
@@ -61,8 +62,19 @@ class Request:
 
 
 def takes(board: str) -> bool:
-    """Whether the word names a console: an address, or a board of the lab that has nothing else."""
-    return is_console(board) or rtos.find(board) is not None
+    """Whether the word names a console with rtprobe-lite: an address, a board that a person named, or one of the lab."""
+    address = _address(board)
+    return address is not None and not address.linux
+
+
+def _address(board: str) -> Address | None:
+    known = known_boards().get(board)
+    if known is not None:
+        return parse(known.address) if known.transport in ("console", "serial") else None
+    virtual = rtos.find(board)
+    if virtual is not None:
+        return parse(f"unix:{virtual.console}")
+    return parse(board) if is_console(board) else None
 
 
 def make_request(board: str, values: Mapping[str, Any]) -> Request:
@@ -79,13 +91,14 @@ def make_request(board: str, values: Mapping[str, Any]) -> Request:
         check_text("--note", values["note"])
     if values["name"] is not None:
         check_name(values["name"])
-    virtual = rtos.find(board)
-    address = parse(f"unix:{virtual.console}" if virtual is not None else board)
-    run = run_of(values)
+    known = known_boards().get(board)
+    address = _address(board)
+    assert address is not None
+    run = run_of(values if known is None else {**values, **_of_board(known, values)})
     check_speed(run, address.baud)
     return Request(
         address=address,
-        board=f"lab:{virtual.name}" if virtual is not None else address.name,
+        board=address.name if is_console(board) else board,
         run=run,
         plan=_plan_of(values, run),
         home=Path(values["output"]) if values["output"] else store.home(),
@@ -122,7 +135,13 @@ def run_of(values: Mapping[str, Any]) -> ConsoleRun:
         load_every_ns=load_every_ns,
         send=values["send"],
         wait=values["wait"],
+        reset=values["reset"],
     )
+
+
+def _of_board(known: KnownBoard, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What the board says by itself where the person says nothing."""
+    return {key: values[key] if values[key] is not None else getattr(known, key) for key in ("send", "wait", "reset")}
 
 
 def parse_load(text: str) -> tuple[str, int | None, int | None]:

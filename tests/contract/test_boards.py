@@ -16,15 +16,17 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))  # pytest's importlib mode has no sibling imports
 
 from sshd import Server, serving
+from tty_shell import line_to_a_shell
 
 from rtassay.boards.base import AtClose, Transport
 from rtassay.boards.openssh import Target
 from rtassay.model import rooms
 from rtassay.model.errors import BoardError, UsageError
 
-# Each member as a test can reach it; ssh twice, for a board has the one server or the other.
-NAMES = ["local", "ssh", "ssh to dropbear"]
+# Each member as a test can reach it; ssh twice, for a board has the one server or the other. A console takes seconds for what SSH does at once.
+NAMES: list[Any] = ["local", "ssh", "ssh to dropbear", pytest.param("serial", marks=pytest.mark.full)]
 _servers: dict[str, Server] = {}
+_lines: list[str] = []
 PATIENCE_S = 300.0
 
 
@@ -32,12 +34,16 @@ PATIENCE_S = 300.0
 def servers() -> Iterator[None]:
     with serving() as openssh, serving(kind="dropbear") as dropbear:
         _servers.update({"ssh": openssh, "ssh to dropbear": dropbear})
-        yield
+        with line_to_a_shell() as line:
+            _lines[:] = [line]
+            yield
 
 
 def make(name: str) -> Any:
     """A board of this machine, over the transport `name`."""
     member = rooms.load("boards", name.split()[0])
+    if name == "serial":
+        return member(f"serial:{_lines[0]}?os=linux")
     if name not in _servers:
         return member()
     server = _servers[name]
@@ -51,7 +57,7 @@ def make_transport(name: str) -> Any:
 
 
 def test_every_member_that_needs_no_machine_of_its_own_is_here() -> None:
-    assert set(rooms.table("boards")) - {"qemu"} == {name.split()[0] for name in NAMES}
+    assert set(rooms.table("boards")) - {"qemu"} == {name.split()[0] for name in (*NAMES[:3], "serial")}
 
 
 def on_board(name: str, work: Callable[[Any], Awaitable[None]]) -> None:
@@ -326,7 +332,7 @@ def test_what_is_launched_brings_all_its_output_and_can_be_let_go(name: str) -> 
     on_board(name, work)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "local"])
+@pytest.mark.parametrize("name", NAMES[1:])
 def test_what_a_host_asks_is_done_although_one_before_it_had_asked(name: str) -> None:
     async def work(board: Any) -> None:
         script = "trap 'echo usr1' USR1; echo up; while :; do sleep 0.05; done"
@@ -345,7 +351,7 @@ def test_what_a_host_asks_is_done_although_one_before_it_had_asked(name: str) ->
     on_board(name, work)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "local"])
+@pytest.mark.parametrize("name", NAMES[1:])
 def test_close_ends_a_probe_before_its_loads(name: str, tmp_path: Path) -> None:
     """A run that is given up keeps its data, also the last of it, under load."""
 
@@ -387,7 +393,7 @@ def test_nothing_is_left_of_a_run_that_ends_with_its_host() -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "local"])
+@pytest.mark.parametrize("name", NAMES[1:])
 def test_what_was_left_running_is_still_known_after_a_second_close(name: str) -> None:
     """A run closes its board twice when it fails; the second time must not forget what goes on there."""
 

@@ -19,7 +19,7 @@ from flow_support import PLAN
 from sshd import Server, clear, serving
 
 from rtassay import store
-from rtassay.boards import lease, ssh
+from rtassay.boards import lease, linked
 from rtassay.boards.base import LinkLost
 from rtassay.boards.openssh import Link, Target
 from rtassay.boards.remote_process import RemoteProcess
@@ -171,7 +171,7 @@ def test_a_board_whose_link_does_not_come_back_clears_itself(
     """Before anything is measured: the run gives up when its lease is over, and lease, files and processes go away without it."""
     monkeypatch.setattr(lease, "SILENT_S", 2.0)
     monkeypatch.setattr(lease, "CLEARED_S", 8.0)
-    monkeypatch.setattr(ssh, "SET_UP_PATIENCE_S", 0.5)
+    monkeypatch.setattr(linked, "SET_UP_PATIENCE_S", 0.5)
     dark: list[str] = []
     connect = Link.connect
 

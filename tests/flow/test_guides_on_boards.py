@@ -26,6 +26,7 @@ from pathlib import Path
 import pytest
 from command_line import RTASSAY, as_process
 from sshd import Server, serving
+from tty_shell import line_to_a_shell
 
 ROOT = Path(__file__).parents[2]
 _SPEC = importlib.util.spec_from_file_location("guides", Path(__file__).with_name("test_guides.py"))
@@ -45,6 +46,7 @@ OVER_SSH = (
     "run user@board",
     "run pi5? --deadline",
     "board (add|inventory) pi",
+    "board add m4",
     "kernel list pi$",
     "doctor pi5",
     "tune pi5 .*--dry-run",
@@ -230,6 +232,10 @@ def console(program: Path, words: list[str]) -> Iterator[str]:
 
             threading.Thread(target=serve, daemon=True).start()
             yield f"telnet:127.0.0.1:{server.getsockname()[1]}"
+        return
+    if "os=linux" in words[2]:
+        with line_to_a_shell() as line:
+            yield f"serial:{line}?{words[2].partition('?')[2]}"
         return
     far, near = pty.openpty()
     tty.setraw(near)

@@ -13,6 +13,7 @@ from rtassay.model.errors import BoardError, UsageError
 BAUD: Final = 115200
 _BAUD_MOST = 10_000_000
 KINDS: Final = ("serial", "unix", "telnet", "rfc2217")
+_USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}")
 _HOST_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[^\s:\[\]/-][^\s:\[\]/]*):(?P<port>\d{1,5})")
 
 
@@ -20,12 +21,15 @@ _HOST_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[^\s:\[\]/-][^\s:\[\]/]*)
 class Address:
     """`serial:/dev/ttyUSB0?baud=115200`, `unix:PATH`, `telnet:HOST:PORT` (bytes as they are) or `rfc2217:HOST:PORT?baud=N`.
 
-    `baud` is None for a socket, whose speed is nobody's to choose.
+    `baud` is None for a socket, whose speed is nobody's to choose. `linux` (`?os=linux`): a shell of Linux is there, where `user` logs in;
+    else rtprobe-lite is.
     """
 
     kind: str
     place: str
     baud: int | None
+    linux: bool = False
+    user: str | None = None
 
     @property
     def name(self) -> str:
@@ -48,17 +52,25 @@ def parse(text: str) -> Address:
         match = _HOST_PORT.fullmatch(place)
         if match is None or not 0 < int(match["port"]) < 65536:
             raise UsageError(f"'{place}' is not HOST:PORT", hint=f"{kind}:terminal-server:2001")
-    return Address(kind, place, _baud(kind, query))
-
-
-def _baud(kind: str, query: str) -> int | None:
     told = dict(parse_qsl(query, keep_blank_values=True))
-    unknown = sorted(told.keys() - {"baud"})
-    if unknown or (told and kind in ("unix", "telnet")):
-        raise UsageError(f"a console of kind {kind} does not take '{query}'", hint="baud=N, of serial and rfc2217")
-    if kind in ("unix", "telnet"):
-        return None
-    word = told.get("baud", str(BAUD))
+    sockets = kind in ("unix", "telnet")
+    if told.keys() - {"os", "user", *(() if sockets else ("baud",))}:
+        raise UsageError(
+            f"a console of kind {kind} does not take '{query}'",
+            hint="os=linux and user=NAME for a shell of Linux; baud=N, of serial and rfc2217",
+        )
+    if told.get("os", "linux") != "linux" or ("user" in told and "os" not in told):
+        raise UsageError(
+            f"'{query}' of a console cannot be read",
+            "os=linux is the only system that is named; user= goes with it",
+            "serial:/dev/ttyUSB0?os=linux&user=root",
+        )
+    if not _USER.fullmatch(told.get("user", "root")):
+        raise UsageError(f"user={told['user']} is no name of a user")
+    return Address(kind, place, None if sockets else _baud(told.get("baud", str(BAUD))), "os" in told, told.get("user"))
+
+
+def _baud(word: str) -> int:
     if not (word.isascii() and word.isdigit() and len(word) < 9 and 50 <= int(word) <= _BAUD_MOST):
         raise UsageError(f"baud={word} is no speed", hint=f"50 to {_BAUD_MOST}; most consoles have {BAUD}")
     return int(word)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rtassay.boards.base import LinuxBoard
+from rtassay.boards.consoles import is_console
 from rtassay.model import rooms
 from rtassay.model.errors import BoardError, InputFileError, UsageError
 from rtassay.model.files import read_regular, replace_file
@@ -23,11 +24,16 @@ _ADDRESS = re.compile(
     r"(?:ssh://)?((?:[^@\s:/-][^@\s:/]*@)(?:\[[0-9A-Za-z:.%_-]+\]|[^@\s:/\[\]-][^@\s:/\[\]]*))(?::(\d{1,5}))?/?"
 )
 FILE = "boards.toml"
+# The transport of a board that does not run Linux.
+CONSOLE = "console"
 
 
 @dataclass(frozen=True, slots=True)
 class KnownBoard:
-    """A board that a person named. `address`: user@host, or an alias of ssh_config; `options`: more words for the transport."""
+    """A board that a person named. `address`: user@host, an alias of ssh_config, or a console; `options`: more words for ssh.
+
+    `transport`: ssh, serial (a console with a shell of Linux) or console (one with rtprobe-lite). `send`, `wait`, `reset`: as the options of `run`.
+    """
 
     name: str
     address: str
@@ -37,6 +43,9 @@ class KnownBoard:
     sudo: str = "auto"
     options: tuple[str, ...] = field(default=())
     note: str | None = None
+    send: str | None = None
+    wait: str | None = None
+    reset: str | None = None
 
 
 def boards_file() -> Path:
@@ -102,10 +111,23 @@ def resolve(word: str) -> LinuxBoard:
     boards = known_boards()
     if word in boards:
         entry = boards[word]
+        if entry.transport == CONSOLE:
+            raise UsageError(
+                f"'{word}' is a board with rtprobe-lite, which knows `rtassay run` only",
+                "this needs a board that runs Linux",
+                f"rtassay run {word}",
+            )
         return _made(rooms.load("boards", entry.transport).known(entry))
     if word in rooms.table("boards"):
         return _made(rooms.load("boards", word)())
+    if is_console(word):
+        return _made(rooms.load("boards", "serial")(word))
     if word.startswith("lab:"):
+        from rtassay.lab import machine
+
+        found = machine.find(word.removeprefix("lab:"), missing_ok=True)
+        if found is not None and found.port == 0:
+            return _made(rooms.load("boards", "serial")(f"unix:{found.console_socket}?os=linux", name=word))
         return _made(rooms.load("boards", "qemu")(word))
     if "@" in word:
         destination, port = parse_address(word)

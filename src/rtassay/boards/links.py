@@ -75,11 +75,12 @@ class SerialLink:
         self._errors = (OSError, serial.SerialException, ValueError)
         if address.kind == "serial":
             _need_device(address.place)
-            url, options = address.place, {"exclusive": True}
+            url, options = address.place, {"exclusive": True, "write_timeout": 5}
         else:
-            url, options = f"rfc2217://{address.place}", {}
+            # Not every server answers about DTR and RTS (ser2net on a line without them); the speed is waited for.
+            url, options = f"rfc2217://{address.place}?ign_set_control", {}
         try:
-            self._port: Any = serial.serial_for_url(url, baudrate=address.baud, timeout=0.2, write_timeout=5, **options)
+            self._port: Any = serial.serial_for_url(url, baudrate=address.baud, timeout=0.2, **options)
         except self._errors as error:
             raise BoardError(
                 f"cannot open {self._name}",

@@ -21,6 +21,7 @@ def command() -> None:
 
     \b
       rtassay board add pi5 root@192.168.1.7
+      rtassay board add m4 serial:/dev/ttyUSB0 --wait 'nsh> ' --send 'rtlite\n'
       rtassay board inventory pi5
       rtassay board list
     """
@@ -41,6 +42,9 @@ def command() -> None:
     help="auto: use `sudo -n` if the user is not root; never: measure as that user.",
 )
 @click.option("--ssh-option", "words", multiple=True, metavar="WORD", help="One more word for ssh, as -F or -oFOO=BAR.")
+@click.option("--send", metavar="TEXT", help="Of a console with rtprobe-lite: as for run.")
+@click.option("--wait", metavar="TEXT", help="Of a console with rtprobe-lite: as for run.")
+@click.option("--reset", metavar="COMMAND", help="Of a console with rtprobe-lite: as for run.")
 @click.option("--note", help="A sentence about it.")
 @click.option("--replace", is_flag=True, help="Change a board that has this name already.")
 @json_option
@@ -51,13 +55,17 @@ def add(
     directory: str | None,
     sudo: str,
     words: tuple[str, ...],
+    send: str | None,
+    wait: str | None,
+    reset: str | None,
     note: str | None,
     replace: bool,
     as_json: bool,
 ) -> int:
-    """Name a board: NAME for ADDRESS, which is user@host[:port], or an alias of your ssh_config."""
+    """Name a board: NAME for ADDRESS, which is user@host[:port], an alias of your ssh_config, or a console (serial:/dev/ttyUSB0?baud=115200)."""
     from rtassay.boards.known import (
         ALIAS,
+        CONSOLE,
         KnownBoard,
         boards_file,
         check_name,
@@ -70,7 +78,12 @@ def add(
     boards = known_boards()
     if name in boards and not replace:
         raise UsageError(f"there is a board '{name}' already", boards[name].address, "--replace changes it")
-    if "@" in address:
+    transport = _transport_of(address, {"--send": send, "--wait": wait, "--reset": reset})
+    if transport != "ssh" and (port is not None or words):
+        raise UsageError("--port and --ssh-option go with SSH", hint="the speed of a console: ?baud=115200")
+    if transport != "ssh":
+        pass
+    elif "@" in address:
         address, of_address = parse_address(address)
         port = of_address if port is None else port
     elif not ALIAS.fullmatch(address):
@@ -79,13 +92,40 @@ def add(
         )
     if directory is not None and not directory.startswith("/"):
         raise UsageError(f"--directory {directory} is not an absolute path")
-    board = KnownBoard(name, address, port=port, directory=directory, sudo=sudo, options=words, note=note)
+    board = KnownBoard(
+        name,
+        address,
+        transport=transport,
+        port=port,
+        directory=directory,
+        sudo=sudo,
+        options=words,
+        note=note,
+        send=send,
+        wait=wait,
+        reset=reset,
+    )
     save_boards({**boards, name: board})
     if as_json:
         print_json({"schema": "rtassay/board/1", "board": asdict(board), "file": str(boards_file())})
     else:
-        echo(f"{name}: {address}; look at it: rtassay board inventory {name}")
+        then = (
+            f"measure it: rtassay run {name}" if transport == CONSOLE else f"look at it: rtassay board inventory {name}"
+        )
+        echo(f"{name}: {address}; {then}")
     return 0
+
+
+def _transport_of(address: str, of_lite: dict[str, str | None]) -> str:
+    """ssh, serial or console. Raises UsageError for an option that only a console with rtprobe-lite has."""
+    from rtassay.boards.consoles import is_console, parse
+    from rtassay.boards.known import CONSOLE
+
+    transport = "ssh" if not is_console(address) else "serial" if parse(address).linux else CONSOLE
+    given = [name for name, value in of_lite.items() if value is not None]
+    if given and transport != CONSOLE:
+        raise UsageError(f"{given[0]} does not go with {address}", "it is for a console with rtprobe-lite")
+    return transport
 
 
 @command.command("list")
@@ -102,7 +142,7 @@ def list_(as_json: bool) -> int:
     for board in boards.values():
         port = "" if board.port is None else f":{board.port}"
         extra = "".join(f"  {text}" for text in (board.directory, board.note) if text)
-        echo(f"{board.name:16} {board.transport:5} {board.address}{port}{extra}")
+        echo(f"{board.name:16} {board.transport:7} {board.address}{port}{extra}")
     if not boards:
         echo("no board has a name yet: rtassay board add NAME user@host", err=True)
     return 0

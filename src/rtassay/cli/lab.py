@@ -16,6 +16,7 @@ from rtassay.cli.options import json_option, print_json
 from rtassay.cli.terminal import echo
 from rtassay.lab import rtos
 from rtassay.lab.script import LIMIT_S
+from rtassay.model.errors import UsageError
 from rtassay.model.findings import VIRTUAL_BOARD
 from rtassay.model.gate import LOADS
 
@@ -85,6 +86,11 @@ def build(kind: str, arch: str, as_json: bool) -> int:
 )
 @click.option("--cpus", type=click.IntRange(1, 8), default=2, show_default=True)
 @click.option("--memory", type=click.IntRange(512, 8192), default=768, show_default=True, help="MiB.")
+@click.option(
+    "--no-network",
+    is_flag=True,
+    help="A quick board whose serial line is all it has; it is measured over that (os=linux in docs/guides/boards.md).",
+)
 @click.option("--append", default="", help="More words for the kernel command line of a quick board.")
 @click.option(
     "--for", "lifetime", metavar="TIME", default="12h", show_default=True, help="The board ends itself after this time."
@@ -102,6 +108,7 @@ def start(
     limit: str | None,
     cpus: int,
     memory: int,
+    no_network: bool,
     append: str,
     lifetime: str,
     as_json: bool,
@@ -111,7 +118,6 @@ def start(
     With --deterministic: measure once in virtual time, as in `rtassay lab start --deterministic --kernel rt -- cyclic --interval 1ms --duration 5s`.
     """
     from rtassay.lab import machine
-    from rtassay.model.errors import UsageError
     from rtassay.model.units import parse_duration_ns
 
     if deterministic and words[:1] == (rtos.KIND,):
@@ -134,6 +140,8 @@ def start(
         raise UsageError(
             f"no board '{' '.join(words)}'", hint="quick, disk or freertos; or --deterministic -- WORDS for rtprobe"
         )
+    if no_network and kind != "quick":
+        raise UsageError(f"--no-network does not go with {kind}", hint="it is for a quick board")
     if kind == "disk" and (kernel or append):
         raise UsageError(
             "GRUB chooses the kernel of a disk board",
@@ -156,9 +164,11 @@ def start(
         memory_mib=memory,
         append=append,
         lifetime_s=max(60, int(parse_duration_ns(lifetime) / 1e9)),
+        network=not no_network,
     )
     took = f" ({time.monotonic() - begun:.0f} s)"
-    next_lines = f"rtassay run lab:{started.name} --deadline 10ms     rtassay lab ssh {started.name}"
+    then = f"rtassay lab ssh {started.name}" if started.port else f"its console: unix:{started.console_socket}"
+    next_lines = f"rtassay run lab:{started.name} --deadline 10ms     {then}"
     return _tell_started(started, next_lines, as_json, took)
 
 
@@ -177,6 +187,10 @@ def _tell_started(board: Any, next_lines: str, as_json: bool, took: str = "") ->
 def ssh(name: str, words: tuple[str, ...]) -> int:
     """Open a shell on a board, or run one command there."""
     found = _found(name.removeprefix("lab:"))
+    if not found.port:
+        raise UsageError(
+            f"lab:{found.name} has no network", hint=f"socat -,raw,echo=0 unix:{found.console_socket}  (package socat)"
+        )
     return subprocess.call(["ssh", *found.ssh_options, found.name, *words])
 
 
@@ -197,6 +211,8 @@ def unplug(name: str, length: str, as_json: bool) -> int:
 
     seconds = parse_duration_ns(length) / 1e9
     found = _found(name.removeprefix("lab:"))
+    if not found.port:
+        raise UsageError(f"lab:{found.name} has no network")
     found.set_link(False)
     try:
         _say(f"the cable of {found.name} is out for {seconds:.0f} s")
@@ -251,10 +267,10 @@ def list_(as_json: bool) -> int:
 def _refuse_for_script_board(words: tuple[str, ...], arch: str) -> None:
     """What the script board does not have, where the user named it."""
     from rtassay.lab.arches import arch_named
-    from rtassay.model.errors import UsageError
 
     context = click.get_current_context()
     options = {"name": "--name", "cpus": "--cpus", "memory": "--memory", "append": "--append", "lifetime": "--for"}
+    options["no_network"] = "--no-network"
     given = [o for name, o in options.items() if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
     given += [word for word in words[:1] if word in _KINDS.choices]
     if given:
@@ -273,7 +289,6 @@ def _image(kind: str, arch: str, *, cached: bool = False) -> Any:
     """`cached`: the image of the last build, if there is one; `lab build` asks apt for newer kernels."""
     from rtassay.lab import disk, quick
     from rtassay.lab.arches import arch_named
-    from rtassay.model.errors import UsageError
 
     known = arch_named(arch)
     if kind == "quick":
@@ -286,8 +301,8 @@ def _image(kind: str, arch: str, *, cached: bool = False) -> Any:
 def _row(board: Any) -> dict[str, Any]:
     row = asdict(board)
     del row["ticks"]
-    if board.kind == rtos.KIND:
-        return {**row, "console": f"unix:{board.directory}/console", "label": VIRTUAL_BOARD}
+    if not board.port:
+        return {**row, "console": f"unix:{board.console_socket}", "label": VIRTUAL_BOARD}
     return {**row, "ssh": ["ssh", *board.ssh_options, board.name], "label": VIRTUAL_BOARD}
 
 

@@ -127,6 +127,11 @@ class CyclictestCommand(click.Command):
 )
 @click.option("--send", metavar="TEXT", help=r"Of a console: what starts rtprobe-lite there, as 'rtlite\n' in a shell.")
 @click.option("--wait", metavar="TEXT", help="Of a console: what it says when it is ready for --send, as 'nsh> '.")
+@click.option(
+    "--reset",
+    metavar="COMMAND",
+    help="Of a console: what restarts the board first, on this machine, as 'uhubctl -a cycle -p 2' or 'openocd -f b.cfg -c \"init; reset; exit\"'.",
+)
 @click.option("--report", "report_file", metavar="FILE", help="Also write a report (.html, .md, .json).")
 @ci_options
 @click.option("--output", metavar="DIR", help="Directory for the recording (default: where rtassay keeps them).")
@@ -171,9 +176,10 @@ def command(**options: Any) -> int:
     home = Path(options["output"]) if options["output"] else store.home()
     if options["attach"] is None and consoles.takes(options["board"]):
         work = _over_console(consoles.make_request(options["board"], values_of(options)))
-    elif options["send"] is not None or options["wait"] is not None:
+    elif any(options[name] is not None for name in ("send", "wait", "reset")):
         raise UsageError(
-            "--send and --wait go with a console", hint="as: rtassay run serial:/dev/ttyUSB0 --send 'rtlite\\n'"
+            "--send, --wait and --reset go with a console that has rtprobe-lite",
+            hint="as: rtassay run serial:/dev/ttyUSB0 --send 'rtlite\\n'",
         )
     elif options["attach"] is None:
         work = new_run(runs.make_request(options["board"], values_of(options)), quiet=options["quiet"])

@@ -27,8 +27,11 @@ BOOT_TIMEOUT_S = 300.0
 LIFETIME_S = 12 * 3600
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,30}")
 _STATE = "board.json"
+CONSOLE = "console"
 _CONFIG = "ssh_config"
 _ENDS_WITHIN_S = 10.0
+# What a quick board says when all is started.
+_READY = "LAB-READY"
 # A reset ends QEMU, and a new QEMU starts with the same disk, as after a power cycle. (In the same QEMU the boot loader would copy its
 # kernel over pages of translated code, at about 10 kB a second.) A board that powered off stays off.
 _POWER = """
@@ -41,7 +44,7 @@ done
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A running board. `kernel`: the one it started with. `pid`: the process to end. `ticks`: when that process started, to tell it
+    """A running board. `kernel`: the one it started with. `port`: of its sshd on this machine; 0: it has no network. `pid`: the process to end. `ticks`: when that process started, to tell it
     from a later process with the same number."""
 
     name: str
@@ -58,6 +61,11 @@ class Machine:
     def ssh_options(self) -> tuple[str, ...]:
         """Arguments of ssh; the host that follows them is the board's name."""
         return ("-F", str(Path(self.directory) / _CONFIG))
+
+    @property
+    def console_socket(self) -> Path:
+        """The serial line of a board without a network."""
+        return Path(self.directory) / CONSOLE
 
     @property
     def running(self) -> bool:
@@ -113,15 +121,18 @@ def start(
     with_parent: bool = False,
     boot_timeout_s: float = BOOT_TIMEOUT_S,
     devices: Sequence[str] = (),
+    network: bool = True,
 ) -> Machine:
     """Boot a board and wait until it answers an SSH command. `devices`: more devices, in the syntax of QEMU's -device.
+
+    Without `network` all it has is a shell on its serial line, the socket `Machine.console_socket`.
 
     The board ends after `lifetime_s`, or with this process (`with_parent`). Raises UsageError for a bad name or one in use,
     and BoardError if QEMU is missing or the board does not come up; then nothing of it stays behind.
     """
     places.need(image.arch.qemu, "ssh", "timeout", "setpriv")
     directory, claim = _place_for(name)
-    port = _free_port()
+    port = _free_port() if network else 0
     try:
         with claim:
             words = _qemu(image, directory, kernel, cpus, memory_mib, append, port)
@@ -222,14 +233,20 @@ def _qemu(
     # another has changed, as switching trace events does, and the board stands still.
     argv = [arch.qemu, *arch.machine, "-accel", f"tcg,thread={arch.threads}", "-smp", str(cpus), "-m", f"{memory_mib}M"]
     argv += ["-nodefaults", "-display", "none", "-no-reboot"]
-    argv += ["-chardev", f"file,id=console,path={directory / 'console.log'},append=on", "-serial", "chardev:console"]
-    argv += ["-qmp", f"unix:{directory / 'qmp'},server=on,wait=off"]
-    argv += ["-netdev", f"user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{port}-:22"]
-    argv += ["-device", "virtio-net-pci,id=net0,netdev=net,romfile=", "-device", "virtio-rng-pci"]
+    log = directory / "console.log"
+    if port:
+        argv += ["-chardev", f"file,id=console,path={log},append=on", "-serial", "chardev:console"]
+        argv += ["-netdev", f"user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{port}-:22"]
+        argv += ["-device", "virtio-net-pci,id=net0,netdev=net,romfile="]
+    else:
+        line = f"socket,id=console,path={directory / CONSOLE},server=on,wait=off,logfile={log},logappend=on"
+        argv += ["-chardev", line, "-serial", "chardev:console"]
+    argv += ["-qmp", f"unix:{directory / 'qmp'},server=on,wait=off", "-device", "virtio-rng-pci"]
     if isinstance(image, QuickImage):
         if kernel not in image.kernels:
             raise UsageError(f"a quick board has no kernel '{kernel}'", hint=f"known: {', '.join(image.kernels)}")
-        line = f"console={arch.console} quiet panic=-1 {append}".strip()
+        speed = "" if port else ",115200"  # the default of 9600 is that of the emulated line, too
+        line = f"console={arch.console}{speed} quiet panic=-1 {append}".strip()
         argv += ["-kernel", str(image.kernels[kernel]), "-initrd", str(image.initramfs), "-append", line]
         argv += ["-drive", f"file={image.boot},format=raw,if=none,id=boot,readonly=on"]
         return [*argv, "-device", "virtio-blk-pci,drive=boot"]
@@ -300,16 +317,18 @@ def _ssh_config(machine: Machine) -> str:
 
 
 def _wait_until_ready(machine: Machine, process: subprocess.Popen[bytes], timeout_s: float) -> None:
-    """Wait until the board answers an SSH command. A TCP connect proves nothing: QEMU accepts it while the guest still boots."""
+    """Wait until the board answers an SSH command, or says that it is ready where it has no network. A TCP connect proves nothing: QEMU accepts it while the guest still boots."""
     end = time.monotonic() + timeout_s
     while time.monotonic() < end and process.poll() is None:
+        if machine.port == 0 and _READY in machine.console():
+            return
         with contextlib.suppress(subprocess.TimeoutExpired):
-            if machine.ssh("true", timeout_s=20).returncode == 0:
+            if machine.port and machine.ssh("true", timeout_s=20).returncode == 0:
                 return
         time.sleep(0.3)
     log = (Path(machine.directory) / "qemu.log").read_text(errors="replace").strip()
     words = log.splitlines()[-1] if log else f"exit code {process.returncode}"
-    state = f"did not answer over SSH within {timeout_s:.0f} s" if process.poll() is None else f"QEMU ended: {words}"
+    state = f"did not answer within {timeout_s:.0f} s" if process.poll() is None else f"QEMU ended: {words}"
     console = " / ".join(machine.console().split("\n")[-6:])[-600:]
     raise BoardError(f"the lab board '{machine.name}' did not come up", f"{state}; its console ends with: {console}")
 

@@ -76,8 +76,10 @@ tar -x -f /dev/vda -C /
 dropbear -E -s -m -p 22 -r /etc/hostkey
 echo LAB-READY > /dev/console
 """
+# The shell is that of a board without a network.
 _INITTAB = """\
 ::sysinit:/etc/rc
+{console}::respawn:-/bin/sh
 ::shutdown:/bin/sync
 """
 _PASSWD = "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/home/user:/bin/sh\n"
@@ -130,13 +132,17 @@ def _current(arch: Arch) -> Path:
 def _own_digest(arch: Arch) -> Any:
     """All that goes into an image beside Debian's packages."""
     keys = lab_keys()
-    digest = hashlib.sha256("\0".join([arch.name, _rc(), _INITTAB, _PASSWD, Path(__file__).read_text()]).encode())
+    digest = hashlib.sha256("\0".join([arch.name, _rc(), _inittab(arch), _PASSWD, Path(__file__).read_text()]).encode())
     digest.update(keys.authorized + keys.host.read_bytes())
     return digest
 
 
 def _rc() -> str:
     return _RC.format(modules=" ".join(Path(module).name for module in MODULES))
+
+
+def _inittab(arch: Arch) -> str:
+    return _INITTAB.format(console=arch.console)
 
 
 def _found(arch: Arch, folder: Path) -> QuickImage:
@@ -201,7 +207,7 @@ def _initramfs(arch: Arch, homes: dict[str, Path], kernels: dict[str, Path], ext
         archive.file(target.lstrip("/"), source.read_bytes(), 0o755)
     _accounts(archive)
     archive.file("etc/rc", rc.encode(), 0o755)
-    archive.file("etc/inittab", _INITTAB.encode())
+    archive.file("etc/inittab", _inittab(arch).encode())
     return archive.finish()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,13 +15,16 @@ from rtassay import store
 from rtassay.boards.consoles import Link, wait_for
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.events import Event, Facts, HistogramPart
-from rtassay.model.foreign import file_name
+from rtassay.model.foreign import file_name, one_line
 from rtassay.model.manifest import Plan, Source
 from rtassay.model.units import NS_PER_S
 from rtassay.session.control import Interrupted, LaneProgress, Progress, RunResult, StopRequest
 from rtassay.wire.console import ConsoleParser
 
 READY_S = 30.0
+# From a reset to the first words of rtprobe-lite, or of the shell that starts it.
+BOOT_S = 180.0
+_RESET_S = 60.0
 # It says how far it is every second; a lane that starves it may keep it silent for long.
 SILENT_S = 60.0
 _LEAD_S = 5.0
@@ -34,7 +38,8 @@ _BITS = 10
 
 @dataclass(frozen=True, slots=True)
 class ConsoleRun:
-    """What to ask of rtprobe-lite. `send` starts it (`rtlite` in a shell), after the console has said `wait`; both may be None."""
+    """What to ask of rtprobe-lite. `send` starts it (`rtlite` in a shell), after the console has said `wait`; both may be None.
+    `reset`: a command of this machine that restarts the board first, while its console is heard."""
 
     count: int
     interval_ns: int
@@ -46,6 +51,7 @@ class ConsoleRun:
     load_every_ns: int | None
     send: str | None = None
     wait: str | None = None
+    reset: str | None = None
 
     @property
     def command(self) -> bytes:
@@ -63,6 +69,19 @@ class ConsoleRun:
     @property
     def planned_ns(self) -> int:
         return self.count * self.interval_ns
+
+
+def restart(command: str) -> None:
+    """Run the command of this machine that resets the board or switches its power. Raises BoardError where it fails."""
+    try:
+        done = subprocess.run(
+            command, shell=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=_RESET_S, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise BoardError("the board was not reset", f"'{command}' did not end within {_RESET_S:.0f} s") from error
+    if done.returncode != 0:
+        said = one_line(done.stderr.decode(errors="replace")[-300:])
+        raise BoardError("the board was not reset", f"'{command}' ended with {done.returncode}: {said or 'no words'}")
 
 
 def check_speed(run: ConsoleRun, baud: int | None) -> None:
@@ -109,9 +128,8 @@ async def measure(
     if not any(isinstance(event, HistogramPart) for event in events):
         if stop.asked.is_set():
             raise Interrupted("stopped before the run had told anything; there is nothing to keep")
-        raise BoardError(
-            f"{board} fell silent", listener.silence, "its run left nothing to keep; reset it and try again"
-        )
+        what = f"the run on {board} was broken off" if parser.left else f"{board} fell silent"
+        raise BoardError(what, parser.left or listener.silence, "its run left nothing to keep; reset it and try again")
     on_event(Progress("seal"))
     with tempfile.TemporaryDirectory(prefix="rtassay-console-") as scratch:
         path = Path(scratch) / f"{file_name(board)}.log"
@@ -153,12 +171,19 @@ class _Listener:
     def start(self) -> None:
         """Reach the program, tell it the plan. Blocking."""
         runs = False
+        patience_s = READY_S
+        if self._run.reset is not None:
+            restart(self._run.reset)
+            patience_s = BOOT_S
         if self._run.wait is not None:
-            self._link.write(b"\r\n")
+            if self._run.reset is None:
+                self._link.write(b"\r\n")
             # After an earlier run rtprobe-lite still waits for a command: no shell is there that could say its prompt.
-            runs = wait_for(self._link, self._run.wait.encode(), _READY, seconds=READY_S) == _READY
+            runs = wait_for(self._link, self._run.wait.encode(), _READY, seconds=patience_s) == _READY
         if self._run.send is not None and not runs:
             self._link.write(self._run.send.encode().decode("unicode_escape").encode())
+        elif self._run.reset is not None and not runs:
+            wait_for(self._link, _READY, seconds=patience_s)
         self._link.write(b"\n")  # an empty command: it says READY again
         wait_for(self._link, _READY, seconds=READY_S)
         self._link.write(self._run.command)
@@ -169,7 +194,7 @@ class _Listener:
         told = 0.0
         limit_s = self._run.planned_ns / NS_PER_S + SILENT_S + _LEAD_S
         stopping = False
-        while not self.parser.ended and not self._stop.aborted.is_set():
+        while not (self.parser.ended or self.parser.left) and not self._stop.aborted.is_set():
             if self._stop.asked.is_set() and not stopping:
                 stopping = True
                 limit_s = time.monotonic() - begun + _STOP_S

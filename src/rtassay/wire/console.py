@@ -106,13 +106,16 @@ class ConsoleParser(Parser):
     """The events of the first run in a console's text; `more_runs` counts those behind it. Damage never raises: it is counted.
 
     `beats`: the last BEAT of each lane, for progress. `ready`: how often the program said that it waits for a command. `errors`: what it
-    refused, as (what, about). `other_bytes`: text of something else, which is no damage.
+    refused, as (what, about). `repeated`: lines that came more than once, taken once. `left`: why the run's end can come no more, or empty.
+    `other_bytes`: text of something else, which is no damage.
     """
 
     def __init__(self) -> None:
         self.beats: dict[int, Line] = {}
         self.errors: list[tuple[str, str]] = []
         self.ready = 0
+        self.repeated = 0
+        self.left = ""
         self.more_runs = 0
         self.ended = False
         self._lines = Lines()
@@ -120,6 +123,7 @@ class ConsoleParser(Parser):
         self._next_seq: int | None = None
         self._lost = 0
         self._told: dict[str, Line] = {}
+        self._taken: set[tuple[int, int]] = set()
         self._lanes: dict[int, _Lane] = {}
         self._facts_given = False
         self._stopped = False
@@ -151,15 +155,29 @@ class ConsoleParser(Parser):
         return events
 
     def _take(self, line: Line) -> Iterator[Event]:
+        before = self._next_seq
         self._count_lost(line)
         if line.kind == "READY":
             self.ready += 1
+            if self._lanes and not self.ended and not self.left:
+                anew = before is not None and line.seq < before
+                self.left = "the board began anew" if anew else "the line that ends the run was lost"
         elif line.kind == "ERROR":
             self.errors.append((line.word("what") or "", line.word("about") or ""))
         elif line.kind == "FACTS" and self._lanes:
             self.more_runs += 1  # `check` has no lanes, so it may stand before a run
-        elif not self.ended and not self.more_runs:
+        elif not self.ended and not self.more_runs and not self.left and not self._is_repeated(line):
             yield from self._take_run(line)
+
+    def _is_repeated(self, line: Line) -> bool:
+        """A line that came before: some lines echo or send twice. Counted twice, it would spoil the account."""
+        if line.kind == "BEAT":
+            return False
+        if (known := (line.seq, line.crc)) in self._taken:
+            self.repeated += 1
+            return True
+        self._taken.add(known)
+        return False
 
     def _count_lost(self, line: Line) -> None:
         """A number that is no step of one further: lines were lost, or the program began anew."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -230,3 +231,42 @@ def test_a_line_that_is_too_slow() -> None:
 def test_a_console_without_facts_names_no_kernel() -> None:
     none: Any = console._kernel([])
     assert none == {}
+
+
+def test_a_board_that_resets_in_the_middle_is_not_waited_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = Script(monkeypatch, *lines(TEXTS[:4]), b"U-Boot 2023.01\r\n", READY)
+    with pytest.raises(BoardError) as caught:
+        heard(script, tmp_path)
+    assert (caught.value.what, caught.value.why) == ("the run on bench/1 was broken off", "the board began anew")
+    assert script.now < 100 + 2 + 10 and script.closed == 1 and list(tmp_path.iterdir()) == []
+
+
+def test_a_run_whose_last_line_is_lost_is_kept_as_cut(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    whole = lines(TEXTS)
+    result, _ = heard(Script(monkeypatch, *whole[:-1], line(len(whole) + 1, "READY")), tmp_path)
+    manifest = store.load_manifest(result.path)
+    assert manifest.damage.cut and manifest.damage.lost_frames == 1 and result.end_reason == "signal"
+
+
+def test_a_board_is_reset_before_its_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its console is open by then: nothing of the boot is missed, and a boot takes longer than an answer."""
+    run = replace(RUN, reset=f"echo reset >{tmp_path / 'done'}")
+    script = Script(monkeypatch)
+    script.pieces = [*[b"U-Boot ...\r\n"] * 100, b"# ", READY, *lines(TEXTS)]
+    assert heard(script, tmp_path / "home", run)[0].end_reason == "count"
+    assert (tmp_path / "done").read_text() == "reset\n" and script.sent == [b"rtlite\r", b"\n", COMMAND]
+    alone = replace(RUN, reset="true", wait=None, send=None)
+    script = Script(monkeypatch)
+    script.pieces = [*[b"booting\r\n"] * 100, READY, READY, *lines(TEXTS)]
+    assert heard(script, tmp_path / "alone", alone)[0].end_reason == "count" and script.sent == [b"\n", COMMAND]
+
+
+def test_a_reset_that_fails_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = Script(monkeypatch)
+    with pytest.raises(BoardError) as caught:
+        heard(script, tmp_path, replace(RUN, reset="echo no relay >&2; exit 3"))
+    assert caught.value.what == "the board was not reset" and "ended with 3: no relay" in (caught.value.why or "")
+    assert script.sent == [] and script.closed == 1
+    monkeypatch.setattr(console, "_RESET_S", 0.1)
+    with pytest.raises(BoardError, match="was not reset"):
+        heard(Script(monkeypatch), tmp_path, replace(RUN, reset="sleep 5"))

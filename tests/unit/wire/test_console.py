@@ -317,3 +317,25 @@ def test_a_bin_without_a_width_is_one_nanosecond_wide() -> None:
         assert isinstance(part, HistogramPart) and list(part.width_ns) == [width]
     (empty,) = kinds(parsed(b"".join(whole_run(H="H lane=1 width_ns=4")))[1], HistogramPart)
     assert isinstance(empty, HistogramPart) and len(empty.lower_ns) == len(empty.counts) == 0
+
+
+def test_a_line_that_comes_twice_is_taken_once() -> None:
+    """A line that echoes, a terminal server that sends again: what is counted twice would spoil the account."""
+    twice = b"".join(text + text for text in CRITICAL.splitlines(keepends=True))
+    parser, events = parsed(twice)
+    whole, expected = parsed(CRITICAL)
+    (end,) = [event.data for event in events if isinstance(event, End)]
+    assert [end] == [event.data for event in expected if isinstance(event, End)] and counted(events) == 3000
+    assert parser.repeated > 64 and whole.repeated == 0 and parser.damage == whole.damage
+
+
+def test_a_program_that_begins_anew_ends_the_run_before() -> None:
+    begun = CRITICAL[: CRITICAL.index(b" H lane")]
+    begun = begun[: begun.rindex(b"@RTL1")]
+    for last, said in (
+        (line(0, "READY"), "the board began anew"),
+        (line(9999, "READY"), "the line that ends the run was lost"),
+    ):
+        parser, events = parsed(begun + b"U-Boot 2023.01\r\n" + last + CRITICAL)
+        assert parser.left == said and not parser.ended and parser.damage.cut
+        assert counted(events) == 0 and not any(isinstance(event, End) for event in events)
