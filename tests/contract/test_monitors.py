@@ -14,7 +14,7 @@ from rtassay.model import rooms
 from rtassay.monitors.base import Message, Reading, plain
 
 NAMES = list(rooms.table("monitors"))
-UNITS = {"ratio", "Hz", "degC", "1", "B", "V", "ns", "1/s", "pages/s", "state"}
+UNITS = {"ratio", "Hz", "degC", "1", "B", "V", "W", "ns", "1/s", "pages/s", "state"}
 DATA = sorted((Path(__file__).parents[1] / "data" / "monitors").iterdir())
 # Pieces of what boards really write, put together at random: they get further into a parser than noise does.
 PIECES = [line for file in DATA for line in file.read_bytes().split(b"\n")]

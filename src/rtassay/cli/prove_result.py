@@ -226,15 +226,19 @@ def _causes(measured: Measured) -> tuple[Foretold, ...]:
 
 
 def _beside(before: Sequence[_Sealed] | None, after: Sequence[_Sealed] | None) -> tuple[Beside, ...]:
-    """Work of the loads per second, with the settings over without."""
+    """Work of the loads per second, and power where the board tells it: with the settings over without."""
+    from rtassay.analysis.many.compare.conditions import mean_power
     from rtassay.analysis.many.experiment.cells import Measured as Cell
-    from rtassay.analysis.many.experiment.effects import throughput
+    from rtassay.analysis.many.experiment.effects import ratio_of, throughput
 
     if not before or not after:
         return ()
     sides = [[Cell("", {}, 1, 1, one.opened, one.findings) for one in runs] for runs in (before, after)]
-    work = throughput(*sides)
-    return () if work is None else (Beside("work of the loads", work.ratio, work.lo, work.hi),)
+    power = [[mean_power(one.opened) for one in runs] for runs in (before, after)]
+    told = all(value is not None for side in power for value in side)
+    power_effect = ratio_of(*[[value or 0.0 for value in side] for side in power]) if told else None
+    found = {"work of the loads": throughput(*sides), "power": power_effect}
+    return tuple(Beside(name, one.ratio, one.lo, one.hi) for name, one in found.items() if one is not None)
 
 
 def save(path: Path, proof: Proof) -> Path:

@@ -6,6 +6,7 @@ MEMBERS: Final = {
     "cpu": "rtassay.monitors.cpu:CpuMonitor",
     "frequency": "rtassay.monitors.frequency:FrequencyMonitor",
     "temperature": "rtassay.monitors.temperature:TemperatureMonitor",
+    "power": "rtassay.monitors.power:PowerMonitor",
     "cooling": "rtassay.monitors.cooling:CoolingMonitor",
     "raspberry": "rtassay.monitors.raspberry:RaspberryMonitor",
     "interrupts": "rtassay.monitors.interrupts:InterruptsMonitor",

@@ -15,6 +15,7 @@ from rtassay.monitors.base import Reading
 from rtassay.monitors.cooling import CoolingMonitor
 from rtassay.monitors.cpu import CpuMonitor
 from rtassay.monitors.frequency import FrequencyMonitor
+from rtassay.monitors.power import PowerMonitor
 from rtassay.monitors.raspberry import RaspberryMonitor
 from rtassay.monitors.temperature import TemperatureMonitor
 
@@ -66,6 +67,27 @@ def test_frequency_is_in_hertz_and_by_cpu() -> None:
     for strange in (b"<unknown>\n", b"", b"-5\n", b"9" * 400, b"1 2"):
         assert monitor.parse(0, f"{base}/scaling_cur_freq", strange) == []
     assert monitor.parse(0, f"{base}/scaling_min_freq", b"600000\n") == []
+
+
+def test_power_of_processors_and_sensors() -> None:
+    monitor, rapl, hwmon = PowerMonitor(), "/sys/class/powercap/intel-rapl:0", "/sys/class/hwmon/hwmon3"
+    for path, text in (
+        (f"{rapl}/name", b"package-0\n"),
+        (f"{rapl}:0/name", b"core\n"),
+        (f"{hwmon}/name", b"ina226\n"),
+        (f"{hwmon}/power1_label", b"board\n"),
+        (f"{rapl}/energy_uj", b"1000000\n"),
+        (f"{rapl}:0/energy_uj", b"0\n"),
+    ):
+        assert monitor.parse(0, path, text) == []
+    assert monitor.parse(2 * 10**9, f"{rapl}/energy_uj", b"26000000\n") == [Reading("rapl.package-0", 12.5, "W")]
+    assert monitor.parse(2 * 10**9, f"{rapl}:0/energy_uj", b"6000000\n") == [Reading("rapl.package-0.core", 3.0, "W")]
+    assert monitor.parse(3 * 10**9, f"{rapl}/energy_uj", b"5\n") == [], "the counter went past its end"
+    assert monitor.parse(4 * 10**9, f"{rapl}/energy_uj", b"9000005\n") == [Reading("rapl.package-0", 9.0, "W")]
+    assert monitor.parse(0, f"{hwmon}/power1_input", b"4250000\n") == [Reading("hwmon.ina226.board", 4.25, "W")]
+    assert monitor.parse(0, "/sys/class/hwmon/hwmon4/power2_average", b"1000000\n") == [
+        Reading("hwmon.hwmon4.power2", 1.0, "W")
+    ]
 
 
 def test_temperature_is_named_by_its_zone() -> None:

@@ -24,7 +24,7 @@ _SERIES_PER_CHART = 12
 _CHARTS = 14
 # What a reader looks for first stands first; a monitor that is not named here follows.
 _ORDER = (
-    "load", "cpu", "threads", "interrupts", "softirqs", "switches", "temperature", "raspberry", "frequency", "cooling", "pressure",
+    "load", "cpu", "threads", "interrupts", "softirqs", "switches", "temperature", "raspberry", "frequency", "power", "cooling", "pressure",
     "memory", "firmware", "clock",
 )  # fmt: skip
 _FOR_PEOPLE = {"ratio": ("%", 100.0), "Hz": ("MHz", 1e-6), "B": ("MB", 1e-6), "bytes": ("MB", 1e-6), "1": ("", 1.0)}

@@ -366,6 +366,19 @@ def mean_temperature(recording: Recording) -> dict[str, float]:
     return found
 
 
+def mean_power(recording: Recording) -> float | None:
+    """Mean power over the run in W: of all packages of the processor, else of the largest sensor; None where the board tells none."""
+    means = {}
+    for series in recording.telemetry:
+        if series.monitor == "power" and series.unit == "W":
+            values = np.asarray(series.values, dtype=float)
+            values = values[np.isfinite(values)]
+            if values.size:
+                means[series.name] = float(values.mean())
+    packages = [value for name, value in means.items() if name.startswith("rapl.package") and name.count(".") == 1]
+    return sum(packages) if packages else max(means.values(), default=None)
+
+
 def boot_of(manifest: Manifest) -> str | None:
     """The boot of the run; None if the source does not tell."""
     return manifest.board_start.boot_id or manifest.probe_facts.boot_id or None

@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 from rtassay.analysis.many.compare import conditions
-from rtassay.analysis.many.compare.conditions import CONDITIONS, core_unknown, describe, look, mean_temperature, title
+from rtassay.analysis.many.compare.conditions import (
+    CONDITIONS,
+    core_unknown,
+    describe,
+    look,
+    mean_power,
+    mean_temperature,
+    title,
+)
 from rtassay.model.comparison import Difference
 from rtassay.model.manifest import LoadEntry, Obtained, Plan, Source
 from rtassay.model.recording import Recording, Series
@@ -200,6 +208,22 @@ def test_words_of_one_command_line_only() -> None:
     found = {row.key: (row.kind, row.detail) for row in rows}
     assert found["cmdline"] == ("factor", "only A: isolcpus=3 nohz=off; only B: splash")
     assert found["load"][0] == "same" and found["kernel.release"] == ("same", "")
+
+
+@pytest.mark.parametrize(
+    ("values", "watt"),
+    [
+        ({}, None),
+        ({"hwmon.ina226.board": (4.0, 5.0), "hwmon.ina226.core": (1.0, 1.0)}, 4.5),
+        ({"rapl.package-0": (10.0, 12.0), "rapl.package-1": (3.0, float("nan")), "rapl.package-0.core": (8.0, 8.0), "hwmon.a.b": (50.0, 50.0)}, 14.0),
+        ({"hwmon.a.b": (float("nan"), float("nan"))}, None),
+    ],
+)  # fmt: skip
+def test_the_mean_power_is_that_of_the_packages_else_of_the_largest_sensor(
+    values: dict[str, tuple[float, float]], watt: float | None
+) -> None:
+    telemetry = tuple(Series("power", name, "W", np.array([1, 2]), np.array(some)) for name, some in values.items())
+    assert mean_power(made(telemetry=telemetry)) == watt
 
 
 def test_the_mean_temperature_leaves_out_what_is_no_number() -> None:
