@@ -31,7 +31,7 @@ extern const struct rtl_port rtl_port;
 int64_t rtl_now_ns(void);
 /* Sleeps until rtl_now_ns() is `due_ns` or more; not early. Several threads may sleep at once. Not 0: the system refused. */
 int rtl_sleep_until_ns(int64_t due_ns);
-/* Starts run(argument) on that CPU. `priority` is 0 (below every other thread of the program) to 99 (above). Returns the system's own number of
+/* Starts run(argument) on that CPU; twice RTL_LANES threads at once are enough. `priority` is 0 (below every other thread of the program) to 99 (above). Returns the system's own number of
  * the priority that the thread really has, or -1 if it was not started. `*own` is set to 0 if the thread runs without a fixed priority. */
 int rtl_thread(void (*run)(void *), void *argument, int priority, int cpu, int *own);
 /* Waits until all threads have returned, at most `ms`. Not 0: they have. */
@@ -44,8 +44,8 @@ int rtl_get(void);
 /* Call this from a thread of low priority. It returns at the end of the console, or after the plan of RTL_AUTORUN. */
 void rtl_main(void);
 
-/* rtload.c: what runs beside the lanes. 0: `kind` is "none", or it has started. */
-int rtl_load_start(const char *kind, int64_t busy_ns, int64_t every_ns);
+/* rtload.c: what runs beside the lanes, on CPUs 0 to `cpus` - 1 (an interrupt: where the board has it). 0: `kind` is "none", or it has started. */
+int rtl_load_start(const char *kind, int64_t busy_ns, int64_t every_ns, int cpus);
 void rtl_load_stop(void);
 
 #endif

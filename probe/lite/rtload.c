@@ -52,21 +52,29 @@ static void sections(void *argument)
 	}
 }
 
-int rtl_load_start(const char *kind, int64_t busy_ns, int64_t every_ns)
+/* On each CPU that is measured: a lane without its load would be told with one. */
+static int start_on(int cpus, void (*run)(void *), int priority)
 {
-	int own;
+	int failed = 0, own;
 
+	for (int cpu = 0; cpu < cpus; cpu++)
+		failed |= rtl_thread(run, 0, priority, cpu, &own) < 0;
+	return failed;
+}
+
+int rtl_load_start(const char *kind, int64_t busy_ns, int64_t every_ns, int cpus)
+{
 	load.stop = 0;
 	load.busy_ns = busy_ns;
 	load.every_ns = every_ns;
 	if (!strcmp(kind, "none"))
 		return 0;
 	if (!strcmp(kind, "below"))
-		return rtl_thread(below, 0, 0, 0, &own) < 0;
+		return start_on(cpus, below, 0);
 	if (!strcmp(kind, "above"))
-		return rtl_thread(above, 0, 99, 0, &own) < 0;
+		return start_on(cpus, above, 99);
 	if (!strcmp(kind, "critical") && rtl_port.critical)
-		return rtl_thread(sections, 0, 0, 0, &own) < 0;
+		return start_on(cpus, sections, 0);
 	if (!strcmp(kind, "storm") && rtl_port.storm)
 		return rtl_port.storm(every_ns, busy_ns);
 	return -1;

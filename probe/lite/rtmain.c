@@ -88,7 +88,7 @@ static void run(void)
 		rtl_line_field("fixed", l->fixed);
 		rtl_line_end();
 	}
-	if (rtl_load_start(rtl_plan.load, rtl_plan.load_ns, rtl_plan.load_every_ns))
+	if (rtl_load_start(rtl_plan.load, rtl_plan.load_ns, rtl_plan.load_every_ns, (int)rtl_plan.lanes))
 		tell_error("no-such-load", rtl_plan.load);
 	if (!started)
 		rtl_load_stop();

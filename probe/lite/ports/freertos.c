@@ -6,7 +6,7 @@
 #include "rtlite.h"
 
 enum {
-	WORKERS = RTL_LANES + 1, /* the lanes and a load */
+	WORKERS = 2 * RTL_LANES, /* the lanes, and a load beside each */
 	SLEEPERS = WORKERS + 1,  /* and the thread of rtl_main */
 	STACK_WORDS = 512,
 	BELOW = tskIDLE_PRIORITY + 1, /* not the idle task's own: it would take turns with it, from tick to tick */

@@ -48,7 +48,7 @@
 #define RTL_TICK_HZ 0
 #endif
 
-enum { THREADS = RTL_LANES + 1 };
+enum { THREADS = 2 * RTL_LANES }; /* lanes, and a load beside each */
 
 static int typed(void)
 {
@@ -110,7 +110,7 @@ int rtl_sleep_until_ns(int64_t due_ns)
 static void *thread(void *argument)
 {
 	const struct started *mine = argument;
-#ifdef __linux__
+#if defined(__linux__) || (defined(__NuttX__) && defined(CONFIG_SMP))
 	cpu_set_t only;
 
 	CPU_ZERO(&only);

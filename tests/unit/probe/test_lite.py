@@ -75,11 +75,14 @@ def test_a_stall_is_missed_activations(lite: Path) -> None:
     """The load above the lane is busy for 25 ms: each time some 25 activations of 1 ms are missed, and counted."""
     if os.geteuid() != 0:
         pytest.skip("needs SCHED_FIFO for the load above")
+    lanes = min(2, os.cpu_count() or 1)
     _, _, end = events_of(
-        say(lite, f"run count=300 interval_ns={MS} load=above load_ns=25000000 load_every_ns=100000000")
+        say(lite, f"run count=300 interval_ns={MS} lanes={lanes} load=above load_ns=25000000 load_every_ns=100000000")
     )
-    (lane,) = end["lanes"]  # type: ignore[misc]
-    assert lane["missed"] >= 20 and lane["max_ns"] >= 20 * MS and lane["n"] + lane["missed"] == 300
+    assert len(end["lanes"]) == lanes  # type: ignore[arg-type]
+    for lane in end["lanes"]:  # type: ignore[attr-defined]
+        assert lane["missed"] >= 20 and lane["max_ns"] >= 20 * MS, "each lane has the load beside it"
+        assert lane["n"] + lane["missed"] == 300
 
 
 def test_the_port_keeps_its_promises(lite: Path) -> None:
