@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 _ROW = re.compile(rb"(?:^|[\s\]>])(\d{1,4}): *(\d{1,15}): *(-?\d{1,15})(?: +\d+)? *\r?$")
 _LIKE_A_ROW = re.compile(rb"^(?=.*:)(?=.*\d)[ \d:-]*(?:[^ \d:\r-][ \d:-]*){0,2}\r?$")
-_HEAD_ROW = re.compile(rb"^(?:.*[\s\]>])? *\d{1,4}: *\d{1,15}: *-?\d{1,15}(?: +\d+)? *\r?$", re.MULTILINE)
+# Fields of eight columns, as cyclictest pads them: a line that ends with a time of day (12:34:56) is none.
+_HEAD_ROW = re.compile(
+    rb"^(?:.*[\s\]>])? *\d{1,4}:(?: +\d{1,7}|\d{8,15}):(?: +-?\d{1,7}|-?\d{7,15})(?: +\d+)? *\r?$", re.MULTILINE
+)
 _INTERVAL = re.compile(rb"Thread (\d{1,4}) Interval: (\d{1,12})\s*$")
 _HEAD = 64 * 1024
 _TAIL = 64 * 1024

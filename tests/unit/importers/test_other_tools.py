@@ -229,6 +229,16 @@ def test_no_document_type_is_read(declaration: str, tmp_path: Path) -> None:
         list(member("rteval").read(file))
 
 
+def test_lines_that_end_with_a_time_of_day_are_no_rows_of_cyclictest(tmp_path: Path) -> None:
+    """A patch in /tmp was imported as a measurement with a maximum of 0."""
+    file = tmp_path / "python.patch"
+    file.write_text("Date: 12:34:56\n-  2021-09-11 16:50:14\n+  0:00:00\n" * 20)
+    with pytest.raises(InputFileError, match="not a format known here"):
+        recognise(file, None)
+    file.write_text("       0:       1:      12\n[  1.2] console:   0:   2:  -3\n       0:12345678:      12\n")
+    assert recognise(file, None) == "cyclictest-verbose"
+
+
 # --- OSADL
 
 
