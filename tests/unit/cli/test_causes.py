@@ -24,6 +24,8 @@ from rtassay.model.units import format_time
 from rtassay.reports.causes import causes_text as text
 from rtassay.store import tracing
 
+from ...support.attributions import IRQ, TIMER, UNKNOWN, attribution, ranked, run
+from ...support.attributions import WAKE_UP as USUAL
 from ...support.command_line import in_process
 from ...support.traced_run import US, hit, known, record, traced_run
 
@@ -223,6 +225,19 @@ def test_every_code_has_its_words() -> None:
         assert alone == alone.strip() and "()" not in alone
     for state in (codes.NOT_ASKED, codes.NOTHING_LATE, codes.NOT_CAPTURED, codes.NOT_DECODED, codes.NOT_OURS):
         assert all(text.why_not(codes.Traced("a", state)))
+
+
+@pytest.mark.parametrize(
+    ("owned", "said"),
+    [
+        (USUAL, "the ordinary path of the wake-up owned 80 % of the late time in one run, interrupt 40 (eth0) 20 %"),
+        (UNKNOWN, "unattributed owned 80 % of the late time in one run, interrupt 40 (eth0) 20 %"),
+    ],
+)
+def test_what_owns_most_is_told_first_even_if_it_is_no_cause(owned: kinds.Cause, said: str) -> None:
+    assert text.headline(ranked(run(attribution(1, (IRQ, 200 * US), (owned, 800 * US))))) == said
+    third = ranked(run(attribution(1, (IRQ, 300 * US), (owned, 400 * US), (TIMER, 200 * US))))
+    assert text.headline(third) == "interrupt 40 (eth0) owned 33 % of the late time in one run"
 
 
 def test_the_guide_has_a_next_step_for_each_cause() -> None:

@@ -179,6 +179,11 @@ def headline(ranking: Ranking) -> str:
         return f"No cause is known for the late wake-ups of {where}"
     main = ranking.causes[0]
     whose = next((one for one in ranking.causes if one.cause.kind not in (kinds.WAKE_UP, kinds.UNATTRIBUTED)), main)
+    if (
+        whose is not main and main.share_of_lateness >= 0.5
+    ):  # what nothing can be done about comes first: there is most of it
+        least = f", {name(whose.cause)} {share_of(whose.share_of_lateness)}"
+        return f"{name(main.cause)} owned {share_of(main.share_of_lateness)} of the late time in {where}{least}"
     return f"{name(whose.cause)} owned {share_of(whose.share_of_lateness)} of the late time in {where}"
 
 
