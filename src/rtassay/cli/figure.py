@@ -15,7 +15,7 @@ from rtassay.model.errors import UsageError
 if TYPE_CHECKING:
     from rtassay.api import OpenRecording
 
-KINDS = ("latency", "tail", "ccdf", "cdf", "time", "overlay", "trend")
+KINDS = ("latency", "tail", "ccdf", "cdf", "time", "overlay", "measures", "trend")
 _FORMATS = ("png", "svg", "pdf")
 
 
@@ -69,6 +69,7 @@ def command(
     cdf       share of samples up to a latency
     time      latency over the time of a run: extremes of every second, outliers (needs a source with order)
     overlay   histograms over each other, pooled per recording
+    measures  a panel for each measure: what several tools found, on one axis of time
     trend     maximum per run over dates (--label date=2026-11-21 at import, if the file has none)
 
     Maximum and overflow are always in the picture. The same recordings give the same bytes.

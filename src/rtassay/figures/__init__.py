@@ -34,6 +34,10 @@ KINDS: Final = {
         "latency over the time of a run: extremes per second, outliers one by one",
     ),
     "overlay": ("rtassay.figures.overlay:draw", "pooled histograms over each other"),
+    "measures": (
+        "rtassay.figures.measures:draw",
+        "a panel for each measure: share of values at or above a time, several tools side by side",
+    ),
     "trend": ("rtassay.figures.trend:draw", "maximum per run over dates"),
 }
 

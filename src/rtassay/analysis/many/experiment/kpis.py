@@ -30,7 +30,7 @@ from rtassay.model.experiment import (
     KpiRow,
     Sensitivity,
 )
-from rtassay.model.measures import is_response, measure_words
+from rtassay.model.measures import TIMERS, WAKE_UP, is_response, measure_words
 from rtassay.model.throughput import Throughput
 from rtassay.model.units import format_time
 
@@ -194,6 +194,28 @@ def _response(facts: Facts) -> tuple[list[KpiRow], str]:
                 )
             )
     return rows, "needs runs of the probe response"
+
+
+def _parts(facts: Facts) -> tuple[list[KpiRow], str]:
+    """Of each combination whose lanes read one activation at several points: from its due time to each of them, median and maximum."""
+    rows = []
+    for one in facts.combinations:
+        lanes = [lane for cell in facts.cells if cell.levels == one.levels for lane in cell.findings.lanes if lane.n]
+        points = list(dict.fromkeys(lane.measure for lane in lanes if _is_point(lane.measure)))
+        if len(points) < 2:
+            continue
+        for point in points:
+            here = [lane for lane in lanes if lane.measure == point]
+            medians = [step.value_ns for lane in here if (step := quantile_of(lane.quantiles, 0.5)) is not None]
+            tops = [lane.max_ns for lane in here if lane.max_ns is not None]
+            if medians and tops:
+                words = f"{measure_words(point)}: median {format_time(max(medians))}, worst {format_time(max(tops))}"
+                rows.append(KpiRow(one.title, words=words, note="from the due time, worst lane and run"))
+    return rows, "needs runs of the probe response, timerlat or rtla-timerlat"
+
+
+def _is_point(measure: str) -> bool:
+    return measure in TIMERS or measure == WAKE_UP or is_response(measure)
 
 
 def _noise(facts: Facts) -> tuple[list[KpiRow], str]:
@@ -467,10 +489,10 @@ TABLE: tuple[tuple[str, str, str, str, str, Maker], ...] = (
     (
         "C2",
         "Decomposition",
-        "interrupt, wake-up, execution, output",
+        "from the due time of an activation to its interrupt, its thread, its answer",
         WORDS,
         "",
-        _not("needs a tracing probe (timerlat)"),
+        _parts,
     ),
     (
         "C3",

@@ -240,9 +240,31 @@ def test_noise_is_the_mean_share_of_the_worst_lane_of_each_run() -> None:
     assert kpi("C3", facts([], design())).why == "needs runs of the probe noise or osnoise"
 
 
+def test_the_parts_of_an_activation_are_told_each_from_its_due_time() -> None:
+    def lane(measure: str, median_ns: int, max_ns: int) -> Any:
+        return SimpleNamespace(measure=measure, n=9, quantiles=(step(0.5, median_ns),), max_ns=max_ns)
+
+    def run(levels: Any, *lanes: Any) -> Any:
+        return SimpleNamespace(levels=levels, findings=SimpleNamespace(lanes=lanes))
+
+    timers, plain = combination("timers"), combination("plain")
+    cells = [
+        run(timers.levels, lane("timer-irq", 2_000, 50_000), lane("timer-thread", 5_000, 60_000)),
+        run(timers.levels, lane("timer-irq", 3_000, 40_000), lane("timer-thread", 4_000, 70_000)),
+        run(plain.levels, lane("wake-up", 1_000, 2_000), lane("noise", 1, 2)),
+    ]
+    given = replace(facts([timers, plain], design()), cells=cells)
+    parts = next(make for id_, *_, make in TABLE if id_ == "C2")
+    assert [(row.where, row.words) for row in parts(given)[0]] == [
+        ("timers", "latency of the timer's interrupt: median 3us, worst 50us"),
+        ("timers", "latency of the timer's kernel thread: median 5us, worst 70us"),
+    ]
+    assert kpi("C2", facts([], design())).why == "needs runs of the probe response, timerlat or rtla-timerlat"
+
+
 def test_every_kpi_of_an_external_instrument_says_what_it_needs() -> None:
     card = {one.id: one for one in scorecard(facts([], design()))}
-    assert all(card[id_].why.startswith("needs ") and not card[id_].rows for id_ in ("C1", "C2"))
+    assert card["C1"].why.startswith("needs ") and not card["C1"].rows
     assert card["F"].rows and not card["F"].why
 
 
