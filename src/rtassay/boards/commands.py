@@ -115,7 +115,7 @@ class Commands:
         return foreign.number(words[2].decode(errors="replace")) if len(words) >= 3 else None
 
     async def _launched(self, words: Sequence[str], argv: Sequence[str], spool: str) -> int:
-        line = f"started {shlex.join(argv)}, spooled in {spool}"
+        line = f"started {foreign.command_words(argv)}, spooled in {spool}"
         note = scripts.journal(self._tenancy.directory, line, " as process $p:")
         script = f'o=$({shlex.join(words)} 2>&1); c=$?; p=${{o#pid }}; echo "$c"; echo "$o"; [ $c = 0 ] && {note}'
         answer = await self._transport.run(script, _LAUNCH_S)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import random
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -18,6 +17,7 @@ from rtassay.experiments.schema import ExperimentFile, Load, Scenario, Settings
 from rtassay.model import rooms
 from rtassay.model.comparison import PRIMARY_Q
 from rtassay.model.errors import InputFileError, RtassayError
+from rtassay.model.foreign import command_words
 from rtassay.model.looks import Look, planned_look
 from rtassay.model.manifest import Plan
 from rtassay.model.settings import DEFAULT_DURATION_NS, OF_EXPERIMENT, SETTINGS, Setting, default
@@ -419,8 +419,10 @@ def probe_command(cell: Cell) -> str:
     member: Any = find(cell.probe)
     cpus = cell.plan.cpus
     program = member.program or "rtprobe"
-    text = shlex.join(member.command(cell.plan, program, cpus or (0,)))
+    text = command_words(member.command(cell.plan, program, cpus or (0,)))
     if cpus is None and cell.plan.cyclictest_line is None:
         shown = "ISOLATED" if cell.isolated else "ALLOWED"
-        text = text.replace("--cpus 0", f"--cpus {shown}").replace("-a 0 -t 1", f"-a {shown} -t N")
+        text = text.replace("-a 0 -t 1", f"-a {shown} -t N")
+        for option in ("--cpus ", "-c ", "--cpu-list=", "--measurement-cpulist="):
+            text = text.replace(f"{option}0", f"{option}{shown}")
     return text

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Iterable
 
 LIMIT = 4000
 # C0 and C1 control characters, zero-width and bidirectional marks, line separators, lone surrogates.
@@ -32,6 +34,11 @@ def clean(text: str, limit: int = LIMIT) -> str:
 def one_line(text: str, limit: int = LIMIT) -> str:
     """`clean` on a single line: every run of white space is one space."""
     return clean(" ".join(text.split()), limit)
+
+
+def command_words(argv: Iterable[str]) -> str:
+    """A command line for people to read: a script in it, a word of several lines, is '…'."""
+    return shlex.join("…" if "\n" in word else word for word in argv)
 
 
 def markdown(text: str) -> str:

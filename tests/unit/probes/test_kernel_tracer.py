@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rtassay.model.foreign import command_words
 from rtassay.probes.kernel_tracer import script
 
 SETTINGS = {
@@ -63,3 +64,10 @@ def test_a_kernel_without_the_tracer_and_a_second_program_are_refused_before_any
 def test_the_end_of_the_program_is_waited_for_when_the_shell_is_asked_to_end(tracefs: Path) -> None:
     done = run(tracefs, "osnoise", "echo 9 > osnoise/period_us; kill -TERM $PPID; sleep 0.2; echo result")
     assert done.returncode == 0 and done.stdout == "result\n" and settings(tracefs) == SETTINGS
+
+
+def test_people_are_shown_the_program_and_not_the_script() -> None:
+    assert (
+        command_words(script("timerlat", "timerlat_hist", ["rtla", "timerlat", "-c", "0 1"]))
+        == "sh -c '…' sh timerlat timerlat_hist rtla timerlat -c '0 1'"
+    )
