@@ -43,6 +43,7 @@ STANDS_FOR = {
     "DIR": "night",
     "quiet.toml": "tests/data/tune/quiet.toml",
     "$CONFIG": "config",
+    "stall/*": "stall/rtprobe-osnoise.rtw",  # all of them are there: a name of two recordings would name none
     "linux-image-6.12.1-rt_arm64.deb": "README.md",
     "linux/tar-install": "docs",
 }
@@ -143,6 +144,9 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
         recording(home, timed, identity)
     traced(home, "20261122T180000-ffffff")
     looked_below(home, "20261122T190000-dddddd")
+    shutil.copytree(DATA / "one-stall", place / "stall", ignore=shutil.ignore_patterns("*.md"))
+    for file in sorted((place / "stall").iterdir()):
+        recording(home, file, None, stall="50ms")
     console = DATA / "importers" / "console" / "freertos-critical.ok.log"
     shutil.copy(console, place / "minicom.log")
     assert in_process("import", console, "--name", "with-sections", home=home).returncode == 0

@@ -44,13 +44,14 @@ def draw(shots: list[Shot], options: Options) -> paper.PaperFigure:
         figure, axes = paper.sheet(options, rows, columns, (2.2 if columns == 1 else 1.75) * rows, sharex=True)
         flat = axes.ravel()
         curves = [curve for panel in panels.values() for curve in panel]
-        low = data.lowest_ns([curve.histogram for curve in curves])
+        low = min([_lowest(curve) for curve in curves], default=NS_PER_US)
         high = max([_top(curve) for curve in curves] + [1000])
         for (measure, panel), one in zip(panels.items(), flat, strict=False):
             _panel(one, panel, legend=not crowded)
             one.set_title(_title(measure), loc="left", fontsize=7.5)
             paper.latency_axis(one.xaxis, options.scale != "linear", low, high, options, "")
-            paper.deadline_line(one, options, vertical=True)
+            if options.deadline_ns is not None:
+                one.axvline(options.deadline_ns / NS_PER_US, color="#333333", linewidth=0.8, linestyle="-.", zorder=2)
         for unused in flat[len(panels) :]:
             unused.remove()
         for index in range(len(panels)):
@@ -61,7 +62,8 @@ def draw(shots: list[Shot], options: Options) -> paper.PaperFigure:
                 flat[index].set_ylabel("Share of values ≥ x")
         handles = [_handle(paper.look(index), paper.marker(index)) for index in range(len(shots))] if crowded else []
         names = [_name(shot) for shot in shots] if crowded else []
-        paper.foot(figure, options, handles, names, data.missing_words(shots))
+        line = [] if options.deadline_ns is None else [f"the vertical line stands at {data.us(options.deadline_ns)}"]
+        paper.foot(figure, options, handles, names, [*line, *data.missing_words(shots)])
     return figure  # type: ignore[no-any-return]
 
 
@@ -92,6 +94,12 @@ def _name(shot: Shot) -> str:
     return f"{shot.name}: max {data.us(max(tops, default=None))}"
 
 
+def _lowest(curve: _Curve) -> float:
+    """The start of a logarithmic axis: the lowest value that is not 0."""
+    edges = [float(edge) for edge in curve.histogram.lower_ns[:2] if edge > 0]
+    return min(edges, default=float(curve.histogram.limit_ns or NS_PER_US) if curve.histogram.over else NS_PER_US)
+
+
 def _top(curve: _Curve) -> int:
     return max(curve.max_ns or 0, curve.histogram.limit_ns or 0 if curve.histogram.over else 0)
 
@@ -99,6 +107,8 @@ def _top(curve: _Curve) -> int:
 def _panel(axes: Any, curves: list[_Curve], *, legend: bool) -> None:
     handles = [_step(axes, curve) for curve in curves]
     names = [f"{_short(curve.name)}: {data.counted(curve.n, 'value')}, max {data.us(curve.max_ns)}" for curve in curves]
+    if all(curve.max_ns == 0 for curve in curves):
+        axes.text(0.5, 0.6, "all values are 0", transform=axes.transAxes, ha="center", fontsize=7, color="#333333")
     axes.set_yscale("log")
     # the legend stands below the lowest step
     decades = 0.6 + np.log10(max(curve.n for curve in curves))
