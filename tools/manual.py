@@ -62,7 +62,8 @@ def _command(command: click.Command, name: str, parent: click.Context) -> Iterat
     """A command and all below it."""
     context = click.Context(command, info_name=name.split()[-1], parent=parent)
     yield f".SS {_text(name)}"
-    yield _text(command.get_usage(context).removeprefix("Usage: ").replace("\n", " "))
+    usage = " ".join(command.get_usage(context).removeprefix("Usage: ").split())
+    yield _text(usage).replace("|", "|\\:")  # troff may break a long choice there
     yield ".PP"
     yield from _paragraphs(command.help or "")
     for param in command.get_params(context):

@@ -18,12 +18,15 @@ class TtyLink:
     """A `Link` to a program on a new terminal. `spoil`: what the line makes of the bytes that come."""
 
     def __init__(self, argv: Sequence[str], spoil: Callable[[bytes], bytes] = bytes) -> None:
+        # A Ctrl-C may come before the program has begun: it waits until it is known what becomes of it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            if argv[1:]:
-                signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a getty, which a Ctrl-C does not end
+            signal.signal(signal.SIGINT, signal.SIG_IGN if argv[1:] else signal.SIG_DFL)  # a getty ignores it
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             os.environ["PS1"] = "board# "
             os.execvp(argv[0], argv)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if not argv[1:]:
             select.select([self.fd], [], [], 60)  # its prompt: from now on a Ctrl-C does not end it
         self.spoil = spoil

@@ -108,6 +108,7 @@ def test_every_option_of_the_command_that_shapes_a_run_has_its_value(asked: Any)
         "histfile",
         "send",
         "wait",
+        "reset",
     }
     renamed = {"deadline_ns": "deadline", "p_target": "p", "dma_latency_us": "dma_latency", "keep_samples": "samples"}
     renamed["per_hour"] = "at_most"

@@ -21,7 +21,7 @@ def command() -> None:
 
     \b
       rtassay board add pi5 root@192.168.1.7
-      rtassay board add m4 serial:/dev/ttyUSB0 --wait 'nsh> ' --send 'rtlite\n'
+      rtassay board add m4 serial:/dev/ttyUSB0 --wait 'nsh> ' --send 'rtlite\\n'
       rtassay board inventory pi5
       rtassay board list
     """

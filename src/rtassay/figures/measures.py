@@ -62,7 +62,7 @@ def draw(shots: list[Shot], options: Options) -> paper.PaperFigure:
                 flat[index].set_ylabel("Share of values ≥ x")
         handles = [_handle(paper.look(index), paper.marker(index)) for index in range(len(shots))] if crowded else []
         names = [_name(shot) for shot in shots] if crowded else []
-        line = [] if options.deadline_ns is None else [f"the vertical line stands at {data.us(options.deadline_ns)}"]
+        line = [] if options.deadline_ns is None else [f"the vertical line: D = {data.us(options.deadline_ns)}"]
         paper.foot(figure, options, handles, names, [*line, *data.missing_words(shots)])
     return figure  # type: ignore[no-any-return]
 

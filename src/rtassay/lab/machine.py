@@ -328,7 +328,8 @@ def _wait_until_ready(machine: Machine, process: subprocess.Popen[bytes], timeou
         time.sleep(0.3)
     log = (Path(machine.directory) / "qemu.log").read_text(errors="replace").strip()
     words = log.splitlines()[-1] if log else f"exit code {process.returncode}"
-    state = f"did not answer within {timeout_s:.0f} s" if process.poll() is None else f"QEMU ended: {words}"
+    how = " over SSH" if machine.port else ""
+    state = f"did not answer{how} within {timeout_s:.0f} s" if process.poll() is None else f"QEMU ended: {words}"
     console = " / ".join(machine.console().split("\n")[-6:])[-600:]
     raise BoardError(f"the lab board '{machine.name}' did not come up", f"{state}; its console ends with: {console}")
 

@@ -20,8 +20,7 @@ from typing import Any, cast
 
 import pytest
 
-from rtassay.boards import clients, local, openssh, remote_process, spooled
-from rtassay.boards import ssh as board_ssh
+from rtassay.boards import clients, linked, local, openssh, remote_process, spooled
 from rtassay.boards.base import ANSWER_BYTES, LinkLost, RemoteTransport
 from rtassay.boards.local import LocalTransport
 from rtassay.boards.openssh import Link, Target, explain
@@ -324,7 +323,7 @@ def test_an_error_of_ssh_without_a_newline_is_read_at_once() -> None:
 def test_a_first_contact_that_is_cut_is_tried_again_and_one_that_is_refused_is_not(
     ssh: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, good_at: int, tried: int
 ) -> None:
-    monkeypatch.setattr(board_ssh, "_BACKOFF_S", (0.01,) * 6)
+    monkeypatch.setattr(linked, "_BACKOFF_S", (0.01,) * 6)
     tries = tmp_path / "tries"
     ssh(f"echo x >>{tries}; [ $(wc -l <{tries}) -ge {good_at} ] || {{ echo '{said}' >&2; exit 255; }}\n{HERE}")
     told: list[str] = []
