@@ -14,6 +14,8 @@ import pytest
 from command_line import in_process
 from small_kernel import small_kernel
 
+from rtassay.experiments import files
+
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "kernels.md"
 OLD = "6.1.0-1-amd64"
 EXTLINUX = (
@@ -25,6 +27,12 @@ ELSEWHERE = re.compile(r"\bpi\b|/dev/sdb|--container|^rtassay (image|run|board|e
 def commands() -> list[list[str]]:
     blocks = re.findall(r"^```\n(.*?)^```", PAGE.read_text(), re.S | re.M)
     return [shlex.split(line) for block in blocks for line in block.splitlines() if line.startswith("rtassay ")]
+
+
+def test_its_experiment_file_is_one() -> None:
+    (text,) = re.findall(r"^```toml\n(.*?)^```", PAGE.read_text(), re.S | re.M)
+    file = files.parse(text.encode(), PAGE).file
+    assert file.build is not None and file.kernels == ("stock", "rt") and file.reboot == "each-block"
 
 
 def test_the_commands_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,13 +27,16 @@ def card(
     *,
     table: str = "dos",
     ext_mib: int = EXT_MIB,
+    merged: bool = False,
 ) -> Path:
-    """An image with ext4, and FAT before it if files for one are given."""
+    """An image with ext4, and FAT before it if files for one are given. `merged`: /lib is a link to usr/lib, as distributions have it."""
     tree = path.with_suffix(".root")
     for name, content in root.items():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_bytes(content)
-    (tree / "lib/modules").mkdir(parents=True, exist_ok=True)
+    (tree / ("usr/lib" if merged else "lib") / "modules").mkdir(parents=True, exist_ok=True)
+    if merged:
+        (tree / "lib").symlink_to("usr/lib")
     ext_at = FAT_AT + (FAT_MIB * 2048 if fat is not None else 0)
     with path.open("wb") as file:
         file.truncate(ext_at * 512 + (ext_mib << 20) + (1 << 20))

@@ -224,11 +224,13 @@ def test_what_is_no_card_is_said(tmp_path: Path) -> None:
 
 
 def test_json_names_every_file(tmp_path: Path) -> None:
-    disk = card(tmp_path / "c.img", WITH_EXTLINUX)
+    disk = card(tmp_path / "c.img", WITH_EXTLINUX, merged=True)
     done = in_process(
         "kernel", "deploy", kernel(tmp_path / "k", NEW), "--image", disk, "--json", home=tmp_path / "home"
     )
     told = json.loads(done.stdout)
     assert told["schema"] == "rtassay/kernel-card/1" and told["loader"] == "extlinux" and told["release"] == NEW
     (paths,) = told["written"].values()
-    assert f"/boot/vmlinuz-{NEW}" in paths and all(ext_file(disk, path) for path in paths if path.endswith(".ko"))
+    assert {f"/boot/vmlinuz-{NEW}", f"/usr/lib/modules/{NEW}/kernel/ext4.ko"} <= set(paths) and all(
+        ext_file(disk, path) for path in paths if path.endswith(".ko")
+    )
