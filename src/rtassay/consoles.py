@@ -101,7 +101,7 @@ def make_request(board: str, values: Mapping[str, Any]) -> Request:
         board=address.name if is_console(board) else board,
         run=run,
         plan=_plan_of(values, run),
-        home=Path(values["output"]) if values["output"] else store.home(),
+        home=Path(values["output"]) if values["output"] else store.default_directory(),
         labels=labels,
         note=values["note"],
         name=values["name"],

@@ -72,7 +72,8 @@ def make_request(board: str | LinuxBoard, values: Mapping[str, Any]) -> RunReque
     return RunRequest(
         board=resolve(board) if isinstance(board, str) else board,
         plan=plan,
-        home=Path(values["output"]) if values["output"] else store.home(),
+        # made with the recording: a run that is refused leaves nothing
+        home=Path(values["output"]) if values["output"] else store.default_directory(),
         labels=labels,
         note=values["note"],
         name=values["name"],

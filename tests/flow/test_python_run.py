@@ -13,6 +13,7 @@ import pytest
 from flow_support import Marked, assert_account_is_exact
 
 import rtassay
+from rtassay.model.errors import RtassayError
 from rtassay.session.control import Progress
 
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "python.md"
@@ -49,3 +50,14 @@ def test_in_a_running_event_loop_and_with_ctrl_c(tmp_path: Path, marked: Marked)
     assert recording.stopped and recording.manifest.sealed
     assert {"measure", "collect", "seal"} <= {told.phase for told in heard}
     assert_account_is_exact(recording.path)
+
+
+@pytest.mark.parametrize("asked", [{"looks": 3}, {"tune": "/no/such/plan"}, {"cpus": "77777", "duration": "1s"}])
+def test_a_run_that_is_refused_leaves_nothing(
+    asked: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither by the plan nor by the board."""
+    monkeypatch.setenv("RTASSAY_HOME", str(tmp_path / "home"))
+    with pytest.raises(RtassayError):
+        rtassay.run(**asked)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []

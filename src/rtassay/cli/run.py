@@ -173,7 +173,6 @@ def command(**options: Any) -> int:
     _check_histfile(options["histfile"])
     for words in options["cyclictest"].dropped:
         echo(f"not needed: {words}", err=True)
-    home = Path(options["output"]) if options["output"] else store.home()
     if options["attach"] is None and consoles.takes(options["board"]):
         work = _over_console(consoles.make_request(options["board"], values_of(options)))
     elif any(options[name] is not None for name in ("send", "wait", "reset")):
@@ -184,6 +183,7 @@ def command(**options: Any) -> int:
     elif options["attach"] is None:
         work = new_run(runs.make_request(options["board"], values_of(options)), quiet=options["quiet"])
     else:
+        home = Path(options["output"]) if options["output"] else store.home()
         work = attaching(options["attach"], home, told=not options["quiet"])
 
     stopped_by, path = asyncio.run(measured(work, options["quiet"]))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtassay.store.finding import find
 from rtassay.store.manifests import check_sizes, load_findings, load_manifest, load_sealed, save_findings, save_manifest
-from rtassay.store.paths import home, new_id
+from rtassay.store.paths import default_directory, home, new_id
 from rtassay.store.writer import RecordingWriter, is_running
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _LAZY = {
 __all__ = [
     "RecordingWriter",
     "check_sizes",
+    "default_directory",
     "find",
     "histogram_from_samples",
     "home",
