@@ -69,7 +69,9 @@ def test_the_latest_of_a_thousand_are_kept_within_limits(monkeypatch: pytest.Mon
     values = list(range(5000))
     assert order.late_from(table_of(values), None) == 4000
     monkeypatch.setattr(order, "LEAST_ROWS", 2)
-    assert order.late_from(table_of(values), None) == 4995
+    assert order.late_from(table_of(values), None) == 4994, "the 4,995th is p99.9, with which the tail begins"
+    assert order.late_from(table_of([*values, *[4994] * 4]), None) == 4994
+    assert order.late_from(table_of([*values, *[4994] * 5]), None) == 4995, "so many equal ones are no part of it"
     monkeypatch.setattr(order, "MOST_ROWS", 3)
     assert order.late_from(table_of(values), None) == 4997
     # the exceedances of the run's own deadline, up to the same limit; the upper end of a bin decides
