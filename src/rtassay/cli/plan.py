@@ -210,7 +210,7 @@ def _assumptions(goal: Goal, assumed: Assumed, deadline_ns: int | None, confiden
     what = f" later than {format_time(deadline_ns)}" if deadline_ns else " late"
     every = "one lane" if assumed.lanes == 1 else f"each of {assumed.lanes} lanes"
     come = "singly" if assumed.theta == 1 else f"in bursts of {1 / assumed.theta:.3g} on average"
-    boots = f", boots differ by sd {assumed.spread:g} of ln p" if assumed.spread else ""
+    boots = f", boots differ by sd {assumed.spread:.2g} of ln p" if assumed.spread else ""
     return (
         f"To show at {100 * confidence:g} %: at most {_goal(goal)}{what}, in {every}, an activation every "
         f"{format_time(assumed.interval_ns)}.\nAssumed: in truth {_p(float(f'{assumed.true_p:.2g}'))} are late, they come {come}{boots}."

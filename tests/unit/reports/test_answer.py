@@ -271,6 +271,8 @@ def test_bursts_say_what_they_show_in_events() -> None:
         answer(findings, recording).because[0]
         == "they came in 3 events, not singly; at most 10.8 events per hour (95 %)"
     )
+    findings, recording = with_verdict("not_demonstrated", lacks=SINGLE_LATE, events=1, exceedances=1)
+    assert answer(findings, recording).because[0].startswith("the largest latencies come in bursts; at most")
 
 
 def test_a_requirement_in_events_per_hour_is_answered_in_them() -> None:

@@ -39,13 +39,15 @@ NOTES = {
 
 
 def headline(subject: Extrapolation) -> str:
-    """How many lanes have an answer."""
+    """How many lanes have an answer, and whether one of them hangs on the threshold."""
     answered = sum(lane.answered for lane in subject.lanes)
-    if answered == len(subject.lanes):
-        return "Levels beyond the data"
     if not answered:
         return "REFUSED: no level beyond the data"
-    return f"Levels beyond the data of {answered} of {len(subject.lanes)} lanes; the others are REFUSED"
+    spread = any("THRESHOLDS-SPREAD" in lane.notes for lane in subject.lanes)
+    said = "Levels beyond the data" + (", which depend on the threshold" if spread else "")
+    if answered == len(subject.lanes):
+        return said
+    return f"{said}, of {answered} of {len(subject.lanes)} lanes; the others are REFUSED"
 
 
 def about(subject: Extrapolation) -> str:

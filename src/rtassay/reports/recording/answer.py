@@ -292,7 +292,7 @@ def _bursts(verdict: Verdict) -> tuple[str, ...]:
         if verdict.rate_upper_per_h is None
         else f"; at most {wording.rate(verdict.rate_upper_per_h)} events per hour"
     )
-    if verdict.events:
+    if verdict.events and verdict.events < (verdict.exceedances or 0):
         return (f"they came in {_events(verdict.events)}, not singly{rate} ({wording.percent(verdict.confidence)})",)
     return (f"the largest latencies come in bursts{rate} ({wording.percent(verdict.confidence)})",)
 

@@ -56,7 +56,7 @@ def _needed(facts: Facts) -> str:
     text = f"{facts['n']} activations without{further} exceedance would show it{time}"
     if facts["lacks"] != SINGLE_LATE:
         return text
-    if events:
+    if events and events < facts["exceedances"]:
         return f"the exceedances came in {events} event{'s' if events > 1 else ''}, not singly: {text}"
     return f"the largest latencies come in bursts (extremal index at least {facts['theta_lower'] or 0:.2g}): {text}"
 

@@ -10,6 +10,7 @@ import pytest
 
 from rtassay import reports
 from rtassay.model.extrapolation import Extrapolation
+from rtassay.reports.extrapolation.extrapolation_text import headline
 from rtassay.reports.extrapolation.terminal import TerminalExtrapolation
 
 from .extrapolations import EXAMPLES
@@ -69,3 +70,8 @@ def test_a_spread_over_the_thresholds_is_told_with_both_ends() -> None:
     lines = told.splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("  1 in")) + len(lane.levels)
     assert lines[first].startswith("  Note: the answer depends on the threshold")
+    assert lines[0] == "Levels beyond the data, which depend on the threshold"
+    both = EXAMPLES["both"]()
+    plain = replace(both, lanes=tuple(replace(lane, notes=()) for lane in both.lanes))
+    assert headline(plain) == "Levels beyond the data, of 1 of 2 lanes; the others are REFUSED"
+    assert headline(subject) == "Levels beyond the data"
