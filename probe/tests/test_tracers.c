@@ -9,6 +9,8 @@
 static const char irq[] = "          <idle>-0       [001] d..h1..   492.832019: #542   context    irq timer_latency   2185410 ns";
 static const char thread[] = "           <...>-889     [000] .......   489.780356: #10    context thread timer_latency   2677440 ns";
 
+static const char user[] = "    rtprobe-user-412     [000] .....    21.503107: #17    context user-ret timer_latency     68416 ns";
+
 static void read_samples(void)
 {
 	struct timerlat_sample s;
@@ -20,6 +22,8 @@ static void read_samples(void)
 	OK(timerlat_parse(thread, &s) && s.context == TIMERLAT_THREAD && s.number == 10 && s.latency_ns == 2677440 &&
 		   s.at_ns == 489780356000,
 	   "a sample of the thread");
+	OK(timerlat_parse(user, &s) && s.context == TIMERLAT_USER && s.number == 17 && s.latency_ns == 68416 && s.at_ns == 21503107000,
+	   "a sample of the way to user space");
 	for (size_t length = 0; length < sizeof irq - 1; length++) {
 		memcpy(cut, irq, length);
 		cut[length] = 0;

@@ -71,6 +71,7 @@ BESIDE: dict[Page, str] = {
     ("gate.md", "gate bisect"): "tests/lab/test_gate.py::test_bisect_names_the_commit_of_a_planted_regression",
     ("loads.md", "run --load iperf3:"): "tests/flow/test_far_loads.py::test_both_ends_count_what_went_both_ways",
     ("loads.md", "run --load command:make"): "tests/flow/test_loads.py::test_work_is_reported",
+    ("response.md", "run pi --probe response"): "tests/flow/test_far_echo.py::test_requests_come_back_and_the_echo_ends_with_the_run",
     ("throughput.md", "experiment run rt-cost --board"): "tests/lab/test_throughput_of_two_kernels.py::test_stock_against_rt",
     ("throughput.md", "throughput --of"): "tests/flow/test_throughput.py::test_two_groups_make_one_page",
     ("make-it-hold.md", "tune pi5 .*--for 30m"): "tests/lab/test_tuned_board.py::test_every_setting_of_a_profile_is_applied_and_put_back",

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +30,6 @@ static const struct {
 
 /* Of one CPU. */
 struct post {
-	sem_t done;
 	char names[LANES][32];
 	struct account accounts[LANES];
 	pid_t job;
@@ -116,12 +114,8 @@ static int exec_prepare(const struct plan *plan, struct run *run)
 		snprintf(post->names[kind], sizeof post->names[kind], "cpu%d %s", lane->cpu, kinds[kind].name);
 		lane->name = post->names[kind];
 		lane->measure = kinds[kind].measure;
-		if (kind == RESPONSE) {
-			sem_init(&post->done, 0, 0);
-		} else {
-			lane->windows = true;
-			lane->taken_by = lane - 1;
-		}
+		lane->windows = kind != RESPONSE;
+		lane->taken_by = kind != RESPONSE ? lane - kind : NULL;
 	}
 	return EXIT_DONE;
 }
@@ -256,11 +250,6 @@ static void exec_measure(struct lane *lane)
 {
 	struct post *post = &posts[lane->slot];
 
-	if (lane->taken_by) {
-		while (atomic_load_explicit(&lane->state, memory_order_relaxed) == LANE_RUNNING && sem_wait(&post->done))
-			;
-		return;
-	}
 	for (int i = 0; i < LANES; i++)
 		post->accounts[i] = account_begin(lane + i);
 	while (account_is_open(&post->accounts[RESPONSE])) {
@@ -274,7 +263,6 @@ static void exec_measure(struct lane *lane)
 		if (!run_job(lane, post, due_ns))
 			break;
 	}
-	sem_post(&post->done);
 }
 
 const struct method method_exec = {

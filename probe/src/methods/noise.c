@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
-#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +28,6 @@ static const struct {
 /* Of one CPU. */
 struct spinner {
 	struct gaps gaps;
-	sem_t done;
 	char names[LANES][32];
 	struct account accounts[LANES];
 	int64_t begin_ns, end_ns; /* the open window */
@@ -90,7 +88,6 @@ static int noise_prepare(const struct plan *plan, struct run *run)
 		lane->whole_windows = true;
 		if (kind == TOTAL) {
 			memset(&spinner->gaps, 0, sizeof spinner->gaps); /* touched before the run */
-			sem_init(&spinner->done, 0, 0);
 			lane->gaps = &spinner->gaps;
 		} else {
 			lane->taken_by = lane - 1;
@@ -168,11 +165,6 @@ static void noise_measure(struct lane *lane)
 {
 	struct spinner *spinner = &spinners[lane->slot];
 
-	if (lane->taken_by) {
-		while (atomic_load_explicit(&lane->state, memory_order_relaxed) == LANE_RUNNING && sem_wait(&spinner->done))
-			;
-		return;
-	}
 	for (int i = 0; i < LANES; i++)
 		spinner->accounts[i] = account_begin(lane + i);
 	spinner->begin_ns = lane->first_due_ns;
@@ -180,7 +172,6 @@ static void noise_measure(struct lane *lane)
 	while (mono_ns() < lane->first_due_ns - MS && !atomic_load(&lane->run->stop))
 		rt_sleep_until(lane->first_due_ns - MS); /* what comes in the last millisecond is not counted */
 	spin(spinner);
-	sem_post(&spinner->done);
 }
 
 const struct method method_noise = {

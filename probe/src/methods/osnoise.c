@@ -151,10 +151,6 @@ static void osnoise_measure(struct lane *lane)
 	struct osnoise_sample sample;
 	bool over[LANES] = { false };
 
-	if (lane->index % LANES) { /* the thread of the first lane reads for both */
-		tracer_feed_wait(&source->feed, lane);
-		return;
-	}
 	for (int i = 0; i < LANES; i++)
 		accounts[i] = account_begin(lane + i);
 	while (!over[TOTAL] || !over[LONGEST]) {
@@ -172,7 +168,6 @@ static void osnoise_measure(struct lane *lane)
 			break;
 		tracer_sleep_a_tick();
 	}
-	sem_post(&source->feed.done);
 }
 
 const struct method method_osnoise = {

@@ -4,7 +4,10 @@
  * measured CPU, waits for it and sends an answer; the taker, on the sender's CPU, waits for the answer. All three count the same
  * activations, each from the due time, and each for itself: whoever is late by an interval has missed one (run/account.h).
  *
- * A request has no content. The receiver counts the oldest activation that it has not served, as a thread of `cyclic` does, and takes
+ * With --far the answer comes from another board (rtprobe echo), and a chain has two lanes: the sender and the taker, both on the measured CPU.
+ * Between boards a request may be lost, so that each names its activation; the round trip has one clock, ours.
+ *
+ * Else a request has no content. The receiver counts the oldest activation that it has not served, as a thread of `cyclic` does, and takes
  * requests for activations that it has missed without counting them.
  */
 #include <errno.h>
@@ -12,8 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "carriers/carrier.h"
+#include "carriers/far.h"
 #include "os/clock.h"
 #include "os/rt.h"
 #include "os/say.h"
@@ -21,6 +27,7 @@
 #include "run/method.h"
 
 enum { SENDER, RECEIVER, TAKER, STAGES };
+enum { FAR_STAGES = 2 }; /* with another board: sender and taker */
 enum { NEXT_CPU, SAME_CPU };
 enum { NAME = 32, MEASURE = 64 };
 
@@ -41,7 +48,12 @@ static int64_t hold_ns;
 static _Atomic int failed; /* errno of a carrier */
 static char measure_of_request[MEASURE], measure_of_answer[MEASURE];
 
+static int *far_fds; /* one a chain; NULL: all is on this board */
+static uint32_t far_run;
+
 static const char *const senders[] = { "next", "same", NULL };
+
+static const int64_t last_echo_ns = 200000000, look_ns = 1000000;
 
 #define US INT64_C(1000)
 #define S (1000000 * US)
@@ -49,6 +61,7 @@ static const char *const senders[] = { "next", "same", NULL };
 static const struct option_spec response_settings[] = {
 	{ "by", 0, OPT_CHOICE, NULL, carrier_names, 0, 0, "futex", false, "what takes the request and the answer" },
 	{ "sender", 0, OPT_CHOICE, NULL, senders, 0, 0, "next", false, "the sender's CPU: the next measured one, or that of the receiver" },
+	{ "far", 0, OPT_TEXT, NULL, NULL, 0, 0, NULL, false, "udp: the address of another board that sends each request back (rtprobe echo), ADDRESS or ADDRESS:PORT" },
 	{ "hold", 0, OPT_DURATION, "ns", NULL, 0, S, "0ns", false, "the receiver sleeps so long before it answers" },
 	{ "section", 0, OPT_DURATION, "ns", NULL, US, S, NULL, false,
 	  "mutex, pi-mutex: how long its holder still needs the mutex (default 20us)" },
@@ -128,6 +141,40 @@ static int prepare_chain(struct lane *lane, const struct plan *plan, const struc
 	return code ? code : open_channel(answer, plan, carrier->answers_by ? carrier->answers_by : carrier, &lane[TAKER]);
 }
 
+/* Sender and taker of each measured CPU, and their socket. 0, or an exit code. */
+static int prepare_far(const struct plan *plan, struct run *run)
+{
+	int code;
+
+	if (strcmp(carriers[plan_number(plan, "by")]->name, "udp"))
+		return say_fail(EXIT_USAGE, "--far goes with --by udp: nothing else reaches another board");
+	if (plan_given(plan, "hold") || plan_given(plan, "sender"))
+		return say_fail(EXIT_USAGE, "--hold and --sender are for a receiver on this board; with --far there is none");
+	run_keep_lanes(run, FAR_STAGES);
+	run->measure = "response:udp-echo";
+	far_run = (uint32_t)mono_ns() ^ (uint32_t)getpid();
+	stages = calloc((size_t)run->n_lanes, sizeof *stages);
+	far_fds = calloc((size_t)run->n_slots, sizeof *far_fds);
+	if (!stages || !far_fds)
+		return say_fail(EXIT_BOARD, "no memory for %d lanes", run->n_lanes);
+	for (int i = 0; i < run->n_lanes; i++) {
+		struct lane *lane = &run->lanes[i];
+		const bool takes = i % FAR_STAGES;
+
+		snprintf(stages[i].name, sizeof stages[i].name, "%d %s", lane->cpu, takes ? "answered" : "sent");
+		lane->name = stages[i].name;
+		lane->measure = takes ? run->measure : "wake-up";
+		lane->windows = takes; /* several requests may be on their way at once */
+		if (takes)
+			continue;
+		if ((code = far_connect(plan_text(plan, "far"), &far_fds[lane->slot])) ||
+		    (code = far_try(far_fds[lane->slot], plan_text(plan, "far"), far_run, (uint32_t)lane->slot)))
+			return code;
+		stages[i].after = &stages[i + 1];
+	}
+	return EXIT_DONE;
+}
+
 static int response_prepare(const struct plan *plan, struct run *run)
 {
 	const struct carrier *carrier = carriers[plan_number(plan, "by")];
@@ -143,6 +190,8 @@ static int response_prepare(const struct plan *plan, struct run *run)
 	if (error)
 		return say_fail(EXIT_BOARD, "this kernel does not sleep until a moment (clock_nanosleep: %s); nothing was measured",
 				strerror(error));
+	if (plan_set(plan, "far"))
+		return prepare_far(plan, run);
 	hold_ns = plan_number(plan, "hold");
 	snprintf(measure_of_request, sizeof measure_of_request, "response:%s", carrier->name);
 	snprintf(measure_of_answer, sizeof measure_of_answer, "response:%s-answer", carrier->name);
@@ -171,8 +220,14 @@ static void response_end(struct run *run)
 
 /* --- the loops --- */
 
-static void pass_on(struct stage *stage, uint32_t passed)
+static void pass_on(const struct lane *lane, struct stage *stage, uint64_t k)
 {
+	const uint32_t passed = (uint32_t)k + 1;
+
+	if (far_fds) {
+		far_send(far_fds[lane->slot], far_run, (uint32_t)lane->slot, k);
+		return;
+	}
 	if (!stage->to)
 		return;
 	atomic_store_explicit(&stage->passed, passed, memory_order_release);
@@ -217,7 +272,7 @@ static void send_requests(struct lane *lane, struct stage *stage)
 			break;
 		if (error && late_ns < 0)
 			continue; /* woken by a signal, not by the timer */
-		pass_on(stage, (uint32_t)k + 1);
+		pass_on(lane, stage, k);
 		if (account_is_open(&account)) {
 			account_add(&account, late_ns, now_ns);
 			k = account.stats.next_k;
@@ -256,7 +311,7 @@ static void take_requests(struct lane *lane, struct stage *stage)
 			account_add(&account, now_ns - due_ns, now_ns);
 			if (hold_ns && stage->after)
 				rt_sleep_until(now_ns + hold_ns);
-			pass_on(stage, (uint32_t)k + 1);
+			pass_on(lane, stage, k);
 		} else if (over) {
 			break;
 		} /* else a signal, or a request for an activation that was missed */
@@ -270,14 +325,82 @@ static void serve(const struct lane *lane, struct stage *stage)
 	       !atomic_load_explicit(&stage->before->over, memory_order_acquire) && wait_request(lane, stage)) {
 		if (hold_ns)
 			rt_sleep_until(mono_ns() + hold_ns);
-		pass_on(stage, atomic_load_explicit(&stage->before->passed, memory_order_acquire));
+		pass_on(lane, stage, atomic_load_explicit(&stage->before->passed, memory_order_acquire) - UINT64_C(1));
 	}
+}
+
+/* Another board never says that it is over: after the last request its answer has some time, then a signal ends the wait. */
+static void end_taker(const struct lane *sender)
+{
+	const struct lane *taker = sender + 1;
+	const int64_t until_ns = mono_ns() + last_echo_ns;
+
+	while (!atomic_load_explicit(&stages[taker->index].over, memory_order_acquire) &&
+	       atomic_load_explicit(&sender->state, memory_order_relaxed) == LANE_RUNNING) {
+		rt_sleep_until(mono_ns() + look_ns);
+		if (mono_ns() > until_ns)
+			syscall(SYS_tgkill, getpid(), taker->tid, sender->run->wake_signal);
+	}
+}
+
+/* False: the run is over for this lane. */
+static bool wait_echo(const struct lane *lane, uint64_t *k)
+{
+	const struct stage *sender = &stages[lane->index - 1];
+	int error;
+
+	do
+		error = far_wait(far_fds[lane->slot], far_run, (uint32_t)lane->slot, k);
+	while (error == EINTR && !atomic_load_explicit(&sender->over, memory_order_acquire) &&
+	       !atomic_load_explicit(&lane->run->stop, memory_order_acquire) &&
+	       atomic_load_explicit(&lane->state, memory_order_relaxed) == LANE_RUNNING);
+	if (error && error != EINTR) {
+		atomic_store(&failed, error);
+		run_stop(lane->run, STOP_ERROR, mono_ns());
+	}
+	return !error;
+}
+
+/* An answer that never came is missed: nobody knows how late it would have been. */
+static void take_echoes(struct lane *lane)
+{
+	struct account account = account_begin(lane);
+	uint64_t k;
+
+	while (account_is_open(&account) && wait_echo(lane, &k)) {
+		const int64_t now_ns = mono_ns(), due_ns = lane->first_due_ns + (int64_t)k * account.interval_ns;
+
+		if (k < account.stats.next_k || k >= account.limit)
+			continue; /* it came after a later one, or twice */
+		if (account_is_over(&account, due_ns))
+			break;
+		account_skip(&account, k, 0);
+		account_add(&account, now_ns - due_ns, now_ns);
+	}
+	atomic_store_explicit(&stages[lane->index].over, 1, memory_order_release);
+}
+
+static void measure_far(struct lane *lane)
+{
+	struct stage *stage = &stages[lane->index];
+
+	if (!stage->after) {
+		take_echoes(lane);
+		return;
+	}
+	send_requests(lane, stage);
+	atomic_store_explicit(&stage->over, 1, memory_order_release);
+	end_taker(lane);
 }
 
 static void response_measure(struct lane *lane)
 {
 	struct stage *stage = &stages[lane->index];
 
+	if (far_fds) {
+		measure_far(lane);
+		return;
+	}
 	if (stage->before) {
 		take_requests(lane, stage);
 		serve(lane, stage);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -29,30 +30,52 @@ static int put_back(const struct restore *restore)
 	return error;
 }
 
-/* It sleeps until the end. No signal to the group ends it, and no thread of a user starves it. */
-static _Noreturn void keep(int pipe, const char *directory, const struct restore *restore)
+/* The trace instance and the settings of a run. */
+struct traced {
+	const char *directory;
+	const struct restore *restore;
+};
+
+static int remove_instance(const void *argument)
+{
+	const struct traced *traced = argument;
+	int error, again;
+
+	put_back(traced->restore); /* first: the removal waits for other work of the kernel, on a busy board for seconds and more */
+	error = tracefs_remove(traced->directory, patience_ns);
+	again = put_back(traced->restore); /* what a running tracer refused */
+	return error ? error : again;
+}
+
+/* The reader of the stream must see its end without us. */
+static void close_files(const int *kept, int n_kept, int pipe)
+{
+	for (int fd = 0; fd < FDS; fd++) {
+		bool keep = fd == pipe;
+
+		for (int i = 0; i < n_kept; i++)
+			keep |= fd == kept[i];
+		if (!keep)
+			close(fd);
+	}
+}
+
+/* Sleeps until the end. No signal to the group ends it, and no thread of a user starves it. */
+static void wait_end(int pipe)
 {
 	sigset_t all;
 	char none;
-	int error, again;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
 	prctl(PR_SET_NAME, "rtprobe-keeper");
-	for (int fd = 0; fd < FDS; fd++)
-		if (fd != pipe)
-			close(fd); /* the reader of the stream must see its end without us */
 	rt_set_policy(0, SCHED_FIFO | RESET_ON_FORK, KEEPER_PRIORITY);
 	while (read(pipe, &none, 1) < 0 && errno == EINTR)
 		;
-	put_back(restore); /* first: the removal waits for other work of the kernel, on a busy board for seconds and more */
-	error = tracefs_remove(directory, patience_ns);
-	again = put_back(restore); /* what a running tracer refused */
-	_exit(error ? error : again);
 }
 
-int keeper_start(struct keeper *k, const char *directory, const struct restore *restore)
+int keeper_start_task(struct keeper *k, int (*task)(const void *argument), const void *argument, const int *fds, int n_fds)
 {
 	int ends[2];
 
@@ -61,7 +84,9 @@ int keeper_start(struct keeper *k, const char *directory, const struct restore *
 	k->pid = fork();
 	if (!k->pid) {
 		close(ends[1]);
-		keep(ends[0], directory, restore);
+		close_files(fds, n_fds, ends[0]);
+		wait_end(ends[0]);
+		_exit(task(argument));
 	}
 	close(ends[0]);
 	k->pipe = ends[1];
@@ -70,6 +95,13 @@ int keeper_start(struct keeper *k, const char *directory, const struct restore *
 	k->pid = 0;
 	close(ends[1]);
 	return errno;
+}
+
+int keeper_start(struct keeper *k, const char *directory, const struct restore *restore)
+{
+	const struct traced traced = { directory, restore };
+
+	return keeper_start_task(k, remove_instance, &traced, NULL, 0);
 }
 
 int keeper_remove(struct keeper *k)

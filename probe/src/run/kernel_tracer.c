@@ -102,6 +102,30 @@ static bool find_user(const char *root, char *out, size_t size)
 	return found;
 }
 
+/* The word of an option as it stands in the file: `word`, or what says the opposite (NO_...). */
+static bool read_option(const char *path, const char *word, char *out, size_t size)
+{
+	const bool negative = !strncmp(word, "NO_", 3);
+	size_t length;
+	char *text = tracefs_text("", path, &length);
+	const bool there = text != NULL, same = there && has_word(text, word);
+	const char *prefix = same || negative ? "" : "NO_";
+
+	snprintf(out, size, "%s%.*s", prefix, (int)(size - sizeof "NO_"), same || !negative ? word : word + 3);
+	free(text);
+	return there;
+}
+
+/* A setting as it is now. */
+static bool read_setting(const char *path, const struct tracer_setting *setting, char *out, size_t size)
+{
+	const char *name = strrchr(path, '/');
+
+	if (name && !strcmp(name, "/options"))
+		return read_option(path, setting->value, out, size);
+	return read_value("", path, out, size);
+}
+
 /* Notes the present values of the settings that are to change. 0 or an exit code. */
 static int note_settings(struct kernel_tracer *t, const char *root, const struct tracer_setting *settings)
 {
@@ -111,7 +135,7 @@ static int note_settings(struct kernel_tracer *t, const char *root, const struct
 		struct restore *r = &t->restore[n];
 
 		snprintf(r->path, sizeof r->path, "%s/%s", root, settings->name);
-		if (!read_value("", r->path, r->value, sizeof r->value))
+		if (!read_setting(r->path, settings, r->value, sizeof r->value))
 			return say_fail(EXIT_BOARD, "%s cannot be read; nothing was changed", r->path);
 		if (strcmp(r->value, settings->value) != 0)
 			n++;
@@ -127,12 +151,12 @@ static int set_and_look(const char *root, const struct tracer_setting *setting)
 	int error;
 
 	snprintf(path, sizeof path, "%s/%s", root, setting->name);
-	if (read_value("", path, got, sizeof got) && !strcmp(got, setting->value))
+	if (read_setting(path, setting, got, sizeof got) && !strcmp(got, setting->value))
 		return EXIT_DONE;
 	error = tracefs_put("", path, setting->value);
 	if (error)
 		return say_fail(EXIT_BOARD, "%s does not take %s: %s", path, setting->value, strerror(error));
-	if (!read_value("", path, got, sizeof got) || strcmp(got, setting->value) != 0)
+	if (!read_setting(path, setting, got, sizeof got) || strcmp(got, setting->value) != 0)
 		return say_fail(EXIT_BOARD, "%s was set to %s and now says '%s'", path, setting->value, got);
 	return EXIT_DONE;
 }
@@ -186,6 +210,7 @@ int tracer_start(struct kernel_tracer *t, const char *name, const char *mask, co
 		return say_fail(EXIT_BOARD,
 				"%s of tracefs already runs timerlat, osnoise or hwlat, which have one set of settings; end that first",
 				user);
+	t->root = root;
 	code = note_settings(t, root, settings);
 	if (code)
 		return code;

@@ -10,11 +10,12 @@
 enum { TRACER_PATH = 256, TRACER_SETTINGS_MOST = 8 };
 
 struct tracer_setting {
-	const char *name; /* below the root of tracefs: osnoise/cpus */
+	const char *name; /* below the root of tracefs: osnoise/cpus. Of a file of options, which has a word for each, `value` is a word */
 	char value[RESTORE_VALUE];
 };
 
 struct kernel_tracer {
+	const char *root;            /* of tracefs */
 	char directory[TRACER_PATH]; /* of the instance */
 	struct keeper keeper;
 	struct restore restore[TRACER_SETTINGS_MOST];

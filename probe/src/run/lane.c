@@ -33,6 +33,20 @@ bool run_stop(struct run *run, enum stop_reason reason, int64_t at_ns)
 	return true;
 }
 
+void run_keep_lanes(struct run *run, int kept)
+{
+	const int per_cpu = run->method->lanes_per_cpu;
+
+	for (int slot = 0; slot < run->n_slots; slot++)
+		for (int i = 0; i < kept; i++) {
+			struct lane *lane = &run->lanes[slot * kept + i];
+
+			*lane = run->lanes[slot * per_cpu + i];
+			lane->index = slot * kept + i;
+		}
+	run->n_lanes = run->n_slots * kept;
+}
+
 struct lane_stats lane_look(const struct lane *lane)
 {
 	struct lane_stats copy;
@@ -48,9 +62,9 @@ struct lane_stats lane_look(const struct lane *lane)
 
 pid_t lane_measured(const struct lane *lane)
 {
-	if (lane->taken_by)
-		return lane->taken_by->tid;
-	return lane->measured_tid ? lane->measured_tid : lane->tid;
+	if (lane->measured_tid)
+		return lane->measured_tid;
+	return lane->taken_by ? lane->taken_by->tid : lane->tid;
 }
 
 void run_cpu_mask(const struct run *run, char *out, size_t size)
@@ -95,10 +109,21 @@ int64_t lane_closed_ns(const struct lane *lane, const struct lane_stats *stats)
 	return last_begin(lane, atomic_load_explicit(&run->stop, memory_order_acquire) ? run->close_ns : run->planned_end_ns);
 }
 
+/* While it has this value, or until a signal comes. */
+static void wait_once(_Atomic int *word, int value)
+{
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
 static void wait_for(_Atomic int *word, int value)
 {
 	while (atomic_load_explicit(word, memory_order_acquire) == value)
-		syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+		wait_once(word, value);
+}
+
+static void wake_all(_Atomic int *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
 /* Touches the stack that the loop will use, so that the loop has no page faults. */
@@ -176,13 +201,17 @@ static void rendezvous(struct run *run)
 					 (uint64_t)run->interval_ns;
 	}
 	atomic_store_explicit(&run->started, 1, memory_order_release);
-	syscall(SYS_futex, &run->started, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	wake_all(&run->started);
 }
 
 static void note_counts(struct lane *lane)
 {
 	struct rusage usage;
 
+	if (lane->measured_tid) {
+		lane->counts_at_start = rt_counts(lane->measured_tid);
+		return;
+	}
 	lane->counts_at_start = (struct task_counts){ lane->counts_at_start.migrations, -1, -1, -1, -1 };
 	if (getrusage(RUSAGE_THREAD, &usage))
 		return;
@@ -190,6 +219,17 @@ static void note_counts(struct lane *lane)
 	lane->counts_at_start.major_faults = usage.ru_majflt;
 	lane->counts_at_start.voluntary_switches = usage.ru_nvcsw;
 	lane->counts_at_start.involuntary_switches = usage.ru_nivcsw;
+}
+
+/* A lane whose samples the thread of another one takes ends with that one. */
+static void wait_taken(const struct lane *lane)
+{
+	_Atomic int *taker = &lane->taken_by->state;
+	int state;
+
+	while (atomic_load_explicit(&lane->state, memory_order_relaxed) == LANE_RUNNING &&
+	       (state = atomic_load_explicit(taker, memory_order_acquire)) <= LANE_RUNNING)
+		wait_once(taker, state);
 }
 
 static void run_lane(struct lane *lane)
@@ -200,9 +240,13 @@ static void run_lane(struct lane *lane)
 	rendezvous(lane->run);
 	note_counts(lane);
 	atomic_store(&lane->state, LANE_RUNNING);
-	lane->run->method->measure_lane(lane);
+	if (lane->taken_by)
+		wait_taken(lane);
+	else
+		lane->run->method->measure_lane(lane);
 	if (!atomic_compare_exchange_strong(&lane->state, &running, LANE_ENDED))
 		atomic_store(&lane->state, LANE_LEFT);
+	wake_all(&lane->state);
 	if (write(lane->run->wake_fd, &one, sizeof one) < 0)
 		return; /* the supervisor also looks by itself */
 }
@@ -245,7 +289,7 @@ static void *lane_thread(void *argument)
 
 void lanes_wake(struct run *run)
 {
-	syscall(SYS_futex, &run->start, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+	wake_all(&run->start);
 }
 
 int lane_start(struct lane *lane)

@@ -44,7 +44,7 @@ struct lane {
 	bool on_the_way; /* a reading on the way to that of the next lane: it has no late wake-ups of its own */
 	bool windows; /* an activation is a window and its value is no lateness: none is missed because of it */
 	bool whole_windows;    /* and it counts as due when it is over */
-	struct lane *taken_by; /* the lane whose thread takes the samples of this one too; NULL: its own */
+	struct lane *taken_by; /* the lane whose thread takes the samples of this one too, so that this one only waits for its end; NULL: its own */
 	struct gaps *gaps;     /* what it finds beside its samples; NULL: none */
 	pid_t measured_tid;
 	int64_t grid_ns;
@@ -120,6 +120,8 @@ struct run {
 	int64_t break_latency_ns, break_at_ns;
 };
 
+/* Before the first thread: of the lanes of each CPU only the first `kept` stay. */
+void run_keep_lanes(struct run *run, int kept);
 /* Starts the thread; it pins itself, becomes real-time and then waits for run->start. 0 or errno. */
 int lane_start(struct lane *lane);
 /* Wakes the lanes after run->start has changed. */

@@ -212,7 +212,8 @@ static void lane_end(struct json *j, const struct session *s, int i)
 	const int64_t closed = lane_closed_ns(lane, stats);
 	const uint64_t due = lane_due(lane, closed);
 	const int state = atomic_load(&lane->state);
-	const struct task_counts now = rt_counts(lane_measured(lane)), *start = &lane->counts_at_start;
+	const struct task_counts now = rt_counts(lane_measured(lane));
+	const struct task_counts *start = lane->taken_by ? &lane->taken_by->counts_at_start : &lane->counts_at_start;
 	const struct moved *moved = &s->moved[i];
 	const struct obtained got = rt_look(lane_measured(lane));
 	const int64_t cpu_ns = rt_cpu_ns(lane_measured(lane));

@@ -72,6 +72,16 @@ static pid_t find_thread(const char *name, int cpu)
 	return found;
 }
 
+void tracer_note_thread(pid_t thread, struct lane *lane, int count)
+{
+	for (int i = 0; i < count; i++) {
+		lane[i].kernel_samples = true;
+		lane[i].measured_tid = thread;
+		lane[i].taken_by = i ? lane : NULL;
+		lane[i].got_policy = SCHED_OTHER;
+	}
+}
+
 int tracer_take_thread(const char *name, struct lane *lane, int count)
 {
 	pid_t thread = find_thread(name, lane->cpu);
@@ -85,11 +95,7 @@ int tracer_take_thread(const char *name, struct lane *lane, int count)
 				"the kernel started no thread %s/%d within 10 s; is CPU %d held by a busy thread, or is "
 				"NO_OSNOISE_WORKLOAD in osnoise/options?",
 				name, lane->cpu, lane->cpu);
-	for (int i = 0; i < count; i++) {
-		lane[i].kernel_samples = true;
-		lane[i].measured_tid = thread;
-		lane[i].got_policy = SCHED_OTHER;
-	}
+	tracer_note_thread(thread, lane, count);
 	return EXIT_DONE;
 }
 
@@ -112,7 +118,6 @@ int tracer_feed_open(struct tracer_feed *f, const struct kernel_tracer *t, int c
 {
 	char path[TRACER_PATH + 64];
 
-	sem_init(&f->done, 0, 0);
 	snprintf(path, sizeof path, "%s/per_cpu/cpu%d/trace_pipe", t->directory, cpu);
 	f->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	return f->fd < 0 ? say_fail(EXIT_BOARD, "%s: %s", path, strerror(errno)) : EXIT_DONE;
@@ -159,12 +164,6 @@ bool tracer_feed_line(struct tracer_feed *f, char line[TRACER_LINE])
 		f->used += (size_t)got;
 	}
 	return true;
-}
-
-void tracer_feed_wait(struct tracer_feed *f, const struct lane *lane)
-{
-	while (sem_wait(&f->done) && atomic_load(&lane->state) == LANE_RUNNING)
-		;
 }
 
 bool tracer_is_past_end(const struct lane *lane, int64_t after_ns)

@@ -2,7 +2,6 @@
 #ifndef RTPROBE_TRACER_FEED_H
 #define RTPROBE_TRACER_FEED_H
 
-#include <semaphore.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -17,8 +16,7 @@ struct tracer_feed {
 	int fd;
 	size_t used;
 	char text[TRACER_LINE];
-	bool skip;  /* the line was too long: up to its end */
-	sem_t done; /* the reader is through: the other lanes may end */
+	bool skip; /* the line was too long: up to its end */
 };
 
 /* 0, or an exit code after an error message. */
@@ -27,10 +25,10 @@ int tracer_feed_open(struct tracer_feed *f, const struct kernel_tracer *t, int c
 void tracer_feed_close(struct tracer_feed *f);
 /* The next line that the kernel has, without its end; false: none now. */
 bool tracer_feed_line(struct tracer_feed *f, char line[TRACER_LINE]);
-/* In the thread of another lane of the CPU: waits until the reader is through. */
-void tracer_feed_wait(struct tracer_feed *f, const struct lane *lane);
 
-/* Notes the kernel's thread NAME/CPU as what `count` lanes measure. Waits 10 s for it to be there. 0, or an exit code after an error message. */
+/* Notes a thread as what `count` lanes measure; the thread of the first lane reads for all. */
+void tracer_note_thread(pid_t thread, struct lane *lane, int count);
+/* The same with the kernel's thread NAME/CPU. Waits 10 s for it to be there. 0, or an exit code after an error message. */
 int tracer_take_thread(const char *name, struct lane *lane, int count);
 /* Gives that thread the policy of the run. 0, or an exit code after an error message. */
 int tracer_take_policy(const char *name, struct lane *lane, int count);

@@ -58,6 +58,8 @@ bool timerlat_parse(const char *line, struct timerlat_sample *sample)
 		sample->context = TIMERLAT_IRQ;
 	else if (take_word(&text, "thread"))
 		sample->context = TIMERLAT_THREAD;
+	else if (take_word(&text, "user-ret"))
+		sample->context = TIMERLAT_USER;
 	else
 		return false;
 	if (!take_word(&text, "timer_latency"))

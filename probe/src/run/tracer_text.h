@@ -7,11 +7,11 @@
 
 enum { TRACER_LINE = 512 }; /* no line of them is as long */
 
-enum timerlat_context { TIMERLAT_IRQ, TIMERLAT_THREAD, TIMERLAT_CONTEXTS };
+enum timerlat_context { TIMERLAT_IRQ, TIMERLAT_THREAD, TIMERLAT_USER, TIMERLAT_CONTEXTS };
 
 struct timerlat_sample {
 	enum timerlat_context context;
-	uint64_t number; /* of the activation, counted by the kernel for each CPU; both contexts have the same */
+	uint64_t number; /* of the activation, counted by the kernel for each CPU; all contexts have the same */
 	int64_t latency_ns;
 	int64_t at_ns; /* when it was recorded, by the trace's clock, rounded to 1 us */
 };
@@ -29,7 +29,7 @@ struct hwlat_sample {
 	int64_t longest_ns;
 };
 
-/* False: it is no sample of the interrupt or the thread. */
+/* False: it is no sample. */
 bool timerlat_parse(const char *line, struct timerlat_sample *sample);
 /* False: it is no window. */
 bool osnoise_parse(const char *line, struct osnoise_sample *sample);

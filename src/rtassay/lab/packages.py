@@ -23,15 +23,16 @@ _NOT_FOLLOWED = ("libegl-mesa0", "libgl1-mesa-dri", "libc6")
 class Packages:
     """Debian's packages for one architecture (`amd64`, `arm64`, `armhf`), from the mirrors of this machine's apt.
 
-    For a foreign architecture apt keeps its state in our cache, so this machine does not change.
+    For a foreign architecture apt keeps its state in our cache, so this machine does not change. So it does for another `suite` of the same
+    mirror, such as bookworm-backports, whose packages alone are seen then.
     """
 
-    def __init__(self, arch: str) -> None:
+    def __init__(self, arch: str, suite: str | None = None) -> None:
         need("apt-get", "dpkg-deb")
         self.arch = arch
         self._environment = {**os.environ, "LC_ALL": "C"}
-        if arch != _run(["dpkg", "--print-architecture"]).stdout.strip():
-            self._environment["APT_CONFIG"] = str(_private_state(arch))
+        if suite is not None or arch != _run(["dpkg", "--print-architecture"]).stdout.strip():
+            self._environment["APT_CONFIG"] = str(_private_state(arch, suite))
         self._fresh = False
 
     def newest(self, metapackages: Mapping[str, str]) -> dict[str, str]:
@@ -164,13 +165,17 @@ def debian_sources() -> list[tuple[str, str, str]]:
     return found
 
 
-def _private_state(arch: str) -> Path:
-    home = cache_dir() / f"apt-{arch}"
+def _private_state(arch: str, only_suite: str | None) -> Path:
+    home = cache_dir() / (f"apt-{arch}" if only_suite is None else f"apt-{arch}-{only_suite}")
     for folder in ("lists/partial", "archives/partial", "dpkg"):
         (home / folder).mkdir(parents=True, exist_ok=True)
     (home / "dpkg/status").touch()
     signed = f" signed-by={_KEYRING}" if _KEYRING.exists() else ""
-    lines = [f"deb [arch={arch}{signed}] {uri} {suite} {component}" for uri, suite, component in debian_sources()]
+    sources = debian_sources()
+    if only_suite is not None:
+        uri = next((uri for uri, suite, _ in sources if not suite.endswith("-security")), sources[0][0])
+        sources = [(uri, only_suite, "main")]
+    lines = [f"deb [arch={arch}{signed}] {uri} {suite} {component}" for uri, suite, component in sources]
     (home / "sources.list").write_text("\n".join(lines) + "\n")
     config = home / "apt.conf"
     config.write_text(

@@ -9,6 +9,10 @@
 | `timer-user` | from that moment until a thread is back in user space (rtla: Usr) |
 | `response:NAME` | from the moment a request was due until the thread that it wakes by way of NAME (`futex`, `signal`, ...) runs |
 | `response:NAME-answer` | from that moment until the thread that waits for the answer, sent the same way, runs |
+| `gpio-edge` | from the moment an edge on a wire between two GPIO lines was due until the interrupt's handler of the far end stamped it (rtprobe gpio) |
+| `gpio-response` | from that moment until the thread that waits for the edge runs |
+| `gpio-answer` | from that moment until that thread has set the level of an answering line |
+| `response:udp-echo` | from the moment a request to another board was due until the thread that waits for its echo runs (response with --far) |
 | `job-response` | from the moment an activation was due until the program that it starts has ended (rtprobe exec) |
 | `job-execution` | that the program was busy: CPU time of all its threads (rtprobe exec) |
 | `noise` | that something else took from a busy thread (rtla osnoise) |
@@ -34,6 +38,11 @@ TIMER_THREAD: Final = "timer-thread"
 TIMER_USER: Final = "timer-user"
 TIMERS: Final = (TIMER_IRQ, TIMER_THREAD, TIMER_USER)
 """Of a tracer of the kernel, which also skips activations that the lane's own latency does not show."""
+GPIO_EDGE: Final = "gpio-edge"
+GPIO_RESPONSE: Final = "gpio-response"
+GPIO_ANSWER: Final = "gpio-answer"
+GPIO: Final = (GPIO_EDGE, GPIO_RESPONSE, GPIO_ANSWER)
+"""The way of an edge, in its order."""
 JOB_RESPONSE: Final = "job-response"
 JOB_EXECUTION: Final = "job-execution"
 NOISE: Final = "noise"
@@ -42,7 +51,9 @@ NOISE_LONGEST: Final = "noise-longest"
 HARDWARE_GAP: Final = "hardware-gap"
 WINDOWS: Final = (NOISE_TOTAL, NOISE_LONGEST, HARDWARE_GAP)
 """An activation is a window, and its value is no lateness: a window that was not looked at was missed for another reason."""
-NO_LATENESS: Final = (*WINDOWS, JOB_EXECUTION)
+ECHO: Final = "response:udp-echo"
+"""By another board: several requests may be on their way at once, and one that is lost is missed."""
+NO_LATENESS: Final = (*WINDOWS, JOB_EXECUTION, ECHO)
 """A long value makes no activation miss its due time; what was missed was missed for another reason."""
 STALL: Final = "stall"
 TAKEN: Final = (NOISE, *WINDOWS, STALL)
@@ -56,6 +67,7 @@ MEASURES: Final = (
     TIMER_IRQ,
     TIMER_THREAD,
     TIMER_USER,
+    *GPIO,
     JOB_RESPONSE,
     JOB_EXECUTION,
     NOISE,
@@ -72,6 +84,9 @@ _WORDS: Final = {
     TIMER_IRQ: "latency of the timer's interrupt",
     TIMER_THREAD: "latency of the timer's kernel thread",
     TIMER_USER: "latency until a thread is back in user space",
+    GPIO_EDGE: "latency of an edge's interrupt",
+    GPIO_RESPONSE: "response to an edge",
+    GPIO_ANSWER: "answer to an edge",
     JOB_RESPONSE: "response time of a job",
     JOB_EXECUTION: "execution time of a job",
     NOISE: "time taken from a busy thread",

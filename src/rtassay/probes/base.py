@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
@@ -9,6 +10,19 @@ from rtassay.model import rooms
 from rtassay.model.errors import UsageError
 from rtassay.model.events import Parser
 from rtassay.model.manifest import Plan, Source
+
+
+@dataclass(frozen=True, slots=True)
+class FarEnd:
+    """What rtprobe does on another machine meanwhile. `machine`: as boards are named; `words`: of rtprobe there; `ready`: what it writes when it is.
+
+    `plan`: with the address at which it is reached.
+    """
+
+    machine: str
+    words: tuple[str, ...]
+    ready: str
+    plan: Plan
 
 
 class Probe(Protocol):
@@ -39,6 +53,10 @@ class Probe(Protocol):
     def command(self, plan: Plan, program: str, cpus: tuple[int, ...]) -> list[str]:
         """Command line for the board; `program` is its path there, `cpus` the measured CPUs, one lane each."""
         ...
+
+    def far_end(self, plan: Plan, seconds: int) -> FarEnd | None:
+        """What has to run on another machine for so long; None for a plan that needs none. Raises UsageError."""
+        return None
 
     def parser(self, plan: Plan) -> Parser:
         """A new parser of what the command writes to stdout."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
+import socket
+from dataclasses import replace
+
 from rtassay.model.errors import UsageError
 from rtassay.model.events import Parser
 from rtassay.model.manifest import Plan, Source
 from rtassay.model.methods import DEFAULT_METHOD, settings_argv
 from rtassay.model.settings import SETTINGS, has_priority
 from rtassay.model.units import format_cpu_list
-from rtassay.probes.base import Probe, count_ends_first
+from rtassay.probes.base import FarEnd, Probe, count_ends_first
 
 
 class RtprobeProbe(Probe):
@@ -49,6 +54,16 @@ class RtprobeProbe(Probe):
                 "leave --clock out, or use --sleep clock_nanosleep",
             )
 
+    def far_end(self, plan: Plan, seconds: int) -> FarEnd | None:
+        """`far=MACHINE[,address=ADDRESS][,port=N]` of `response`: rtprobe echo is started there. For `far=ADDRESS[:PORT]` somebody else did."""
+        far = plan.settings.get("far")
+        if self.method != "response" or far is None or _is_address(far):
+            return None
+        machine, address, port = _machine_of(far)
+        settings = {**plan.settings, "far": f"[{address}]:{port}" if ":" in address else f"{address}:{port}"}
+        words = ("echo", "--port", port, "--duration", f"{seconds}s", "--fallback")
+        return FarEnd(machine, words, "listening on UDP port", replace(plan, settings=settings))
+
     def command(self, plan: Plan, program: str, cpus: tuple[int, ...]) -> list[str]:
         argv = [program, self.method, "--cpus", format_cpu_list(cpus)]
         if plan.policy is None and plan.priority is None:
@@ -71,3 +86,40 @@ class RtprobeProbe(Probe):
 
     def source(self, version: str | None) -> Source:
         return Source("rtprobe", version, "rtw/1", self.late_policy)
+
+
+_PORT = "46046"
+
+
+def _is_address(text: str) -> bool:
+    """ADDRESS or ADDRESS:PORT, as rtprobe takes it."""
+    for host in (text, text.rpartition(":")[0].removeprefix("[").removesuffix("]")):
+        try:
+            ipaddress.ip_address(host)
+        except ValueError:
+            continue
+        return True
+    return False
+
+
+def _machine_of(far: str) -> tuple[str, str, str]:
+    """Machine, address, port. Raises UsageError."""
+    machine, *rest = (part.strip() for part in far.split(","))
+    given = dict(part.split("=", 1) for part in rest if "=" in part)
+    if not machine or len(given) != len(rest) or not given.keys() <= {"address", "port"}:
+        raise UsageError(
+            f"far={far} names no other board",
+            hint="far=user@host or a board's name, with address=ADDRESS and port=N beside; or far=ADDRESS:PORT where `rtprobe echo` runs already",
+        )
+    port = given.get("port", _PORT)
+    if not (port.isdigit() and 1 <= int(port) <= 65535):
+        raise UsageError(f"far: port={port} is no number from 1 to 65535")
+    host = given.get("address") or re.sub(r":\d+$", "", machine.rpartition("@")[2]).strip("[]")
+    try:
+        address = str(socket.getaddrinfo(host, None, type=socket.SOCK_DGRAM)[0][4][0])
+    except OSError as error:
+        raise UsageError(
+            f"far={far}: '{host}' has no address ({error.strerror or error})",
+            hint="give address=ADDRESS, as the measured board reaches it",
+        ) from error
+    return machine, address, port

@@ -16,7 +16,7 @@ from rtassay.model.inventory import inventory_of
 from rtassay.model.manifest import Plan
 from rtassay.model.settings import DEFAULT_DURATION_NS, default, has_priority
 from rtassay.model.units import NS_PER_S, format_cpu_list
-from rtassay.probes.base import Probe, find
+from rtassay.probes.base import FarEnd, Probe, find
 from rtassay.session import inventory, isolation
 from rtassay.session.board_files import read_files
 from rtassay.session.far import FarMachines
@@ -119,6 +119,10 @@ async def prepare(board: LinuxBoard, asked: Plan, *, isolated: bool, lanes: int 
             workers=None if of_load or asked.load_cpus else len({*load_cpus, *(known.kept_free or ())}),
         )
         loads += await _planned(board, load, spec, versions, far)
+    end = probe.far_end(plan, load_seconds(plan))
+    if end is not None:
+        loads.append(await _far_end(end, far))
+        plan = end.plan
     if probe.program is not None and (version := await _version(board, probe_program)):
         versions[probe.program] = version
     if needed is not None and (version := await _version(board, needed)):
@@ -283,6 +287,14 @@ async def _located(command: LoadCommand, far: FarMachines) -> LoadCommand:
         return command
     program, *words = command.argv
     return replace(command, argv=(await _needed(await far.at(command.on), program), *words))
+
+
+async def _far_end(end: FarEnd, far: FarMachines) -> PlannedLoad:
+    """rtprobe on another machine, guarded as a load's far end is. It does no work of a load, so that no entry tells of it."""
+    rtprobe = await (await far.at(end.machine)).probe()
+    load: Load = rooms.load("loads", "command")()
+    command = LoadCommand((rtprobe, *end.words), ready=end.ready, on=end.machine)
+    return PlannedLoad(load, f"{end.words[0]} on {end.machine}", (), command)
 
 
 async def _needed(board: LinuxBoard, program: str) -> str:

@@ -42,7 +42,20 @@ def typed(setting: dict[str, Any], value: int | str) -> str:
 
 def test_every_command_is_there() -> None:
     found = described()
-    names = ["guard", "load", "repeat", "work", "watch", "tune", "spool", "fetch", "follow", "describe", "selftest"]
+    names = [
+        "guard",
+        "load",
+        "repeat",
+        "work",
+        "echo",
+        "watch",
+        "tune",
+        "spool",
+        "fetch",
+        "follow",
+        "describe",
+        "selftest",
+    ]
     assert [c["name"] for c in found["commands"]] == names
     methods = {(m["name"], m["measure"]) for m in found["methods"]}
     assert {("cyclic", "wake-up"), ("response", "response"), ("timerlat", "timer-thread")} <= methods

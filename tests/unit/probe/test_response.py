@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -80,7 +81,14 @@ def test_each_carrier_takes_the_request_and_the_answer(by: str) -> None:
         (f"{chain} received", f"response:{by}"),
         (f"{chain} answered", f"response:{by}-answer"),
     ]
-    assert stream.facts["settings"] == {"by": by, "sender": "next", "hold": 0, "section": None, "hog": None}
+    assert stream.facts["settings"] == {
+        "by": by,
+        "sender": "next",
+        "far": None,
+        "hold": 0,
+        "section": None,
+        "hog": None,
+    }
     sent, received, answered = (stream.grid[lane] for lane in range(3))
     assert sent and received and answered
     assert all(sent[k] <= late for k, late in received.items() if k in sent)
@@ -238,3 +246,97 @@ def test_signals_between_lanes_wake_no_other_thread(probes: Family, tmp_path: Pa
     assert sleeps(probe.pid) - before < 1000
     probe.send_signal(signal.SIGINT)
     finish(probe, tmp_path / "f.rtw", 128 + signal.SIGINT)
+
+
+def echo(probes: Family, port: int, seconds: int = 30) -> subprocess.Popen[bytes]:
+    """The far end, on this machine. It has said that it listens."""
+    far = probes.start("echo", "--port", str(port), "--duration", f"{seconds}s", "--fallback")
+    assert far.stdout is not None and far.stdout.readline() == f"listening on UDP port {port}\n".encode()
+    return far
+
+
+def free_udp_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as held:
+        held.bind(("127.0.0.1", 0))
+        return int(held.getsockname()[1])
+
+
+@pytest.mark.parametrize("far", ["127.0.0.1:{}", "[::1]:{}"])
+def test_another_board_sends_each_request_back(far: str, probes: Family) -> None:
+    port = free_udp_port()
+    echo(probes, port)
+    stream = response("--by", "udp", "--far", far.format(port), "--interval", "2ms", "--count", "50")
+    lanes = [(lane["name"], lane["measure"]) for lane in stream.facts["lanes"]]
+    assert lanes == [(f"{RECEIVER} sent", "wake-up"), (f"{RECEIVER} answered", "response:udp-echo")]
+    assert stream.end is not None and [lane["n"] for lane in stream.end["lanes"]] == [50, 50]
+    assert all(stream.grid[1][k] > stream.grid[0][k] for k in stream.grid[0].keys() & stream.grid[1].keys())
+
+
+def test_requests_that_never_come_back_are_missed_and_late_ones_are_not(probes: Family) -> None:
+    """An echo of our own answers 2 of 4 requests, one of them three intervals late, and one twice."""
+    held: list[tuple[bytes, object]] = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as far:
+        far.bind(("127.0.0.1", 0))
+        far.settimeout(PATIENCE_S)
+        target = (
+            "response",
+            "--fallback",
+            "--cpus",
+            RECEIVER,
+            "--by",
+            "udp",
+            "--far",
+            f"127.0.0.1:{far.getsockname()[1]}",
+        )
+        probe = probes.start(*target, "--interval", "20ms", "--duration", "800ms")
+        while True:
+            datagram, sender = far.recvfrom(64)
+            k = int.from_bytes(datagram[16:], "big")
+            if k % 4 == 0:
+                far.sendto(datagram, sender)
+                far.sendto(datagram, sender)
+            elif k % 4 == 1:
+                held.append((datagram, sender))
+            elif k == 2**64 - 1:
+                far.sendto(datagram, sender)
+            if k % 4 == 3:
+                for late in held:
+                    far.sendto(*late)
+                held.clear()
+            if k == 39:
+                break
+        out, errors = probe.communicate(timeout=PATIENCE_S)
+    assert probe.returncode == 0, errors
+    stream = read(out)
+    assert stream.end is not None
+    _, answered = stream.end["lanes"]
+    assert answered["due"] == 40 == answered["n"] + answered["missed"] + answered["truncated"]
+    assert set(stream.grid[1]) <= {k for k in range(40) if k % 4 < 2} and len(stream.grid[1]) >= 15
+    assert all(stream.grid[1][k] >= 35 * MS for k in stream.grid[1] if k % 4 == 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "why"),
+    [(("--by", "udp", "--far", "board"), 2, "no ADDRESS or ADDRESS:PORT"), (("--by", "udp", "--far", "10.0.0.2:0"), 2, "no ADDRESS"),
+     (("--by", "pipe", "--far", "10.0.0.2"), 2, "goes with --by udp"), (("--by", "udp", "--far", "10.0.0.2", "--hold", "1ms"), 2, "for a receiver on this board"),
+     (("--by", "udp", "--far", "127.0.0.1:{}"), 3, "sends nothing back")],
+)  # fmt: skip
+def test_another_board_that_cannot_be_asked_is_named(words: tuple[str, ...], code: int, why: str) -> None:
+    done = run("response", *(word.format(free_udp_port()) for word in words))
+    assert done.returncode == code and why in done.stderr.decode()
+
+
+def test_an_echo_answers_nothing_else_and_ends_in_time(probes: Family) -> None:
+    port = free_udp_port()
+    far = echo(probes, port, seconds=2)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+        stranger.settimeout(0.3)
+        for datagram in (b"", b"x", b"rtecho1\0" + bytes(15), b"rtecho1\0" + bytes(17), bytes(24)):
+            stranger.sendto(datagram, ("127.0.0.1", port))
+        with pytest.raises(TimeoutError):
+            stranger.recv(64)
+        whole = b"rtecho1\0" + bytes(range(16))
+        stranger.sendto(whole, ("127.0.0.1", port))
+        stranger.settimeout(PATIENCE_S)
+        assert stranger.recv(64) == whole
+    assert far.wait(PATIENCE_S) == 0

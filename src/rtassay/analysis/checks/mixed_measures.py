@@ -17,6 +17,7 @@ from rtassay.analysis.checks.base import (
 from rtassay.analysis.checks.context import Context
 from rtassay.analysis.lane.measures import pooled_measure
 from rtassay.model.measures import (
+    GPIO,
     JOB_EXECUTION,
     JOB_RESPONSE,
     MIXTURE,
@@ -29,7 +30,7 @@ from rtassay.model.measures import (
     measure_words,
 )
 
-_APART = (TIMER_IRQ, TIMER_THREAD, TIMER_USER, JOB_RESPONSE, JOB_EXECUTION)
+_APART = (TIMER_IRQ, TIMER_THREAD, TIMER_USER, JOB_RESPONSE, JOB_EXECUTION, *GPIO)
 
 
 @check(

@@ -6,10 +6,20 @@ from collections.abc import Sequence
 from typing import Final, TypeVar
 
 from rtassay.model.manifest import LaneEntry
-from rtassay.model.measures import JOB_RESPONSE, TIMER_THREAD, TIMER_USER, WAKE_UP, answer_of
+from rtassay.model.measures import (
+    ECHO,
+    GPIO,
+    GPIO_ANSWER,
+    GPIO_RESPONSE,
+    JOB_RESPONSE,
+    TIMER_THREAD,
+    TIMER_USER,
+    WAKE_UP,
+    answer_of,
+)
 
-# In the order that matters to an application: its thread first, then the return to user space.
-SHOWN_FIRST: Final = (WAKE_UP, JOB_RESPONSE, TIMER_THREAD, TIMER_USER)
+# In the order that matters to an application: its answer to an edge, its thread, then the return to user space.
+SHOWN_FIRST: Final = (ECHO, GPIO_ANSWER, GPIO_RESPONSE, WAKE_UP, JOB_RESPONSE, TIMER_THREAD, TIMER_USER)
 
 T = TypeVar("T")
 
@@ -22,9 +32,9 @@ def pooled_measure(measures: Sequence[str]) -> str | None:
 
 
 def comparable_measures(measures: Sequence[str]) -> tuple[str, ...]:
-    """Those by which a recording may stand against another one: a response run is compared by its requests and answers, never by its sender."""
+    """Those by which a recording may stand against another one: a run of response or gpio is compared by its requests and answers, never by its sender."""
     present = tuple(dict.fromkeys(measures))
-    if any(answer_of(measure) in present for measure in present):
+    if any(measure in (*GPIO, ECHO) or answer_of(measure) in present for measure in present):
         return tuple(measure for measure in present if measure != WAKE_UP)
     return present
 

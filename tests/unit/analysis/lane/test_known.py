@@ -256,6 +256,9 @@ def test_which_measure_is_pooled() -> None:
         "response:pipe",
         "response:pipe-answer",
     )
+    assert pooled_measure(["wake-up", "gpio-edge", "gpio-response"]) == "gpio-response"
+    assert pooled_measure(["wake-up", "gpio-edge", "gpio-response", "gpio-answer"]) == "gpio-answer"
+    assert comparable_measures(["wake-up", "gpio-edge", "gpio-response"]) == ("gpio-edge", "gpio-response")
     assert comparable_measures(["wake-up", "response:pipe"]) == ("wake-up", "response:pipe")
     made = recording(block_lane({1: 1}, measure="noise"), block_lane({1: 1}, index=1))
     assert of_one_measure([lane.entry for lane in made.lanes], ["a", "b"]) == ["b"]

@@ -30,7 +30,7 @@ from rtassay.model.experiment import (
     KpiRow,
     Sensitivity,
 )
-from rtassay.model.measures import TIMERS, WAKE_UP, is_response, measure_words
+from rtassay.model.measures import GPIO, GPIO_ANSWER, GPIO_RESPONSE, TIMERS, WAKE_UP, is_response, measure_words
 from rtassay.model.throughput import Throughput
 from rtassay.model.units import format_time
 
@@ -180,12 +180,20 @@ def _quantiles(facts: Facts) -> tuple[list[KpiRow], str]:
     return rows, "there are no samples"
 
 
+def _edge(facts: Facts) -> tuple[list[KpiRow], str]:
+    return _highest(facts, lambda measure: measure in (GPIO_ANSWER, GPIO_RESPONSE)), "needs runs of the probe gpio"
+
+
 def _response(facts: Facts) -> tuple[list[KpiRow], str]:
-    """The highest step that the samples reach, of each combination whose probe is `response`."""
+    return _highest(facts, is_response), "needs runs of the probe response"
+
+
+def _highest(facts: Facts, wanted: Callable[[str], bool]) -> list[KpiRow]:
+    """The highest step that the samples reach, of each combination whose measure is a wanted one."""
     rows = []
     for one in facts.combinations:
         steps = [step for step in one.quantiles if step.bound == "exact"]
-        if steps and one.measure is not None and is_response(one.measure):
+        if steps and one.measure is not None and wanted(one.measure):
             step = steps[-1]
             high = None if step.hi_ns is None else float(step.hi_ns)
             rows.append(
@@ -193,7 +201,7 @@ def _response(facts: Facts) -> tuple[list[KpiRow], str]:
                     f"{one.title}: p{100 * step.q:g}", step.value_ns, step.lo_ns, high, note=measure_words(one.measure)
                 )
             )
-    return rows, "needs runs of the probe response"
+    return rows
 
 
 def _parts(facts: Facts) -> tuple[list[KpiRow], str]:
@@ -211,11 +219,11 @@ def _parts(facts: Facts) -> tuple[list[KpiRow], str]:
             if medians and tops:
                 words = f"{measure_words(point)}: median {format_time(max(medians))}, worst {format_time(max(tops))}"
                 rows.append(KpiRow(one.title, words=words, note="from the due time, worst lane and run"))
-    return rows, "needs runs of the probe response, timerlat or rtla-timerlat"
+    return rows, "needs runs of the probe response, gpio, timerlat or rtla-timerlat"
 
 
 def _is_point(measure: str) -> bool:
-    return measure in TIMERS or measure == WAKE_UP or is_response(measure)
+    return measure in TIMERS or measure in GPIO or measure == WAKE_UP or is_response(measure)
 
 
 def _noise(facts: Facts) -> tuple[list[KpiRow], str]:
@@ -461,10 +469,6 @@ def _trust(facts: Facts) -> tuple[list[KpiRow], str]:
     return [KpiRow("", words="see Checks, Matrix, Repeat it on this page")], ""
 
 
-def _not(why: str) -> Maker:
-    return lambda facts: ([], why)
-
-
 # id, name, definition, unit, better, rows
 TABLE: tuple[tuple[str, str, str, str, str, Maker], ...] = (
     ("A1", "Deadline verdict", "state for deadline, p, confidence and load", WORDS, "", _verdict),
@@ -481,10 +485,10 @@ TABLE: tuple[tuple[str, str, str, str, str, Maker], ...] = (
     (
         "C1",
         "End-to-end response",
-        "external edge to output edge",
+        "edge on a wire to the answer on another, from the due time",
         NS,
         "down",
-        _not("needs a loop-back in hardware or a second machine"),
+        _edge,
     ),
     (
         "C2",

@@ -217,6 +217,13 @@ def test_the_response_is_the_highest_quantile_of_each_carrier() -> None:
     assert kpi("C5", facts([], design())).why == "needs runs of the probe response"
 
 
+def test_the_response_to_an_edge_is_that_of_its_answer() -> None:
+    reached = combination("all", measure="gpio-answer", quantiles=(step(0.99, 45_000),))
+    given = facts([reached, combination("idle", measure="wake-up")], design())
+    [row] = rows("C1", given)
+    assert (row.where, row.value, row.note) == ("all: p99", 45_000, "answer to an edge")
+
+
 def test_period_jitter_is_the_highest_quantile_that_the_pairs_reach() -> None:
     steps = (JitterStep(0.5, 10, "exact"), JitterStep(0.99, 30_000, "exact"), JitterStep(0.999, 90_000, "at_least"))
     known = combination("all", period_jitter=Jitter(1234, 15.0, 90_000, steps))
@@ -247,24 +254,27 @@ def test_the_parts_of_an_activation_are_told_each_from_its_due_time() -> None:
     def run(levels: Any, *lanes: Any) -> Any:
         return SimpleNamespace(levels=levels, findings=SimpleNamespace(lanes=lanes))
 
-    timers, plain = combination("timers"), combination("plain")
+    timers, plain, edges = (combination(name) for name in ("timers", "plain", "edges"))
     cells = [
         run(timers.levels, lane("timer-irq", 2_000, 50_000), lane("timer-thread", 5_000, 60_000)),
         run(timers.levels, lane("timer-irq", 3_000, 40_000), lane("timer-thread", 4_000, 70_000)),
         run(plain.levels, lane("wake-up", 1_000, 2_000), lane("noise", 1, 2)),
+        run(edges.levels, lane("gpio-edge", 1_000, 2_000), lane("gpio-answer", 4_000, 8_000)),
     ]
-    given = replace(facts([timers, plain], design()), cells=cells)
+    given = replace(facts([timers, plain, edges], design()), cells=cells)
     parts = next(make for id_, *_, make in TABLE if id_ == "C2")
     assert [(row.where, row.words) for row in parts(given)[0]] == [
         ("timers", "latency of the timer's interrupt: median 3us, worst 50us"),
         ("timers", "latency of the timer's kernel thread: median 5us, worst 70us"),
+        ("edges", "latency of an edge's interrupt: median 1us, worst 2us"),
+        ("edges", "answer to an edge: median 4us, worst 8us"),
     ]
-    assert kpi("C2", facts([], design())).why == "needs runs of the probe response, timerlat or rtla-timerlat"
+    assert kpi("C2", facts([], design())).why == "needs runs of the probe response, gpio, timerlat or rtla-timerlat"
 
 
-def test_every_kpi_of_an_external_instrument_says_what_it_needs() -> None:
+def test_the_kpi_of_wired_lines_says_what_it_needs() -> None:
     card = {one.id: one for one in scorecard(facts([], design()))}
-    assert card["C1"].why.startswith("needs ") and not card["C1"].rows
+    assert card["C1"].why == "needs runs of the probe gpio" and not card["C1"].rows
     assert card["F"].rows and not card["F"].why
 
 
