@@ -19,7 +19,7 @@ BELOW: dict[str, set[str]] = {
     "guard": {"run", "stream", "os"},
     "sources": {"run", "stream", "os"},
     "follow": {"run", "stream", "os"},
-    "commands": {"methods", "guard", "sources", "follow", "run", "stream", "os"},
+    "commands": {"methods", "carriers", "guard", "sources", "follow", "run", "stream", "os"},
     "main.c": {"commands", "methods", "run", "stream", "os"},
 }
 FILES = sorted([*SRC.rglob("*.[ch]"), *SRC.rglob("*.def")])
