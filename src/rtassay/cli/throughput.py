@@ -37,7 +37,7 @@ class GroupsCommand(click.Command):
     "works",
     multiple=True,
     metavar="NAME[:ARGS]",
-    help="builtin, hackbench, stress-ng or iperf3; several by several --work.  [default: all that the board has]",
+    help="builtin, hackbench, stress-ng, compile, fio or iperf3; several by several --work.  [default: all that the board has]",
 )
 @click.option(
     "--repeats", type=click.IntRange(1, 1000), default=1, show_default=True, help="Runs of each work, in turns."

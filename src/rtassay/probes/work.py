@@ -138,14 +138,16 @@ class WorkRounds(Parser):
     def _round(self, told: RoundNote) -> None:
         done = {part.part: part for part in self._work.read(self._argument, told.output or "")}
         used = None if told.user_ns is None or told.system_ns is None else told.user_ns + told.system_ns
+        took = None if told.mono_ns is None or told.started_ns is None else told.mono_ns - told.started_ns
         row: list[int] = []
         for part in self._parts:
             found = done.get(part.name)
+            ns = None if found is None else found.ns if found.ns is not None else took
             cpu_ns = None if found is None else found.cpu_ns if found.cpu_ns is not None else used
-            if found is None or cpu_ns is None or not 0 < found.ns < 2**62 or not 0 <= cpu_ns < 2**62:
+            if ns is None or cpu_ns is None or not 0 < ns < 2**62 or not 0 <= cpu_ns < 2**62:
                 self._unread += 1
                 return
-            row += [found.ns, cpu_ns]
+            row += [ns, cpu_ns]
         self._rounds.append(row)
 
     def _lanes(self) -> list[dict[str, Any]]:

@@ -6,5 +6,7 @@ MEMBERS: Final = {
     "builtin": "rtassay.works.builtin:BuiltinWork",
     "hackbench": "rtassay.works.hackbench:HackbenchWork",
     "stress-ng": "rtassay.works.stress_ng:StressNgWork",
+    "compile": "rtassay.works.compile:CompileWork",
+    "fio": "rtassay.works.fio:FioWork",
     "iperf3": "rtassay.works.iperf3:Iperf3Work",
 }

@@ -24,10 +24,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A part of one round: how long its `amount` took, and its CPU time (None: the tool does not tell; that of the whole round counts)."""
+    """A part of one round: how long its `amount` took, and its CPU time. None: the tool does not tell; that of the whole round counts."""
 
     part: str
-    ns: int
+    ns: int | None
     cpu_ns: int | None = None
 
 

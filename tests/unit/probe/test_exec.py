@@ -113,3 +113,31 @@ def test_a_job_that_never_ends_is_killed_at_the_end_of_the_run(probes: Family) -
     for lane in end["lanes"]:
         assert (lane["due"], lane["n"]) == (3, 0)
     probes.wait_gone()
+
+
+@pytest.mark.root
+@pytest.mark.full
+def test_a_real_time_job_that_hogs_the_only_cpu_is_ended_by_the_kernel_and_named(probes: Family) -> None:
+    """Nothing of lower priority runs beside it, the supervisor neither: the limit on its CPU time without a sleep ends it after 2 s."""
+    words = (
+        "exec",
+        "--cpus",
+        CPU,
+        "--interval",
+        "100ms",
+        "--duration",
+        "60s",
+        "--command",
+        "sh -c 'while :; do :; done'",
+    )
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {int(CPU)})
+    try:
+        probe = probes.start(*words)
+    finally:
+        os.sched_setaffinity(0, allowed)
+    out, errors = probe.communicate(timeout=PATIENCE_S)
+    assert probe.returncode == 3 and b"'sh' was ended by SIGXCPU: it was busy for 2 s at real-time priority" in errors
+    end = read(out).end
+    assert end is not None and end["reason"] == "error" and end["lanes"][0]["n"] == 0
+    probes.wait_gone()

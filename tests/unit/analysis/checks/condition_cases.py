@@ -296,6 +296,18 @@ CONDITIONS: list[Case] = [
         None,
         "rtprobe-lane (fifo 99)",
     ),
+    *(
+        (
+            "PRIO-TIE",  # the job of exec, its children and a lane that becomes it are what is measured; nothing else is
+            lambda comm=comm: watching(
+                inventory=inventory(rt_tasks=[rt_thread(comm, 90)]),
+                lanes=[block_lane({100_000: 60_000}, measure="job-response")],
+                plan=Plan(settings={"command": "/usr/bin/sh -c 'gzip -c a-name-longer-than-the-kernel-keeps'"}),
+            ),
+            *(("pass", None, "no other") if job else ("warning", None, f"{comm} (fifo 90)")),
+        )
+        for comm, job in {"sh": True, "gzip": True, "a-name-longer-t": True, "rtprobe-lane": True, "hog": False}.items()
+    ),
     (
         "PRIO-TIE",
         lambda: watching(inventory=inventory(rt_tasks=[rt_thread(priority=0, policy="deadline")])),
