@@ -76,7 +76,9 @@ int far_connect(const char *to, int *fd)
 
 void far_send(int fd, uint32_t run, uint32_t chain, uint64_t k)
 {
-	struct far_datagram out = { .run = htonl(run), .chain = htonl(chain), .high = htonl((uint32_t)(k >> 32)), .low = htonl((uint32_t)k) };
+	struct far_datagram out = {
+		.run = htonl(run), .chain = htonl(chain), .high = htonl((uint32_t)(k >> 32)), .low = htonl((uint32_t)k)
+	};
 
 	memcpy(out.mark, mark, sizeof mark);
 	send(fd, &out, sizeof out, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -115,5 +117,6 @@ int far_try(int fd, const char *to, uint32_t run, uint32_t chain)
 		if (poll(&echo, 1, TRY_MS) > 0 && !take(fd, run, chain, &k, MSG_DONTWAIT) && k == TRIED)
 			return EXIT_DONE;
 	}
-	return say_fail(EXIT_BOARD, "--far %s sends nothing back: does `rtprobe echo` run there, and does no firewall drop its UDP port?", to);
+	return say_fail(EXIT_BOARD, "--far %s sends nothing back: does `rtprobe echo` run there, and does no firewall drop its UDP port?",
+			to);
 }

@@ -34,17 +34,18 @@ static struct gpio_line out = { .fd = -1 }, in = { .fd = -1 }, answer = { .fd = 
 static struct keeper keeper;
 static char names[LANES][32];
 static int last_lane; /* RECEIVED or ANSWERED */
-static bool level;    /* of `out` */
-static _Atomic uint32_t passed;     /* activations whose edge was sent, low half of the number */
+static bool level; /* of `out` */
+static _Atomic uint32_t passed; /* activations whose edge was sent, low half of the number */
 static _Atomic int sender_is_over, receiver_is_over;
-static _Atomic int failed;          /* errno of a line */
-static _Atomic uint32_t driven;     /* edges that were sent */
-static uint32_t tried;              /* the number of the last edge before the run */
-static _Atomic int32_t excess;      /* so many edges more came than were sent */
+static _Atomic int failed; /* errno of a line */
+static _Atomic uint32_t driven; /* edges that were sent */
+static uint32_t tried; /* the number of the last edge before the run */
+static _Atomic int32_t excess; /* so many edges more came than were sent */
 
 static const struct option_spec settings[] = {
 	{ "chip", 0, OPT_TEXT, NULL, NULL, 0, 0, NULL, true, "the GPIO chip: /dev/gpiochip0 or gpiochip0" },
-	{ "out", 0, OPT_TEXT, NULL, NULL, 0, 0, NULL, true, "a line that this probe may drive, by number or name: it changes at each due time" },
+	{ "out", 0, OPT_TEXT, NULL, NULL, 0, 0, NULL, true,
+	  "a line that this probe may drive, by number or name: it changes at each due time" },
 	{ "in", 0, OPT_TEXT, NULL, NULL, 0, 0, NULL, true, "the line that is wired to it" },
 	{ "answer", 0, OPT_TEXT, NULL, NULL, 0, 0, NULL, false, "a line that follows the level of --in after each edge" },
 	{ 0 },
@@ -57,8 +58,9 @@ static int no_chip(const char *word, int error)
 	char chips[CHIPS_TEXT];
 
 	if (error == EACCES || error == EPERM)
-		return say_fail(EXIT_BOARD, "%s cannot be opened (%s): that needs root, or the group that the board gives its GPIO lines to",
-				chip.path, strerror(error));
+		return say_fail(EXIT_BOARD,
+				"%s cannot be opened (%s): that needs root, or the group that the board gives its GPIO lines to", chip.path,
+				strerror(error));
 	if (!*gpio_chips(chips, sizeof chips))
 		return say_fail(EXIT_BOARD,
 				"this board has no GPIO chip (no /dev/gpiochip*): the kernel has no driver for one; `response` measures "
@@ -365,7 +367,8 @@ static void gpio_measure(struct lane *lane)
 
 const struct method method_gpio = {
 	.name = "gpio",
-	.summary = "time from a due edge on a wire between two GPIO lines until its interrupt, the thread that waits for it, and its answer",
+	.summary =
+		"time from a due edge on a wire between two GPIO lines until its interrupt, the thread that waits for it, and its answer",
 	.measure = "gpio-response",
 	.settings = settings,
 	.lanes_per_cpu = LANES,

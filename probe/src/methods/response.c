@@ -61,7 +61,8 @@ static const int64_t last_echo_ns = 200000000, look_ns = 1000000;
 static const struct option_spec response_settings[] = {
 	{ "by", 0, OPT_CHOICE, NULL, carrier_names, 0, 0, "futex", false, "what takes the request and the answer" },
 	{ "sender", 0, OPT_CHOICE, NULL, senders, 0, 0, "next", false, "the sender's CPU: the next measured one, or that of the receiver" },
-	{ "far", 0, OPT_TEXT, NULL, NULL, 0, 0, NULL, false, "udp: the address of another board that sends each request back (rtprobe echo), ADDRESS or ADDRESS:PORT" },
+	{ "far", 0, OPT_TEXT, NULL, NULL, 0, 0, NULL, false,
+	  "udp: the address of another board that sends each request back (rtprobe echo), ADDRESS or ADDRESS:PORT" },
 	{ "hold", 0, OPT_DURATION, "ns", NULL, 0, S, "0ns", false, "the receiver sleeps so long before it answers" },
 	{ "section", 0, OPT_DURATION, "ns", NULL, US, S, NULL, false,
 	  "mutex, pi-mutex: how long its holder still needs the mutex (default 20us)" },

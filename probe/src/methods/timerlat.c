@@ -160,9 +160,10 @@ static int take_threads(const struct plan *plan, struct run *run)
 	if (run->trace)
 		return say_fail(EXIT_USAGE, "--trace-above goes with --threads kernel");
 	if (root && !tracer_user_is_there(root, run->lanes[0].cpu))
-		return say_fail(EXIT_USAGE, "--threads user: this kernel wakes no threads of programs (no %s/osnoise/per_cpu/cpu%d/timerlat_fd); "
-					    "Linux has that since 6.5, with the tracer timerlat; use --threads kernel, or cyclic", root,
-				run->lanes[0].cpu);
+		return say_fail(EXIT_USAGE,
+				"--threads user: this kernel wakes no threads of programs (no %s/osnoise/per_cpu/cpu%d/timerlat_fd); "
+				"Linux has that since 6.5, with the tracer timerlat; use --threads kernel, or cyclic",
+				root, run->lanes[0].cpu);
 	return EXIT_DONE;
 }
 

@@ -43,7 +43,8 @@ void account_hit(struct lane *lane, uint64_t k, int64_t latency_ns)
 	const int64_t due_ns = lane->first_due_ns + (int64_t)k * lane->run->interval_ns;
 
 	if (level_ns != HITS_OFF)
-		hits_put(&lane->hits, &(struct hit){ k, due_ns, due_ns + latency_ns, level_ns, lane->index, lane->cpu, lane_measured(lane) });
+		hits_put(&lane->hits,
+			 &(struct hit){ k, due_ns, due_ns + latency_ns, level_ns, lane->index, lane->cpu, lane_measured(lane) });
 }
 
 void account_break(struct lane *lane, uint64_t k, int64_t latency_ns, int64_t now_ns)

@@ -15,7 +15,7 @@ struct restore {
 
 struct keeper {
 	pid_t pid; /* 0: there is none */
-	int pipe;  /* when its last end is closed, the keeper goes to work */
+	int pipe; /* when its last end is closed, the keeper goes to work */
 };
 
 /* To be called before the first thread, before the instance is made, and before the files of `restore` (NULL: none) are changed. 0 or errno. */

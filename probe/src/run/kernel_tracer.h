@@ -15,7 +15,7 @@ struct tracer_setting {
 };
 
 struct kernel_tracer {
-	const char *root;            /* of tracefs */
+	const char *root; /* of tracefs */
 	char directory[TRACER_PATH]; /* of the instance */
 	struct keeper keeper;
 	struct restore restore[TRACER_SETTINGS_MOST];

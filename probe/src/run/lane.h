@@ -44,17 +44,18 @@ struct lane {
 	bool on_the_way; /* a reading on the way to that of the next lane: it has no late wake-ups of its own */
 	bool windows; /* an activation is a window and its value is no lateness: none is missed because of it */
 	bool whole_windows;    /* and it counts as due when it is over */
-	struct lane *taken_by; /* the lane whose thread takes the samples of this one too, so that this one only waits for its end; NULL: its own */
-	struct gaps *gaps;     /* what it finds beside its samples; NULL: none */
+	struct lane *
+		taken_by; /* the lane whose thread takes the samples of this one too, so that this one only waits for its end; NULL: its own */
+	struct gaps *gaps; /* what it finds beside its samples; NULL: none */
 	pid_t measured_tid;
 	int64_t grid_ns;
 	int64_t first_due_ns;
 	uint64_t limit; /* activations planned by the clock; UINT64_MAX: by count */
 	_Atomic int state;
 	struct task_counts counts_at_start;
-	int refused;       /* errno of setting the policy */
-	int pin_refused;   /* errno of pinning */
-	int lock_refused;  /* errno of locking the stack (lock_stacks) */
+	int refused; /* errno of setting the policy */
+	int pin_refused; /* errno of pinning */
+	int lock_refused; /* errno of locking the stack (lock_stacks) */
 	int got_policy, got_priority;
 	_Atomic uint64_t clock_steps; /* how often the clock of its sleep was set */
 
@@ -86,7 +87,7 @@ struct run {
 	int64_t interval_ns, duration_ns, deadline_ns, break_ns; /* 0: none */
 	int64_t runtime_ns; /* in each interval, with --policy deadline */
 	struct cpus anywhere; /* where a lane of that policy runs: the kernel does not let it be pinned */
-	uint64_t count;                                          /* samples a lane; 0: by duration */
+	uint64_t count; /* samples a lane; 0: by duration */
 	struct partition partition;
 	bool aligned, fallback, lock_stacks;
 	int wake_signal;
@@ -95,8 +96,8 @@ struct run {
 	struct lane *lanes;
 
 	int64_t origin_ns, planned_end_ns; /* last ns of the run; 0: by count */
-	_Atomic int start;                 /* 1: measure */
-	_Atomic int arrived, started;      /* lanes that saw `start`; 1: the last of them has set origin_ns */
+	_Atomic int start; /* 1: measure */
+	_Atomic int arrived, started; /* lanes that saw `start`; 1: the last of them has set origin_ns */
 
 	/* close_ns and stop_reason are set before `stop` is 1 */
 	_Atomic int stop_claim, stop;
@@ -107,11 +108,11 @@ struct run {
 
 	/* --trace-above */
 	bool trace;
-	bool trace_stacks;         /* with kernel stacks (--trace-stacks) */
-	const char *tracer;        /* of the kernel, that takes the samples (NULL: none) and whose readings belong to the trace */
-	int64_t trace_above_ns;    /* 0: 4 x the running p99.9 of each lane */
+	bool trace_stacks; /* with kernel stacks (--trace-stacks) */
+	const char *tracer; /* of the kernel, that takes the samples (NULL: none) and whose readings belong to the trace */
+	int64_t trace_above_ns; /* 0: 4 x the running p99.9 of each lane */
 	int64_t untraced_until_ns; /* set with origin_ns; INT64_MAX without a traced part */
-	_Atomic int tracing;       /* the events are on */
+	_Atomic int tracing; /* the events are on */
 
 	/* --break-above */
 	int marker_fd, tracing_fd;

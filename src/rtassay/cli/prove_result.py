@@ -219,9 +219,8 @@ def _causes(measured: Measured) -> tuple[Foretold, ...]:
             for name in (arm.against, arm.name)
         ]
         without, with_it = runs if arm.adds else reversed(runs)
-        found.append(
-            Foretold(worth.id, rankings.removed(without, with_it, deadline_ns=plan.deadline_ns, p=plan.p_target))
-        )
+        gone = rankings.removed(without, with_it, deadline_ns=plan.deadline_ns, p=plan.p_target)
+        found.append(Foretold(worth.id, gone, traced=any(one.causes for one in without)))
     return tuple(found)
 
 

@@ -240,11 +240,12 @@ class Beside:
 class Foretold:
     """The largest cause of late wake-ups that is gone with a setting: what the traces of the runs without it predicted, and what was measured.
 
-    `found` None: all causes that were there without it are there with it, too.
+    `found` None: all causes that were there without it are there with it, too; or no late wake-up was `traced` without it.
     """
 
     id: str
     found: Confirmation | None
+    traced: bool = True
 
 
 @dataclass(frozen=True, slots=True)

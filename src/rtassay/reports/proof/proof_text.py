@@ -191,7 +191,7 @@ def cause_row(told: Foretold) -> tuple[str, ...]:
     """The cells of CAUSE_COLUMNS: late wake-ups of the traced halves, of so many that were due. The prediction is for as many as were due with the setting."""
     found = told.found
     if found is None:
-        return (told.id, "none", "-", "-", "-", "-")
+        return (told.id, "none" if told.traced else "no late wake-up was traced", "-", "-", "-", "-")
     share = found.due_after / found.due_before
     return (
         told.id,

@@ -71,6 +71,7 @@ FORETOLD = (
         ),
     ),
     Foretold("swappiness", None),
+    Foretold("turbo", None, traced=False),
 )
 
 
