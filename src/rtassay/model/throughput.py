@@ -71,6 +71,16 @@ class LatencyRow:
 
 
 @dataclass(frozen=True, slots=True)
+class EnergyRow:
+    """Energy of one round of a work in J, where the board tells its power: geometric mean over the group; `change`: energy for the same work, B / A."""
+
+    work: str
+    a_j: float | None
+    b_j: float | None
+    change: Change | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Throughput:
     """`b` None: one group alone. `total`: throughput B / A, geometric mean over works; the conclusion rests on it."""
 
@@ -84,4 +94,5 @@ class Throughput:
     conclusion: str
     sentence: str
     notes: tuple[str, ...] = ()
+    energy: tuple[EnergyRow, ...] = ()
     schema: str = "rtassay/throughput/1"

@@ -32,6 +32,7 @@ from rtassay.model.throughput import (
     NOT_COMPARED,
     SLOWER,
     Change,
+    EnergyRow,
     LatencyRow,
     Pace,
     PartRow,
@@ -62,6 +63,16 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
+class Energy:
+    """The energy of one round of this work."""
+
+    work: str
+
+
+_Kind = Key | Load | Energy
+
+
+@dataclass(frozen=True, slots=True)
 class _Value:
     """ln of a run's value, and of its CPU time."""
 
@@ -74,7 +85,7 @@ class _Value:
 class _Run:
     recording: Recording
     kind: str
-    values: dict[Key | Load, _Value]
+    values: dict[_Kind, _Value]
 
 
 def is_of_work(recording: Recording) -> bool:
@@ -107,6 +118,7 @@ def throughput(
         works=works,
         total=total,
         latency=latency,
+        energy=tuple(_energy_row(key, units) for key in keys if isinstance(key, Energy)),
         conclusion=conclusion,
         sentence=_sentence(named, works, total, conclusion, latency, units, unit_of) if b else _alone(named[0], parts),
         notes=tuple(_notes(a, b, parts, sides, unit_of, total)),
@@ -129,10 +141,20 @@ def change_of(a: Sequence[float], b: Sequence[float]) -> Change:
 def _run(recording: Recording, p: float | None) -> _Run:
     work = recording.manifest.probe_facts.work
     if is_of_work(recording) and work is not None:
-        return _Run(recording, f"work {_called(work)}", dict(_of_work(recording, work)))
+        values = dict(_of_work(recording, work))
+        return _Run(recording, f"work {_called(work)}", values | _energy(recording, _called(work), values))
     name = load_of(recording.manifest, own_run(recording)) or "none"
     found = None if is_of_work(recording) else star(by_lane_of_one_measure([recording]), p, CONFIDENCE)
     return _Run(recording, f"load {name}", {Load(name): _Value(math.log(found))} if found else {})
+
+
+def _energy(recording: Recording, work: str, values: Mapping[_Kind, _Value]) -> dict[_Kind, _Value]:
+    """Mean power of the run, times the time of a round: the medians of its parts."""
+    power_w = conditions.mean_power(recording)
+    if not power_w or not values:
+        return {}
+    seconds = math.fsum(math.exp(value.log) for value in values.values()) / NS_PER_S
+    return {Energy(work): _Value(math.log(power_w * seconds))}
 
 
 def _called(work: WorkFacts) -> str:
@@ -140,7 +162,7 @@ def _called(work: WorkFacts) -> str:
     return name if work.argument is None else f"{name}:{work.argument}"
 
 
-def _of_work(recording: Recording, work: WorkFacts) -> Iterable[tuple[Key | Load, _Value]]:
+def _of_work(recording: Recording, work: WorkFacts) -> Iterable[tuple[_Kind, _Value]]:
     lanes = {account.entry.index: account for account in accounts(recording)}
     for part in work.parts:
         if part.lane is None or not part.amount or part.lane not in lanes or not lanes[part.lane].entry.n:
@@ -155,7 +177,7 @@ def _of_work(recording: Recording, work: WorkFacts) -> Iterable[tuple[Key | Load
         yield key, _Value(math.log(wall.value_ns), used, lanes[part.lane].entry.n)
 
 
-def _units(side: Sequence[_Run], unit_of: str) -> list[dict[Key | Load, _Value]]:
+def _units(side: Sequence[_Run], unit_of: str) -> list[dict[_Kind, _Value]]:
     """The values of each boot, or of the k-th runs of all works, by key."""
     groups: dict[object, list[_Run]] = defaultdict(list)
     count: dict[str, int] = defaultdict(int)
@@ -166,8 +188,8 @@ def _units(side: Sequence[_Run], unit_of: str) -> list[dict[Key | Load, _Value]]
     return [_mean(runs) for runs in groups.values()]
 
 
-def _mean(runs: Sequence[_Run]) -> dict[Key | Load, _Value]:
-    found: dict[Key | Load, list[_Value]] = defaultdict(list)
+def _mean(runs: Sequence[_Run]) -> dict[_Kind, _Value]:
+    found: dict[_Kind, list[_Value]] = defaultdict(list)
     for run in runs:
         for key, value in run.values.items():
             found[key].append(value)
@@ -183,10 +205,10 @@ def _mean(runs: Sequence[_Run]) -> dict[Key | Load, _Value]:
     }
 
 
-Units = Sequence[Mapping[Key | Load, _Value]]
+Units = Sequence[Mapping[_Kind, _Value]]
 
 
-def _logs(units: Units, key: Key | Load) -> list[float]:
+def _logs(units: Units, key: _Kind) -> list[float]:
     return [unit[key].log for unit in units if key in unit]
 
 
@@ -233,6 +255,12 @@ def _latency(key: Load, units: Sequence[Units], p: float) -> LatencyRow:
     return LatencyRow(key.name, p, values[0], values[1], change_of(a, b) if a and b else None)
 
 
+def _energy_row(key: Energy, units: Sequence[Units]) -> EnergyRow:
+    a, b = (_logs(side, key) for side in units)
+    values = [math.exp(math.fsum(side) / len(side)) if side else None for side in (a, b)]
+    return EnergyRow(key.work, values[0], values[1], change_of(a, b) if a and b else None)
+
+
 def _totals(units: Sequence[Units], keys: Sequence[Key]) -> tuple[tuple[WorkRow, ...], Change | None]:
     """Each work over its parts, and all works, of the units that have all of it. A work counts once, however many parts it has."""
     common = [key for key in keys if all(_logs(side, key) for side in units)]
@@ -250,7 +278,7 @@ def _totals(units: Sequence[Units], keys: Sequence[Key]) -> tuple[tuple[WorkRow,
     return tuple(rows), change_of(whole[1], whole[0]) if all(whole) else None
 
 
-def _over(works: Iterable[Sequence[Key]], unit: Mapping[Key | Load, _Value]) -> float:
+def _over(works: Iterable[Sequence[Key]], unit: Mapping[_Kind, _Value]) -> float:
     """Mean over works of the mean over their parts."""
     means = [math.fsum(unit[key].log for key in parts) / len(parts) for parts in works]
     return math.fsum(means) / len(means)

@@ -30,6 +30,8 @@ class HtmlThroughput:
             "rows": text.rows(subject),
             "latency_columns": text.LATENCY,
             "latency_rows": text.latency_rows(subject),
+            "energy_columns": text.energy_columns(subject),
+            "energy_rows": text.energy_rows(subject),
             "explained": text.explained(subject),
             "notes": [one_line(note, 400) for note in subject.notes],
             "schema": subject.schema,

@@ -20,6 +20,9 @@ class MarkdownThroughput:
         parts.append(pipe_table(text.columns(subject), text.texts(text.rows(subject), markdown), numbers=True))
         if subject.latency and subject.b is not None:
             parts.append(pipe_table(text.LATENCY, text.texts(text.latency_rows(subject), markdown), numbers=True))
+        if subject.energy:
+            rows = text.texts(text.energy_rows(subject), markdown)
+            parts.append(pipe_table(text.energy_columns(subject), rows, numbers=True))
         parts.append(markdown(text.explained(subject)))
         if subject.notes:
             parts.append("\n".join(f"- {markdown(note)}" for note in subject.notes))

@@ -26,6 +26,8 @@ class TerminalThroughput:
             lines += self._table(text.columns(subject), text.rows(subject), words=(0, 1))
         if subject.latency and subject.b is not None:
             lines += ["", *self._table(text.LATENCY, text.latency_rows(subject), words=(0,))]
+        if subject.energy:
+            lines += ["", *self._table(text.energy_columns(subject), text.energy_rows(subject), words=(0,))]
         lines += ["", *self._wrap(text.explained(subject))]
         for note in subject.notes:
             lines += self._wrap(f"Note: {note}.")

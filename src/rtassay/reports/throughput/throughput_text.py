@@ -11,6 +11,7 @@ from rtassay.model.throughput import (
     NOT_COMPARED,
     SLOWER,
     Change,
+    EnergyRow,
     LatencyRow,
     Pace,
     PartRow,
@@ -28,6 +29,8 @@ HEADLINES = {
 TONES = {SLOWER: "open", FASTER: "open", NO_DIFFERENCE: "open", NOT_COMPARED: "void"}
 ALONE = ("Work", "Amount", "Per second", "Time (s)", "CPU time (s)", "Rounds", "Scatter")
 COMPARED = ("Work", "Amount", "A per second", "B per second", "Throughput B / A", "95 % interval", "CPU time B / A")
+ENERGY_ALONE = ("Work", "Energy of a round (J)")
+ENERGY = ("Work", "A, a round (J)", "B, a round (J)", "Energy B / A", "95 % interval")
 LATENCY = ("Load", "p", "A D* (us)", "B D* (us)", "D* B / A", "95 % interval")
 
 
@@ -114,9 +117,27 @@ def _latency(row: LatencyRow) -> tuple[str, ...]:
     return (one_line(row.load, 60), wording.probability(row.p), *values, _ratio(row.change), interval(row.change))
 
 
+def energy_columns(subject: Throughput) -> tuple[str, ...]:
+    """Of the table of energies."""
+    return ENERGY_ALONE if subject.b is None else ENERGY
+
+
+def energy_rows(subject: Throughput) -> list[tuple[str, ...]]:
+    """Energy of a round of each work; none where no board tells its power."""
+    return [_energy(row, subject.b is None) for row in subject.energy]
+
+
+def _energy(row: EnergyRow, alone: bool) -> tuple[str, ...]:
+    a, b = (rate(value) for value in (row.a_j, row.b_j))
+    name = one_line(row.work, 60)
+    return (name, a) if alone else (name, a, b, _ratio(row.change), interval(row.change))
+
+
 def explained(subject: Throughput) -> str:
     """What the numbers are."""
     value = f"Each value is of one of the {subject.unit_of}: the median round."
+    if subject.energy:
+        value += " Energy: mean power of the run, times the time of a round."
     if subject.b is None:
         return f"{value} Scatter: standard deviation between them."
     return (

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +14,11 @@ from hypothesis import strategies as st
 from rtassay.analysis.many.throughput import _alone, change_of, throughput
 from rtassay.model.comparison import RUNS_EXCHANGE, RUNS_T
 from rtassay.model.errors import UsageError
+from rtassay.model.recording import Series
 from rtassay.model.throughput import FASTER, NO_DIFFERENCE, NOT_COMPARED, SLOWER
+from rtassay.reports.throughput.html import HtmlThroughput
+from rtassay.reports.throughput.json import JsonThroughput
+from rtassay.reports.throughput.markdown import MarkdownThroughput
 from rtassay.reports.throughput.terminal import TerminalThroughput
 
 from ..build import block_lane, facts, inventory, recording
@@ -166,3 +172,30 @@ def test_a_mirrored_comparison_is_the_inverse(a, b):
     forth, back = change_of(la, lb), change_of(lb, la)
     assert forth.ratio == pytest.approx(1 / back.ratio)
     assert forth.lo == pytest.approx(1 / back.hi, rel=1e-6) and forth.lo <= forth.ratio * 1.000001
+
+
+def with_power(runs, watts):
+    """The processor's package takes so many watts all the time."""
+    series = Series("power", "rapl.package-0", "W", np.array([0, 10**9]), np.array([watts, watts]))
+    return [replace(run, telemetry=(*run.telemetry, series)) for run in runs]
+
+
+def test_energy_is_mean_power_times_the_time_of_a_round():
+    """Three quarters of the power for twice the time is one and a half of the energy."""
+    a = with_power([of_work("w", {"x": 1e9, "y": 2e9}, f"s{i}") for i in range(4)], 20.0)
+    b = with_power([of_work("w", {"x": 2e9, "y": 4e9}, f"r{i}", kernel="rt") for i in range(4)], 15.0)
+    found = throughput(a, b)
+    (row,) = found.energy
+    assert (row.work, row.a_j, row.b_j) == ("w", pytest.approx(60, rel=1e-6), pytest.approx(90, rel=1e-6))
+    assert row.change.ratio == pytest.approx(1.5, rel=1e-6)
+    assert json.loads(JsonThroughput().render(found))["energy"][0]["a_j"] == row.a_j
+    for one in (TerminalThroughput(None), MarkdownThroughput(), HtmlThroughput()):
+        told = one.render(found).decode()
+        assert "a round (J)" in told and "60" in told and "90" in told and "Energy: mean power of the run" in told
+    alone = TerminalThroughput(None).render(throughput(a)).decode()
+    assert "Energy of a round (J)" in alone and "60" in alone
+
+
+def test_a_board_that_tells_no_power_has_no_row_of_energy():
+    found = throughput(group("stock", 1, pipe=1e6))
+    assert found.energy == () and "nergy" not in TerminalThroughput(None).render(found).decode()
