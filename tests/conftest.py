@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 import re
+import shutil
 import signal
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +57,10 @@ ORDER = ("lab", "flow", "unit/boards", "unit/probe", "house", "contract")
 def pytest_configure(config: pytest.Config) -> None:
     # A shell starts what it puts in the background with SIGINT ignored, and every child inherits that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Boards of the lab have their names there: a worker neither sees nor stops those of another one, or of a person.
+    own = tempfile.mkdtemp(prefix="rtassay-run-", dir="/tmp")  # short: sockets lie in it
+    os.environ["XDG_RUNTIME_DIR"] = own
+    config.add_cleanup(functools.partial(shutil.rmtree, own, ignore_errors=True))
     if not hasattr(config, "workerinput"):  # once, not in each of xdist's workers
         from probe_build import build
 
