@@ -12,7 +12,7 @@ from rtassay.causes.attribution import attribute
 from rtassay.lab import quick
 from rtassay.lab.arches import arch_named
 from rtassay.lab.script import STREAM, ScriptBoard
-from rtassay.model.causes import Attribution, Hit, Moved, Trace
+from rtassay.model.causes import NO_PREEMPTION_POINT, Attribution, Hit, Moved, Trace
 from rtassay.model.events import End, Facts, Note, TracePage, TraceText
 from rtassay.wire.stream import StreamParser
 
@@ -257,7 +257,9 @@ def _wrong(fault: Fault, one: Attribution, truth: Truth) -> str | None:
     right_ns = outside_ns = 0
     for part in one.parts:
         ns = max(0, min(part.start_ns + part.ns, end) - max(part.start_ns, start))
-        if part.cause.kind in fault.causes and part.cause.name == fault.owner:
+        # The interrupt before the fault found nothing off, and the next one comes a tick later: the thread did not leave meanwhile.
+        before = part.cause.kind == NO_PREEMPTION_POINT and part.start_ns < truth.start_ns < one.hit.woke_ns
+        if (part.cause.kind in fault.causes or before) and part.cause.name == fault.owner:
             right_ns, outside_ns = right_ns + ns, outside_ns + part.ns - ns
         else:
             inside[part.cause.kind] += ns
