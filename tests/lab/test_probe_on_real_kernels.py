@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import plain_env
 from second_reader import Stream, read_stream
 from vboard import Board, Setup
 
@@ -40,7 +41,7 @@ def rtassay(home: Path, *argv: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         timeout=120,
-        env={"PATH": "/usr/bin:/bin", "HOME": str(home), "RTASSAY_HOME": str(home)},
+        env=plain_env(home),
         check=False,
     )
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import plain_env
 from vboard import Board, Setup
 
 STOCK, RT = Setup("stock", "stock"), Setup("rt", "rt")
@@ -38,7 +38,7 @@ def doctor(board: Board, home: Path, *words: str) -> tuple[int, dict[str, dict[s
         capture_output=True,
         text=True,
         timeout=240,
-        env={"PATH": "/usr/bin:/bin", "TMPDIR": tempfile.gettempdir(), "HOME": str(home), "RTASSAY_HOME": str(home)},
+        env=plain_env(home),
         check=False,
     )
     assert done.stdout, done.stderr

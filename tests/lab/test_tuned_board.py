@@ -6,11 +6,11 @@ import json
 import re
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import plain_env
 from vboard import Board, Setup
 
 RT = Setup("rt", "rt")
@@ -35,16 +35,12 @@ ls /run
 
 def rtassay(board: Board, home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        _argv(board, *words), capture_output=True, text=True, timeout=300, env=_env(home), check=False
+        _argv(board, *words), capture_output=True, text=True, timeout=300, env=plain_env(home), check=False
     )
 
 
 def _argv(board: Board, verb: str, *words: str) -> list[str]:
     return [sys.executable, "-m", "rtassay", verb, board.name, *words]
-
-
-def _env(home: Path) -> dict[str, str]:
-    return {"PATH": "/usr/bin:/bin", "TMPDIR": tempfile.gettempdir(), "HOME": str(home), "RTASSAY_HOME": str(home)}
 
 
 def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
@@ -118,7 +114,7 @@ def test_words_of_the_command_line_hold_for_one_boot(setup: Setup, board: Board,
         capture_output=True,
         text=True,
         timeout=300,
-        env=_env(tmp_path),
+        env=plain_env(tmp_path),
         check=False,
     )
     assert again.returncode == 0, again.stderr

@@ -7,11 +7,11 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 import pytest
+from command_line import plain_env
 from vboard import Board, Setup
 
 STOCK = Setup("stock", "stock")
@@ -42,12 +42,10 @@ def argv(board: Board, *words: str) -> list[str]:
     return [sys.executable, "-m", "rtassay", "tune", board.name, *words]
 
 
-def env(home: Path) -> dict[str, str]:
-    return {"PATH": "/usr/bin:/bin", "TMPDIR": tempfile.gettempdir(), "HOME": str(home), "RTASSAY_HOME": str(home)}
-
-
 def tune(board: Board, home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(argv(board, *words), capture_output=True, text=True, timeout=300, env=env(home), check=False)
+    return subprocess.run(
+        argv(board, *words), capture_output=True, text=True, timeout=300, env=plain_env(home), check=False
+    )
 
 
 def until(board: Board, script: str, wanted: str) -> None:
@@ -88,7 +86,7 @@ def test_settings_are_put_back_when_guards_and_hosts_are_killed(
     assert board.text(VALUES) == before
     for pause_s in (0.5, 2.0, 4.0):
         host = subprocess.Popen(
-            argv(board, "--plan", plan), env=env(tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            argv(board, "--plan", plan), env=plain_env(tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         time.sleep(pause_s)
         os.kill(host.pid, signal.SIGKILL)
@@ -110,7 +108,7 @@ def test_two_hosts_at_once_and_a_cut_link(setup: Setup, board: Board, plan: str,
     hosts = [
         subprocess.Popen(
             argv(board, "--plan", plan, "--for", "15s"),
-            env=env(tmp_path / name),
+            env=plain_env(tmp_path / name),
             stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             text=True,

@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 from rtassay.cli import main
@@ -36,6 +37,12 @@ def as_process(*args: str | Path, home: Path, timeout_s: float = 300) -> Done:
     env = {**os.environ, "RTASSAY_HOME": str(home)}
     argv = [str(RTASSAY), *map(str, args)]
     return subprocess.run(argv, capture_output=True, text=True, env=env, timeout=timeout_s, check=False)
+
+
+def plain_env(home: Path) -> dict[str, str]:
+    """An environment with what rtassay needs alone, for recordings under `home`; boards of the lab are found in XDG_RUNTIME_DIR."""
+    own = {"TMPDIR": tempfile.gettempdir(), "XDG_RUNTIME_DIR": os.environ["XDG_RUNTIME_DIR"]}
+    return {"PATH": "/usr/bin:/bin", "HOME": str(home), "RTASSAY_HOME": str(home), **own}
 
 
 def _text(stream: io.TextIOWrapper) -> str:
