@@ -170,7 +170,7 @@ class Found:
 class Examination:
     """All settings of one board, the most important first within each state. `kind`: board, recording or inventory.
 
-    `tuned`: whose changes by `rtassay tune` were in force there; None: nobody's.
+    `tuned`: whose changes by `rtassay tune` were in force there; None: nobody's. `virtualisation`: `none`, or whose guest it is; None: not known.
     """
 
     subject: str
@@ -180,6 +180,7 @@ class Examination:
     watched_ns: int
     found: tuple[Found, ...]
     tuned: TunedState | None = None
+    virtualisation: str | None = None
 
     def of(self, *states: str) -> tuple[Found, ...]:
         """Those in one of these states, in order of rank."""
@@ -204,6 +205,7 @@ def examination_dict(examination: Examination) -> dict[str, Any]:
         "subject": examination.subject,
         "kind": examination.kind,
         "kernel": examination.kernel,
+        "virtualisation": examination.virtualisation,
         "for": {
             "isolated": None if goal.isolated is None else list(goal.isolated),
             "period_ns": goal.period_ns,

@@ -97,6 +97,7 @@ def judge(settings: list[_Member], subject: str, kind: str, seen: Seen, goal: Go
         max(seen.spans.values(), default=0),
         ranked(found),
         None if seen.inventory.tuned is None or seen.inventory.tuned.owner is None else seen.inventory.tuned,
+        seen.inventory.virtualisation,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -56,6 +57,7 @@ def test_a_board_is_looked_at_and_what_is_wrong_is_exit_1(tmp_path: Path, on_lab
         "echo 0 > /proc/sys/kernel/watchdog",
     ):
         assert word in done.stdout
+    assert "6.1.0-56-rt-amd64 on emulated CPUs, whose host decides when they run" in done.stdout
     assert "about 1 h (12 runs of 5 min)" in done.stdout and "CPU 1, priority 80, period 1ms" in done.stdout
     cases = {case.get("name"): case for case in ElementTree.parse(tmp_path / "x.xml").iter("testcase")}
     assert set(cases) == set(rooms.table("knobs"))
@@ -150,6 +152,18 @@ def test_lists_that_are_long_are_cut_and_the_cut_is_told(tmp_path: Path) -> None
     found = examining.judge(examining.members(), "x", "board", seen("vm"), Goal((1,)))
     long = next(one for one in found.found if len(one.actions) > 6)
     assert examination_text.changes(long)[-1] == f"and {len(long.actions) - 6} more (--json)"
+    assert len(examination_text.changes(replace(long, actions=long.actions[:7]))) == 7
+
+
+def test_settings_of_one_reason_stand_together_and_leave_room_for_it() -> None:
+    from rtassay.reports.examination import examination_text
+
+    found = examining.judge(examining.members(), "x", "board", seen("lab-rt"), Goal())
+    rows = examination_text.by_reason(found.of(UNKNOWN))
+    assert max(len(names) for names, _ in rows) <= 40
+    assert sorted(", ".join(names for names, _ in rows).replace(",,", ",").split(", ")) == sorted(
+        one.id for one in found.of(UNKNOWN)
+    )
 
 
 def test_a_board_that_somebody_tuned_says_how_it_is_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,9 +14,7 @@ class RtThrottling(Knob):
 
     name = "rt-throttling"
     title = "real-time throttling (sched_rt_runtime_us)"
-    why = (
-        "Before 6.12 the kernel stops real-time threads that use more than their share, by default 95 % of each second."
-    )
+    why = "The kernel stops real-time threads that use more than their share, by default 95 % of each second; from 6.12 on only where group scheduling is built in."
     effect = "removes stalls of 50 ms in each second, for threads that are nearly always busy"
     harm = "with -1 a real-time thread that spins hangs its CPU"
     scope = RUN_TIME

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rtassay.knobs.base import Knob, Seen, ok, unknown, wrong
-from rtassay.model.knobs import BOOT, BOOT_WORD, HIGH, LOW, WRITE, Action, Goal, Look
+from rtassay.model.knobs import BOOT, BOOT_WORD, BY_HAND, HIGH, LOW, MEDIUM, WRITE, Action, Goal, Look
 
 _CURRENT = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 _AVAILABLE = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
@@ -15,6 +15,8 @@ _FAST = (
     "riscv_clocksource",
     "hyperv_clocksource_tsc_page",
 )
+# Read over a bus, or as coarse as the tick.
+_SLOW = ("hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies")
 
 
 class Clocksource(Knob):
@@ -38,6 +40,13 @@ class Clocksource(Knob):
         better = [name for name in seen.inventory.clocksources or () if name in _FAST]
         if current not in _FAST and better:
             return wrong(current, better[0], Action(WRITE, _CURRENT, better[0]), severity=HIGH)
+        if current in _SLOW:
+            return wrong(
+                f"{current}, and the kernel offers no fast one",
+                "tsc or the processor's own counter",
+                Action(BY_HAND, "", "dmesg | grep -iE 'clocksource|tsc' tells why there is none"),
+                severity=MEDIUM,
+            )
         if current != "tsc" or seen.word("tsc") in ("reliable", "nowatchdog"):
             return ok(current if current in _FAST else f"{current}; the board has no better one")
         return unknown(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rtassay.knobs.base import Knob, Seen, cpus_text, ok, wrong
-from rtassay.model.knobs import MEDIUM, RUN_TIME, WRITE, Action, Goal, Look
+from rtassay.knobs.base import Knob, NotRead, Seen, cpus_text, ok, wrong
+from rtassay.model.knobs import ABSENT, MEDIUM, RUN_TIME, WRITE, Action, Goal, Look
 from rtassay.model.units import NS_PER_US
 
 _STATE = "/sys/devices/system/cpu/cpu[0-9]*/cpuidle/state[0-9]*/{}"
@@ -11,11 +11,12 @@ _STATE = "/sys/devices/system/cpu/cpu[0-9]*/cpuidle/state[0-9]*/{}"
 _SHARE, _DEFAULT_US = 100, 10
 
 
-def deep_us(seen: Seen) -> int | None:
-    """Exit latency of the deepest enabled state of any CPU; None: no idle states are known."""
+def deep_us(seen: Seen) -> int:
+    """Exit latency of the deepest enabled state of any CPU. Raises NotRead where no idle states are known, and where the kernel has none."""
     states = seen.inventory.idle_states
-    if states is None:
-        return 0 if seen.live and seen.inventory.idle is not None and seen.inventory.idle.driver is None else None
+    if states is None and seen.live and seen.inventory.idle is not None and seen.inventory.idle.driver is None:
+        raise NotRead(ABSENT, "the kernel manages no idle states here (no cpuidle driver)")
+    states = seen.told(states, _STATE.format("latency"))
     return max((one.latency_us or 0 for rows in states.values() for one in rows if not one.disabled), default=0)
 
 

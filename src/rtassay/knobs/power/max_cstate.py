@@ -23,8 +23,6 @@ class MaxCstate(Knob):
 
     def look(self, seen: Seen, goal: Goal) -> Look:
         deepest = deep_us(seen)
-        if deepest is None:
-            raise seen.not_read("/sys/devices/system/cpu/cpu[0-9]*/cpuidle/state[0-9]*/latency")
         limit = seen.word("processor.max_cstate") or seen.word("intel_idle.max_cstate")
         if deepest <= 10:
             return ok(f"no enabled state takes more than {deepest} us to leave")

@@ -26,8 +26,7 @@ class ResumeLatency(Knob):
     def look(self, seen: Seen, goal: Goal) -> Look:
         cpus = seen.measured(goal)
         values = {cpu: seen.text(_PATH.format(cpu)) for cpu in cpus}
-        deepest = deep_us(seen)
-        if deepest is not None and deepest <= 1:
+        if deep_us(seen) <= 1:
             return ok("no idle state takes longer than 1 us to leave")
         # "0" stands for no limit, "n/a" for no latency at all.
         loose = [cpu for cpu, value in values.items() if value == "0"]

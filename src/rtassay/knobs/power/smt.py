@@ -37,7 +37,8 @@ class Smt(Knob):
 
     def look(self, seen: Seen, goal: Goal) -> Look:
         if not seen.told(seen.inventory.cpus.smt_active, _ACTIVE):
-            return ok("off or not there")
+            control = seen.text(_CONTROL) if seen.has(_CONTROL) else None
+            return ok("off" if control in ("off", "forceoff") else "no two CPUs share a core")
         cpus = goal.isolated if goal.isolated is not None else seen.isolated()
         shared = sorted({s for cpu in cpus for s in cpu_list(seen.text(_SIBLINGS.format(cpu))) if s not in cpus})
         if cpus and not shared:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import textwrap
 
 from rtassay.model.foreign import one_line
 from rtassay.model.knobs import (
@@ -30,6 +31,7 @@ from rtassay.model.knobs import (
 from rtassay.model.units import format_cpu_list, format_time
 
 _MANY = 6
+_NAMES = 40
 
 
 def headline(examination: Examination) -> str:
@@ -49,7 +51,14 @@ def conditions(examination: Examination) -> str:
         if examination.kind == "board"
         else f"a {examination.kind}, without the board"
     )
-    return f"Kernel {examination.kernel or 'not known'}; {looked}; for an application on {cpus}, priority {goal.priority}{period}."
+    return f"Kernel {examination.kernel or 'not known'}{_machine(examination.virtualisation)}; {looked}; for an application on {cpus}, priority {goal.priority}{period}."
+
+
+def _machine(kind: str | None) -> str:
+    if kind in (None, "none"):
+        return ""
+    what = "emulated CPUs" if kind == "tcg" else f"a virtual machine ({kind})"
+    return f" on {what}, whose host decides when they run: no setting here changes that"
 
 
 def weight(found: Found) -> str:
@@ -93,26 +102,33 @@ def how(action: Action) -> str:
 
 def changes(found: Found) -> list[str]:
     """The first changes that would set it right, and how many more there are."""
-    told = [one_line(how(action), 300) for action in found.actions[:_MANY]]
-    more = len(found.actions) - len(told)
-    return [*told, f"and {more} more (--json)"] if more > 0 else told
+    return _first([one_line(how(action), 300) for action in found.actions])
 
 
 def details(found: Found) -> list[str]:
     """The first parts of a setting that has many, and how many more there are."""
     told = []
-    for detail in found.details[:_MANY]:
+    for detail in found.details:
         wanted = "" if detail.wanted is None else f", wanted {detail.wanted}"
         why = "" if detail.why is None else f": {detail.why}"
         told.append(one_line(f"{detail.name}: {detail.now}{wanted}{why}", 300))
-    more = len(found.details) - len(told)
-    return [*told, f"and {more} more (--json)"] if more > 0 else told
+    return _first(told)
+
+
+def _first(told: list[str]) -> list[str]:
+    # A line that says "and 1 more" takes as much room as that one.
+    more = len(told) - _MANY
+    return [*told[:_MANY], f"and {more} more (--json)"] if more > 1 else told
 
 
 def by_reason(found: tuple[Found, ...]) -> list[tuple[str, str]]:
-    """(settings, reason), the settings of one reason together."""
+    """(settings, reason), the settings of one reason together: some on a line, the reason on the first."""
     together: dict[str, list[str]] = {}
     for one in found:
         reason = one.now if one.wanted is None else f"{one.now} (try {one.wanted})"
         together.setdefault(reason, []).append(one.id)
-    return [(", ".join(names), reason) for reason, names in together.items()]
+    rows = []
+    for reason, names in together.items():
+        first, *others = textwrap.wrap(", ".join(names), _NAMES, break_on_hyphens=False)
+        rows += [(first, reason), *((line, "") for line in others)]
+    return rows
