@@ -64,9 +64,9 @@ class Board:
             check=False,
         )
 
-    def text(self, command: str, *, user: str = "root") -> str:
+    def text(self, command: str, *, user: str = "root", timeout_s: float = SSH_TIMEOUT_S) -> str:
         """Stripped stdout of a shell line that must succeed."""
-        done = self.run(command, user=user)
+        done = self.run(command, user=user, timeout_s=timeout_s)
         assert done.returncode == 0, f"`{command}` on the board: exit {done.returncode}: {done.stderr.decode()}"
         return done.stdout.decode().strip()
 

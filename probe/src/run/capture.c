@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 
 enum { BUFFER_KB = 1024, REMEMBERED_BYTES = 256 * 1024, REMEMBERED_LEAST = 8, TICK_MS = 20, READ_ROUNDS = 4 };
 enum { WAITING_MOST = 32 << 20 }; /* bytes that may wait for the writer */
+enum { MOST_URGENT = -20 };
 
 const char *const capture_events[] = {
 	"sched/sched_switch",
@@ -412,8 +414,11 @@ static void switch_off(struct capture *c)
 		snprintf(name, sizeof name, "stats/cpu%d", c->run->lanes[i].cpu);
 		send_file(c, name, path);
 	}
-	/* The pass over all symbols takes seconds on a slow board: longer than a real-time thread may run. */
+	/* The pass over all symbols takes seconds on a slow board: longer than a real-time thread may run. The load goes on
+	 * until we are done, so we come before it; but never before an ordinary thread that is followed. */
 	rt_set_policy(0, SCHED_OTHER, 0);
+	if (c->run->policy != SCHED_OTHER)
+		setpriority(PRIO_PROCESS, 0, MOST_URGENT); /* of this thread alone */
 	send_symbols(c);
 }
 
