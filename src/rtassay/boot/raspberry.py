@@ -4,12 +4,15 @@ For one boot the firmware's own `tryboot` is used if present: it reads tryboot.t
 config.txt at the next power cycle. Older firmware gets a guard instead: config.txt is changed, and the first thing the new boot does is
 to put the old one back. A kernel that never gets so far leaves config.txt.rtassay on the card, to be renamed by hand.
 
+Words for one boot stand in a second cmdline.txt, which only the config.txt of that boot names.
+
 A kernel that was put onto the card itself (`kernels.cards`) has a folder of its own beside config.txt, named by os_prefix.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from rtassay.boards.base import LinuxBoard
 from rtassay.boot.base import Kernel
@@ -22,11 +25,13 @@ _SECTION = re.compile(r"^\s*\[(.+)\]\s*$")
 _OURS = re.compile(r"kernel-(\d.*)\.img|rtassay-(\d.*)/kernel\.img")
 _PREFIX = re.compile(r"^\s*os_prefix\s*=\s*(\S*)\s*$")
 _INITRAMFS = re.compile(r"^\s*initramfs[ =]\s*(\S+)")
+_CMDLINE = re.compile(r"^\s*cmdline\s*=\s*(\S+)")
 _AUTO = re.compile(r"^\s*auto_initramfs\s*=\s*1\s*$")
 _OUR_MARK = "#rtassay: "
 KERNEL, INITRD = "kernel.img", "initrd.img"
 """Names in the folder of one kernel."""
 _SAVED = "config.txt.rtassay"
+_TRIAL = "cmdline-rtassay.txt"
 _UNIT = "/etc/systemd/system/rtassay-boot-guard.service"
 _WANTS = "/etc/systemd/system/sysinit.target.wants/rtassay-boot-guard.service"
 _INIT = "/etc/init.d/S00rtassay-boot-guard"
@@ -99,14 +104,24 @@ class Raspberry:
             await go_down(board)
 
     async def with_words(self, board: LinuxBoard, kernel: Kernel, words: tuple[str, ...]) -> Kernel:
-        raise UsageError(
-            f"board '{board.name}' is given words of the command line by hand",
-            "a trial boot of a Raspberry Pi takes a kernel, not a cmdline.txt",
-            "write them into cmdline.txt, in its one line, and keep a copy of it",
-        )
+        """A cmdline.txt of its own, where the firmware looks for that of this kernel."""
+        place = await self._found(board)
+        folder = kernel.id.rpartition("/")[0]
+        name = cmdline(await self._config(board, place))
+        at = [f"{place}/{folder}/{name}", f"{place}/{name}"] if folder else [f"{place}/{name}"]
+        lines = [text for path in at if (text := await board.read(path)) is not None]
+        # The firmware reads one line.
+        line = lines[0].decode(errors="surrogateescape").partition("\n")[0].strip() if lines else ""
+        if not line:
+            raise BoardError(f"board '{board.name}' has no {name} that words could be added to", f"looked at {at[-1]}")
+        target = f"{place}/{folder}/{_TRIAL}" if folder else f"{place}/{_TRIAL}"
+        await write(board, target, f"{line} {' '.join(words)}\n", f"write {_TRIAL}")
+        return replace(kernel, words=words)
 
     async def without_words(self, board: LinuxBoard) -> None:
-        """Nothing was made."""
+        place = await self._found(board)
+        script = 'rm -f "$1/$2" "$1"/rtassay-*/"$2"; sync'
+        await must(board, ["sh", "-c", script, "sh", place, _TRIAL], f"remove {_TRIAL}")
 
     async def add(self, board: LinuxBoard, release: str) -> None:
         """The kernel goes beside config.txt as `kernel-RELEASE.img`, where the firmware can find it."""
@@ -130,7 +145,7 @@ class Raspberry:
     async def _choosing(self, board: LinuxBoard, place: str, config: str, kernel: Kernel) -> str:
         folder, _, _ = kernel.id.rpartition("/")
         has = folder and (await output(board, ["test", "-f", f"{place}/{folder}/{INITRD}"]))[1] == 0
-        return choosing(config, kernel.id, INITRD if has else None)
+        return choosing(config, kernel.id, INITRD if has else None, _TRIAL if kernel.words else None)
 
     def _restoring(self, place: str) -> str:
         """A script for the board that restores the old config.txt and removes our files. The guard runs it too."""
@@ -243,11 +258,18 @@ def initramfs(config: str) -> str | None:
     return None if named is None else f"{prefix[0]}{prefix[1]}{named}"
 
 
-def choosing(config: str, kernel: str, initrd: str | None = None) -> str:
+def cmdline(config: str) -> str:
+    """The file that holds the kernel's command line, beside the kernel's folder or in it."""
+    named = [found[1] for line in _of_every_board(config) if (found := _CMDLINE.match(line))]
+    return named[-1] if named else "cmdline.txt"
+
+
+def choosing(config: str, kernel: str, initrd: str | None = None, cmdline: str | None = None) -> str:
     """config.txt with another kernel, everything else as it was. An earlier `kernel=` of any section is commented out; for a kernel in a
-    folder of its own, with its `initrd` there, also what names an initramfs or another folder."""
+    folder of its own, with its `initrd` there, also what names an initramfs or another folder; with another `cmdline` what names one."""
     folder, _, name = kernel.rpartition("/")
     replaced = (_KERNEL, _PREFIX, _INITRAMFS, _AUTO) if folder else (_KERNEL,)
+    replaced += () if cmdline is None else (_CMDLINE,)
     lines = []
     for line in config.splitlines():
         # What an earlier choice of a folder had added or commented out.
@@ -258,6 +280,7 @@ def choosing(config: str, kernel: str, initrd: str | None = None) -> str:
         lines.append(f"{_OUR_MARK}{line}" if any(word.match(line) for word in replaced) else line)
     more = [f"os_prefix={folder}/"] if folder else []
     more += [f"kernel={name}", *([] if initrd is None else [_initramfs_line(initrd)])]
+    more += [] if cmdline is None else [f"cmdline={cmdline}"]
     return "\n".join([*lines, "[all]", *more, ""])
 
 

@@ -8,7 +8,7 @@ import itertools
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rtassay.boards.base import LinuxBoard
 from rtassay.boot.base import BootLoader, Kernel
@@ -155,6 +155,10 @@ async def switch_kernel(
 def _same(kernels: list[Kernel], now: Running, loader: BootLoader) -> Kernel:
     """The entry that boots the running kernel, the default one of several. Raises BoardError if there is none."""
     found = [kernel for kernel in kernels if kernel.release == now.release]
+    # The firmware of a Raspberry Pi tells no release of the kernel that it boots by default; after the boot it must be the same one.
+    found = found or [
+        replace(kernel, release=now.release) for kernel in kernels if kernel.default and not kernel.release
+    ]
     if not found:
         raise BoardError(f"{loader.name} has no entry for the running kernel {now.release}", hint="rtassay kernel list")
     return next((kernel for kernel in found if kernel.default), found[0])

@@ -13,8 +13,8 @@ import pytest
 
 from rtassay.boards.local import LocalBoard
 from rtassay.boot.base import Kernel
-from rtassay.boot.raspberry import Raspberry, choosing, chosen
-from rtassay.model.errors import UsageError
+from rtassay.boot.raspberry import Raspberry, choosing, chosen, cmdline
+from rtassay.model.errors import BoardError, UsageError
 
 CONFIG = "# For more options\ndtparam=audio=on\n[pi4]\narm_boost=1\nkernel=only-pi4.img\n[all]\nkernel=kernel8.img\n"
 RT = Kernel("kernel-rt.img", "kernel-rt.img")
@@ -69,6 +69,47 @@ def test_with_tryboot_config_txt_is_not_touched(card: Path) -> None:
     on(card, lambda pi, board: pi.use_once(board, RT))
     assert (card / "boot/firmware/config.txt").read_text() == CONFIG
     assert chosen((card / "boot/firmware/tryboot.txt").read_text()) == "kernel-rt.img"
+
+
+@pytest.mark.parametrize("tryboot", [True, False])
+@pytest.mark.parametrize("folder", ["", "rtassay-6.1/"])
+def test_words_for_one_boot_stand_in_a_cmdline_of_that_boot(card: Path, tryboot: bool, folder: str) -> None:
+    place = card / "boot/firmware"
+    if tryboot:
+        bootloader = card / "proc/device-tree/chosen/bootloader"
+        bootloader.mkdir(parents=True)
+        (bootloader / "build-timestamp").write_bytes((1_700_000_000).to_bytes(4, "big"))
+    (card / "etc/systemd/system").mkdir(parents=True)
+    (place / "rtassay-6.1").mkdir()
+    (place / "cmdline.txt").write_text("root=PARTUUID=1-02 rootwait\nnobody reads this\n")
+    kernel = Kernel(f"{folder}kernel.img", "kernel")
+
+    async def boots(pi: Raspberry, board: Any) -> None:
+        await pi.use_once(board, await pi.with_words(board, kernel, ("isolcpus=3", "nohz_full=3")))
+
+    on(card, boots)
+    trial = (place / ("tryboot.txt" if tryboot else "config.txt")).read_text()
+    assert chosen(trial) == kernel.id and trial.splitlines().count("cmdline=cmdline-rtassay.txt") == 1
+    assert (
+        place / folder / "cmdline-rtassay.txt"
+    ).read_text() == "root=PARTUUID=1-02 rootwait isolcpus=3 nohz_full=3\n"
+    assert (place / "cmdline.txt").read_text() == "root=PARTUUID=1-02 rootwait\nnobody reads this\n"
+    on(card, lambda pi, board: pi.take_back(board))
+    on(card, lambda pi, board: pi.without_words(board))
+    (place / "rtassay-6.1").rmdir()
+    assert_as_before(card)
+
+
+def test_a_board_without_a_command_line_is_given_no_words(card: Path) -> None:
+    (card / "boot/firmware/cmdline.txt").unlink()
+    with pytest.raises(BoardError):
+        on(card, lambda pi, board: pi.with_words(board, RT, ("isolcpus=3",)))
+
+
+def test_a_cmdline_that_config_txt_names_is_the_one(card: Path) -> None:
+    assert cmdline(CONFIG) == "cmdline.txt" and cmdline(f"{CONFIG}cmdline=other.txt\n") == "other.txt"
+    changed = choosing(f"cmdline=other.txt\n{CONFIG}", "kernel8.img", cmdline="mine.txt")
+    assert cmdline(changed) == "mine.txt" and "#rtassay: cmdline=other.txt" in changed
 
 
 @pytest.mark.parametrize("old", [None, 1_500_000_000])

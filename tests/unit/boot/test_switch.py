@@ -176,6 +176,18 @@ def test_the_running_kernel_is_booted_once_with_more_words(monkeypatch: pytest.M
     assert loader.log == ["words isolcpus=1 nohz_full=1", "once stock", "no words", "take back"]
 
 
+def test_a_default_that_tells_no_release_is_taken_for_the_running_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ScriptedLoader, "kernels", _of_a_card)
+    loader, now = switched(monkeypatch, [None, "6.1"], name=None, words=("isolcpus=1",))
+    assert now.release == "6.1" and loader.log[1] == "once kernel8.img"
+    with pytest.raises(BoardError, match=r"came back with kernel 6\.1-rt"):
+        switched(monkeypatch, ["6.1-rt"], name=None, words=("isolcpus=1",))
+
+
+async def _of_a_card(loader: ScriptedLoader, board: Any) -> list[Kernel]:
+    return [Kernel("kernel8.img", "kernel8.img", default=True), Kernel("kernel-rt.img", "kernel-rt.img")]
+
+
 def test_a_boot_without_the_words_is_an_error_and_leaves_no_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BoardError, match="came back without isolcpus=1"):
         switched(monkeypatch, ["6.1-rt"], name="rt", words=("isolcpus=1",))
