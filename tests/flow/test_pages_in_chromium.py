@@ -24,7 +24,7 @@ from tests.unit.reports.comparison import comparisons
 from tests.unit.reports.extrapolation import extrapolations
 from tests.unit.reports.proof import proofs
 
-# What lies wrong: text outside of its drawing, text on other text, cells of stacked tables beyond the edge, words of a condition that are
+# What lies wrong: text outside of its drawing, text on other text, cells of tables with words beyond the edge, words of a condition that are
 # broken, and text whose contrast to what lies behind it is below 4.5 (WCAG AA).
 WRONG = """() => {
   const found = [], shown = (e) => e.getClientRects().length > 0 && getComputedStyle(e).visibility === "visible";
@@ -39,7 +39,7 @@ WRONG = """() => {
     }));
   }
   const phone = innerWidth < 600;
-  for (const cell of document.querySelectorAll(".stack th, .stack td"))
+  for (const cell of document.querySelectorAll(".stack th, .stack td, .beside th, .beside td"))
     if (phone && shown(cell) && cell.closest("tbody") && cell.getBoundingClientRect().right > innerWidth) found.push(`cut off: ${cell.textContent}`);
   for (const cell of document.querySelectorAll(".same td, .same th, .kv th, .beside td, .beside th")) {
     const node = cell.firstChild;

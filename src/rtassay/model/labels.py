@@ -23,10 +23,11 @@ def check_labels(labels: Mapping[str, str]) -> dict[str, str]:
 
 def check_name(text: str) -> str:
     """The name of a recording. Raises UsageError for one that could be read as a path, a condition or an option, or that is no short line of text."""
-    if not text.strip() or len(text) > NAME_LIMIT or "/" in text or "=" in text or text.startswith("-"):
+    strange = "/" in text or "=" in text or text.startswith("-") or text in (".", "..")
+    if not text.strip() or len(text) > NAME_LIMIT or strange:
         raise UsageError(
             f"--name '{one_line(text, NAME_LIMIT)}' is not a name",
-            f"a name has at most {NAME_LIMIT} characters, no '/', no '=' and no '-' in front",
+            f"a name has at most {NAME_LIMIT} characters, no '/', no '=' and no '-' in front, and is not '.' or '..'",
             "write --name before-isolation",
         )
     check_text("--name", text)

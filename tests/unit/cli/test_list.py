@@ -99,7 +99,7 @@ def test_a_name_is_given_afterwards_and_the_old_one_is_kept(tmp_path: Path) -> N
     assert json.loads(in_process("show", "two", "--json", home=tmp_path).stdout)["name"] == "two"
 
 
-@pytest.mark.parametrize("name", ["a/b", "kernel=rt", "-x", " ", "x" * 61, "a\x1bb"])
+@pytest.mark.parametrize("name", ["a/b", "kernel=rt", "-x", " ", "x" * 61, "a\x1bb", ".", ".."])
 def test_a_name_that_could_be_something_else_is_refused(name: str, tmp_path: Path) -> None:
     done = in_process("import", DATA / "q-H100-t2.txt", f"--name={name}", home=tmp_path)
     assert done.returncode == 2 and "--name" in done.stderr and not listed(tmp_path)

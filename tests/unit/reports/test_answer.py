@@ -83,6 +83,21 @@ def test_a_method_without_a_trace_proposes_wake_ups_with_one() -> None:
     assert said.advice.startswith("find the cause: wake-ups under the same conditions")
 
 
+@pytest.mark.parametrize("required", [True, False])
+def test_the_run_to_repeat_has_not_the_name_of_this_one(required: bool) -> None:
+    """Two runs of one name would be told apart by their ids alone."""
+    findings, recording = examples.violated()
+    argv = ("rtassay", "run", "--deadline=100us", "--name", "first", "--load", "x")
+    plan = replace(recording.manifest.plan, argv=argv)
+    recording = replace(recording, manifest=replace(recording.manifest, plan=plan))
+    if required:
+        said = judged(recording, deadline_ns=100_000, p_target=1e-7)[1]
+    else:
+        noise = [replace(lane, measure="noise") for lane in findings.lanes]
+        said = answer(replace(findings, verdict=None, lanes=noise), recording)
+    assert said.command is not None and "--load x" in said.command and "first" not in said.command
+
+
 def test_too_few_activations_tell_what_they_show_and_the_run_that_would_do() -> None:
     findings, said = judged(examples.holds()[1], deadline_ns=120_000, p_target=1e-9)
     assert said.said.endswith("1 in 1,000,000,000 is required.") and ": at most 1 in " in said.said

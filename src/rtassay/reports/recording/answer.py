@@ -24,6 +24,8 @@ _MOST_BECAUSE = 4
 _REQUIREMENT = ("--deadline", "--p", "--at-most", "--confidence")
 _TRACED = ("rtprobe", "cyclic", "timerlat")
 """The methods of rtprobe that keep the kernel's trace."""
+_ITS_OWN = ("--name",)
+"""What belongs to one run alone: a second one with it could not be told from the first by its name."""
 _METHOD = ("--probe", "--set", "--interval", "-i")
 _ENDS = ("--duration", "-D", "--count", "-l")
 _MARGIN = 1.02
@@ -115,7 +117,7 @@ def _state_it(findings: Findings, recording: Recording) -> tuple[str, str]:
         return advice, wording.shell_line(["rtassay", "show", one_line(findings.id, 80), *words])
     argv = list(plan.argv)
     ours = argv[1:2] == ["run"] and "import" not in recording.manifest.facts
-    again = _without(argv, (*_METHOD, *_REQUIREMENT)) if ours else ["rtassay", "run"]
+    again = _without(argv, (*_ITS_OWN, *_METHOD, *_REQUIREMENT)) if ours else ["rtassay", "run"]
     return "a deadline is for wake-ups: measure them under the same conditions", wording.shell_line([*again, *words])
 
 
@@ -408,7 +410,7 @@ def _repeat(
 ) -> str | None:
     """The run's own command, for the requirement that was judged, with `more` options, without some and, if given, with a duration. None for an
     import, which has no command, and for a change to a line that is not `rtassay run`."""
-    argv = _without(list(recording.manifest.plan.argv), left_out)
+    argv = _without(list(recording.manifest.plan.argv), (*_ITS_OWN, *left_out))
     ours, changes = argv[1:2] == ["run"], at_least_s is not None or bool(more)
     if not argv or "import" in recording.manifest.facts or (changes and not ours):
         return None
