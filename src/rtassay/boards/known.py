@@ -16,6 +16,7 @@ from rtassay.boards.consoles import is_console
 from rtassay.model import rooms
 from rtassay.model.errors import BoardError, InputFileError, UsageError
 from rtassay.model.files import read_regular, replace_file
+from rtassay.model.parsed import toml_table
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 # A host of ssh_config; ssh must not take it for an option.
@@ -62,7 +63,7 @@ def known_boards() -> dict[str, KnownBoard]:
     """All named boards, in the order of the file. Raises InputFileError for a file with a wrong form."""
     path = boards_file()
     try:
-        data = tomllib.loads(read_regular(path).decode())
+        data = toml_table(read_regular(path).decode())
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

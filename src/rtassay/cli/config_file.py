@@ -26,6 +26,7 @@ from click.core import ParameterSource
 from rtassay.cli.verbs import VERBS, command_of
 from rtassay.model.errors import BoardError, InputFileError, RtassayError, UsageError
 from rtassay.model.files import read_regular, replace_file
+from rtassay.model.parsed import toml_table
 from rtassay.model.settings import has_priority
 
 FILE: Final = "config.toml"
@@ -72,7 +73,7 @@ def read() -> dict[str, Any]:
     """The tables of the file; empty without one. Raises InputFileError that names the line of what is no TOML."""
     path = config_file()
     try:
-        return tomllib.loads(read_regular(path).decode())
+        return toml_table(read_regular(path).decode())
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -356,7 +357,7 @@ def _write(lines: list[str], verb: str, option: str, value: Any) -> Path:
 
 def _says(text: str, verb: str, option: str, value: Any) -> bool:
     try:
-        table: Any = tomllib.loads(text)
+        table: Any = toml_table(text)
     except tomllib.TOMLDecodeError:
         return False
     for name in verb.split("."):

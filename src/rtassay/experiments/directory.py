@@ -71,7 +71,7 @@ def load_plan(path: Path) -> ExperimentPlan:
                 f"{file} is of another version", f"schema '{head.get('schema')}'; this rtassay reads {_SCHEMA}"
             )
         return msgspec.json.decode(data, type=ExperimentPlan)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CorruptRecording(f"{file} is damaged", str(error)) from error
 
 

@@ -17,6 +17,7 @@ from rtassay.experiments.schema import Correction, ExperimentFile, Scenario, Set
 from rtassay.model.errors import InputFileError, RtassayError, UsageError, both_stated
 from rtassay.model.files import read_regular
 from rtassay.model.manifest import Plan
+from rtassay.model.parsed import toml_table
 from rtassay.model.settings import BY_NAME, OF_EXPERIMENT, default, has_priority
 from rtassay.model.units import parse_cpu_list, parse_duration_ns
 from rtassay.session.prepare import asked_loads
@@ -75,7 +76,7 @@ def read(path: Path, *, corrected: bool = False) -> Source:
 def parse(text: bytes, path: Path, *, corrected: bool = False) -> Source:
     """The same for the bytes of a file; `path` only names it."""
     try:
-        raw = tomllib.loads(text.decode("utf-8"))
+        raw = toml_table(text.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise InputFileError(f"{path} is not TOML", f"byte {error.start} is no UTF-8") from error
     except tomllib.TOMLDecodeError as error:

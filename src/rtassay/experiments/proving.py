@@ -161,5 +161,5 @@ def _read(file: Path, kind: type[T]) -> T:
         return msgspec.json.decode(read_regular(file), type=kind)
     except OSError as error:
         raise CorruptRecording(f"{file} cannot be read", explain(error)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CorruptRecording(f"{file} is damaged", str(error)) from error

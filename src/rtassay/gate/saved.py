@@ -26,5 +26,5 @@ def read(path: Path) -> Gate:
         if not isinstance(data, dict) or data.get("schema") != _SCHEMA:
             raise InputFileError(f"{path} is no result of a gate", f'its "schema" is not "{_SCHEMA}"', hint)
         return msgspec.convert(data, Gate)
-    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError) as error:
         raise InputFileError(f"{path} is no result of a gate", str(error), hint) from error

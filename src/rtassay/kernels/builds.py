@@ -74,7 +74,7 @@ def load(path: Path) -> Manifest:
     """The manifest of a build. Raises InputFileError if it cannot be read."""
     try:
         return msgspec.json.decode(read_regular(path / MANIFEST), type=Manifest)
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, msgspec.MsgspecError, RecursionError) as error:
         raise InputFileError(f"{path} is no kernel built by rtassay", str(error)) from error
 
 

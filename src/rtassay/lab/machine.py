@@ -22,6 +22,7 @@ from rtassay.lab.keys import HOST_ALIAS, lab_keys
 from rtassay.lab.places import Say
 from rtassay.lab.quick import QuickImage
 from rtassay.model.errors import BoardError, UsageError
+from rtassay.model.parsed import json_value
 
 BOOT_TIMEOUT_S = 300.0
 LIFETIME_S = 12 * 3600
@@ -199,7 +200,7 @@ def running() -> list[Machine]:
     found = []
     for state in sorted(places.runtime_dir().glob(f"*/{_STATE}")):
         try:
-            machine = Machine(**json.loads(state.read_text()))
+            machine = Machine(**json_value(state.read_text()))
         except (OSError, ValueError, TypeError):
             continue
         if machine.running:

@@ -6,13 +6,13 @@ So a method that is added to the probe, with settings of its own, can be used wi
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rtassay.model import rooms
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.manifest import Plan
+from rtassay.model.parsed import json_value
 from rtassay.model.settings import BY_NAME, SETTINGS, Setting
 
 SCHEMA = "rtprobe/describe/2"
@@ -41,7 +41,7 @@ class Method:
 def read(text: str | bytes) -> dict[str, Method]:
     """The methods of a probe by name, from the JSON of its `describe`. Raises BoardError for what is no description."""
     try:
-        data = json.loads(text)
+        data = json_value(text)
         if data["schema"] != SCHEMA:
             raise BoardError(f"the probe describes itself as {data['schema']}", f"this rtassay reads {SCHEMA}")
         methods = [

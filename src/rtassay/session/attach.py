@@ -20,6 +20,7 @@ from rtassay.model.events import End, Facts, Second
 from rtassay.model.facts import facts_of
 from rtassay.model.files import open_regular, read_regular, replace_file
 from rtassay.model.manifest import RunWarning
+from rtassay.model.parsed import json_value
 from rtassay.session import host_clock, inventory
 from rtassay.session.board_files import read_files
 from rtassay.session.control import Interrupted, LiveLanes, Progress, RunResult, StopRequest
@@ -96,7 +97,7 @@ async def attach(
 
 def _memory(path: Path) -> dict[str, Any]:
     try:
-        data = json.loads(read_regular(path / FILE))
+        data = json_value(read_regular(path / FILE))
     except FileNotFoundError as error:
         raise UsageError(
             f"no board holds the rest of {path.name}",

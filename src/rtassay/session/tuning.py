@@ -27,6 +27,7 @@ from rtassay.model import tuning
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.files import read_regular, replace_file
 from rtassay.model.knobs import SERVICE, Goal
+from rtassay.model.parsed import json_value
 from rtassay.model.tuning import Change, Reverted, Tuned, TuningPlan, tuned_of
 from rtassay.session import isolation
 from rtassay.session.board_files import read_files, said
@@ -302,7 +303,7 @@ def remembered(board: str) -> list[tuple[Tuned, str, Path]]:
     found = []
     for path in sorted(memory().glob("*.json")):
         try:
-            data = json.loads(read_regular(path))
+            data = json_value(read_regular(path))
         except (OSError, ValueError):
             continue
         known = isinstance(data, Mapping) and data.get("board") == board

@@ -27,6 +27,7 @@ from rtassay.model.knobs import (
     Goal,
     parse_goal,
 )
+from rtassay.model.parsed import toml_table
 from rtassay.model.tuning import Setting, TuningPlan
 from rtassay.session import isolation
 
@@ -121,7 +122,7 @@ def of_profile(name: str) -> Asked:
 def of_file(name: str, text: str) -> Asked:
     """The plan in a file (TOML). Raises InputFileError."""
     try:
-        data = tomllib.loads(text)
+        data = toml_table(text)
     except tomllib.TOMLDecodeError as error:
         raise InputFileError(f"{name} is no TOML", str(error), _HINT) from error
     return of_table(name, data)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 from rtassay.model.errors import UsageError
+from rtassay.model.parsed import json_value
 from rtassay.works.base import Done, Part
 
 _DIRECTORY = "/var/tmp"
@@ -54,9 +54,9 @@ class FioWork:
 
     def read(self, argument: str | None, text: str) -> tuple[Done, ...]:
         try:
-            jobs = json.loads(text[max(0, text.find("{\n")) :])["jobs"]
+            jobs = json_value(text[max(0, text.find("{\n")) :])["jobs"]
             return tuple(_done(job) for job in jobs if not job["error"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError):
             return ()
 
 

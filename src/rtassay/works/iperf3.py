@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 from rtassay.model.errors import UsageError
+from rtassay.model.parsed import json_value
 from rtassay.works.base import Done, Part, ns_of
 
 _STANDARD_MIB = 256
@@ -35,9 +35,9 @@ class Iperf3Work:
 
     def read(self, argument: str | None, text: str) -> tuple[Done, ...]:
         try:
-            told = json.loads(text[text.index("{") :])["end"]["sum_received"]
+            told = json_value(text[text.index("{") :])["end"]["sum_received"]
             arrived, seconds = float(told["bytes"]), float(told["seconds"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError):
             return ()
         if not 0 < arrived < 2**63 or not 0 < seconds < 1e6:
             return ()

@@ -91,6 +91,8 @@ def test_another_verb_takes_its_own_table(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("[run\n", "config.toml cannot be read"),
+        ("a = " + "[" * 5000, "config.toml cannot be read"),
+        ("[run]\ncount = " + "9" * 5000, "config.toml cannot be read"),
         ('[run]\n\ndedline = "1ms"\n', "line 3: rtassay run has no option 'dedline'"),
         ('[run]\ndeadline = "7"\n', "line 2: --deadline: '7' has no unit"),
         ("[run]\npriority = 400\n", "line 2: --priority: 400 is out of range"),

@@ -63,6 +63,7 @@ def faults(text: str) -> str:
         ("[settings]\npriority = 100", "$.settings.priority: expected `int` <= 99"),
         ('[settings]\npolicy = "other"\npriority = 5', "$.settings.priority: policy other has no priority"),
         ("repeats = [", "is not TOML"),
+        ("repeats = " + "9" * 5000, "is not TOML"),
     ],
 )
 def test_a_fault_is_named_with_its_path(text: str, words: str) -> None:

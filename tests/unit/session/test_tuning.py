@@ -310,6 +310,7 @@ def test_a_plan_file() -> None:
     ("text", "said"),
     [
         ("[", "no TOML"),
+        ("a = " + "[" * 5000, "no TOML"),
         ("", "asks for nothing"),
         ("setting = 1", "no 'setting'"),
         ("settings = 1", "no list of names"),

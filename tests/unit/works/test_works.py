@@ -90,6 +90,14 @@ def test_an_iperf3_that_could_not_connect_tells_nothing():
     assert work("iperf3").read(None, '{"start": {}, "end": {}, "error": "unable to connect"}') == ()
 
 
+@pytest.mark.parametrize("name", ["iperf3", "fio"])
+def test_hostile_output_of_a_program_is_no_round(name: str) -> None:
+    """A board sends what it likes: numbers that no float holds, and depth that Python does not follow."""
+    long, deep = "9" * 400, '{\n"end":' + "[" * 100_000
+    huge = f'{{\n"end": {{"sum_received": {{"bytes": {long}, "seconds": 1}}}}, "jobs": [{{"error": 0, "jobname": "a", "job_runtime": 1, "usr_cpu": 1e999, "sys_cpu": 0}}]}}'
+    assert work(name).read(None, huge) == work(name).read(None, deep) == ()
+
+
 @pytest.mark.parametrize("name", NAMES)
 @given(
     st.one_of(

@@ -1,0 +1,29 @@
+"""JSON and TOML whose author is not known: whatever is wrong with it is a ValueError."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from typing import Any
+
+_TOO_DEEP = "it is nested too deeply"
+
+
+def json_value(text: str | bytes) -> Any:
+    """What the JSON says. Raises ValueError, also where it is nested deeper than Python can follow."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError(_TOO_DEEP) from error
+
+
+def toml_table(text: str) -> dict[str, Any]:
+    """What the TOML says. Raises TOMLDecodeError, also for what tomllib gives up at in another way: depth, numbers of thousands of digits."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError as error:
+        raise tomllib.TOMLDecodeError(_TOO_DEEP) from error
+    except ValueError as error:
+        raise tomllib.TOMLDecodeError("a number has too many digits") from error
