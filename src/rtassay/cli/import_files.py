@@ -170,7 +170,7 @@ class ReadingView:
         if now < self._next_s or not total:
             return
         self._next_s = now + (_REDRAW_EVERY_S if self._live else _LINE_EVERY_S)
-        text = f"{self._path}: {100 * done // total} % of {total / 1e6:.1f} MB read"
+        text = f"{self._path}: {100 * done // total} % read"
         if self._live:
             sys.stderr.write(f"\r{printable(text)}\x1b[K")
             sys.stderr.flush()

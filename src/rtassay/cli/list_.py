@@ -35,7 +35,25 @@ ORDERS: Final[dict[str, Callable[[IndexEntry], Any]]] = {
 }
 
 
-@click.command("list")
+class _Conditions(click.Command):
+    """Who types a condition as an option, as `--kernel rt`, is told how it is written."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            from rtassay.store.selecting import FACTS, SINCE, UNTIL
+
+            key = error.option_name.lstrip("-")
+            if key not in (*FACTS, SINCE, UNTIL, "label"):
+                raise
+            written = "KEY=VALUE" if key == "label" else f"{key}=VALUE"
+            raise UsageError(
+                f"rtassay list has no option --{key}", hint=f"a condition has no dashes: rtassay list {written}"
+            ) from error
+
+
+@click.command("list", cls=_Conditions)
 @click.argument("conditions", type=CONDITION, nargs=-1, metavar="[KEY=VALUE]...")
 @click.option(
     "--sort", type=click.Choice(list(ORDERS)), default="started", show_default=True, help="The order of rows."

@@ -65,6 +65,18 @@ def test_what_fits_nothing_is_no_error_and_a_key_that_nobody_has_is_one(home: Pa
     assert word.returncode == 2 and "'rt' is not a condition" in word.stderr
 
 
+@pytest.mark.parametrize(
+    ("typed", "written"),
+    [("--kernel=rt", "kernel=VALUE"), ("--since=2026-01-01", "since=VALUE"), ("--label=a=b", "KEY=VALUE")],
+)
+def test_a_condition_that_is_typed_as_an_option_is_told_how_to_write_it(
+    typed: str, written: str, tmp_path: Path
+) -> None:
+    done = in_process("list", typed, home=tmp_path)
+    assert done.returncode == 2 and f"rtassay list {written}" in done.stderr
+    assert "No such option" in in_process("list", "--kernal=rt", home=tmp_path).stderr
+
+
 def test_a_list_is_sorted_by_a_column_and_rows_without_a_value_are_last(home: Path) -> None:
     rows = json.loads(in_process("list", "--sort", "worst", "--reverse", "--json", home=home).stdout)["recordings"]
     worst = [row["max_ns"] for row in rows]
