@@ -1,5 +1,6 @@
 /* exec: how long does a job of the user's take? At each due time a lane starts the command on its CPU, with its policy, and waits until it has
- * ended. Two lanes a CPU: the response time, from the due time to the end of the job, and the execution time, CPU time of the job.
+ * ended. Two lanes a CPU: the response time, from the due time to the end of the job, and the execution time, CPU time of the job. Beside the
+ * latter stand counters of the job (cycles, page faults ...), as far as this machine has them and gives them.
  *
  * A job that is not over when the next one is due makes that one missed, as a thread of `cyclic` that is late by an interval. A job that fails
  * ends the run: its time says nothing.
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/counters.h"
 #include "os/rt.h"
 #include "os/say.h"
 #include "run/account.h"
@@ -32,6 +34,7 @@ static const struct {
 struct post {
 	char names[LANES][32];
 	struct account accounts[LANES];
+	struct counters counters;
 	pid_t job;
 };
 
@@ -116,6 +119,7 @@ static int exec_prepare(const struct plan *plan, struct run *run)
 		lane->measure = kinds[kind].measure;
 		lane->windows = kind != RESPONSE;
 		lane->taken_by = kind != RESPONSE ? lane - kind : NULL;
+		lane->counters = kind == EXECUTION ? &post->counters : NULL;
 	}
 	return EXIT_DONE;
 }
@@ -228,6 +232,7 @@ static bool run_job(struct lane *lane, struct post *post, int64_t due_ns)
 	ended_ns = wait_job(lane, post);
 	used_ns = execution_ns(post->job);
 	status = collect_job(post);
+	counters_take(&post->counters, !status && used_ns >= 0 && !account_is_over(&post->accounts[RESPONSE], due_ns));
 	if (account_is_over(&post->accounts[RESPONSE], due_ns))
 		return false;
 	if (status) {
@@ -252,6 +257,7 @@ static void exec_measure(struct lane *lane)
 
 	for (int i = 0; i < LANES; i++)
 		post->accounts[i] = account_begin(lane + i);
+	counters_open(&post->counters);
 	while (account_is_open(&post->accounts[RESPONSE])) {
 		const int64_t due_ns = account_due_ns(&post->accounts[RESPONSE]);
 		const int error = rt_sleep_until(due_ns);
@@ -263,6 +269,7 @@ static void exec_measure(struct lane *lane)
 		if (!run_job(lane, post, due_ns))
 			break;
 	}
+	counters_close(&post->counters);
 }
 
 const struct method method_exec = {

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "os/counters.h"
 #include "os/rt.h"
 #include "run/gaps.h"
 #include "run/hits.h"
@@ -47,6 +48,7 @@ struct lane {
 	struct lane *
 		taken_by; /* the lane whose thread takes the samples of this one too, so that this one only waits for its end; NULL: its own */
 	struct gaps *gaps; /* what it finds beside its samples; NULL: none */
+	struct counters *counters; /* of the programs that it starts; read when it has ended; NULL: none */
 	pid_t measured_tid;
 	int64_t grid_ns;
 	int64_t first_due_ns;

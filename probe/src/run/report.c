@@ -204,6 +204,35 @@ static void untraced_part(struct json *j, const struct session *s, int i, uint64
 	json_end_object(j);
 }
 
+/* Its thread writes nothing any more. */
+static bool lane_is_over(const struct lane *lane)
+{
+	const int state = atomic_load(&lane->state);
+
+	return state == LANE_ENDED || state == LANE_LEFT;
+}
+
+/* Counts of the programs that a lane started. A counter that was refused has no counts, and says why. */
+static void counters_end(struct json *j, const struct counters *counters)
+{
+	json_array(j, "counters");
+	for (int i = 0; i < COUNTERS; i++) {
+		const struct counter *c = &counters->each[i];
+
+		json_object(j, NULL);
+		json_string(j, "name", counter_name(i));
+		json_string(j, "error", c->fd < 0 ? counter_refusal(c->refused) : NULL);
+		json_bool(j, "user_only", c->user_only);
+		json_uint(j, "jobs", c->jobs);
+		json_uint(j, "estimated", c->estimated);
+		int_or_null(j, "sum", (int64_t)c->sum, c->jobs > 0);
+		int_or_null(j, "min", (int64_t)c->min, c->jobs > 0);
+		int_or_null(j, "max", (int64_t)c->max, c->jobs > 0);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
 static void lane_end(struct json *j, const struct session *s, int i)
 {
 	const struct lane *lane = &s->run.lanes[i];
@@ -249,6 +278,8 @@ static void lane_end(struct json *j, const struct session *s, int i)
 		json_uint(j, "gaps", atomic_load(&lane->gaps->found));
 		json_uint(j, "gaps_kept", sink->gaps_kept);
 	}
+	if (lane->counters && lane_is_over(lane->taken_by ? lane->taken_by : lane))
+		counters_end(j, lane->counters);
 	json_uint(j, "coarsened", sink->hist.coarsened);
 	json_uint(j, "clock_steps", atomic_load(&lane->clock_steps));
 	json_string(j, "state", state != LANE_ENDED && state != LANE_LEFT ? "abandoned" : moved->at_ns ? "moved" : "ended");

@@ -243,6 +243,20 @@ class ClipEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class CounterEnd:
+    """A counter of the programs that a lane started (END.lanes[].counters)."""
+
+    name: str | None
+    error: str | None
+    user_only: bool | None
+    jobs: int | None
+    estimated: int | None
+    sum: int | None
+    min: int | None
+    max: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class UntracedEnd:
     """The account of the untraced part of a lane, in a traced run."""
 
@@ -312,6 +326,7 @@ class LaneEnd:
     coarsened: int | None
     gaps: int | None
     gaps_kept: int | None
+    counters: tuple[CounterEnd, ...]
     state: str | None
     obtained: ReadBack | None
     migrations: int | None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rtassay.model.foreign import one_line
+from rtassay.model.manifest import Counter
 from rtassay.model.measures import UNKNOWN
 from rtassay.model.units import format_time, spaced
 
@@ -101,7 +102,7 @@ class LaneFindings:
     """One lane (or, with name and cpu None, all of one measure pooled for display). `measure`: what its numbers are (`model.measures`).
 
     `noise`: of a lane whose numbers are the time taken in a window, and of that alone. `jitter`: None where the order of the samples
-    was not kept, or means nothing.
+    was not kept, or means nothing. `counters`: of the programs that it started.
     """
 
     name: str | None
@@ -121,6 +122,7 @@ class LaneFindings:
     demonstrated: Demonstrated
     measure: str = UNKNOWN
     noise: Noise | None = None
+    counters: tuple[Counter, ...] = ()
     jitter: Jitter | None = None
 
 

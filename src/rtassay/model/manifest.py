@@ -146,11 +146,34 @@ class TraceEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Counter:
+    """What one counter says of the programs that a lane started (cycles, page-faults ...): events per program, over `jobs` of them.
+
+    `error`: why it was not counted. `user_only`: not what the kernel did for them. `estimated`: of `jobs`, those that had the counter for a part
+    of their time. `sum`, `min` and `max` are None where nothing was counted.
+    """
+
+    name: str
+    error: str | None = None
+    user_only: bool = False
+    jobs: int = 0
+    estimated: int = 0
+    sum: int | None = None
+    min: int | None = None
+    max: int | None = None
+
+    @property
+    def mean(self) -> float | None:
+        """Events per program."""
+        return None if self.sum is None or not self.jobs else self.sum / self.jobs
+
+
+@dataclass(frozen=True, slots=True)
 class LaneEntry:
     """One lane's account: due = n + missed + dropped + truncated, with `due` from the clock. `n` includes `over`.
 
     `measure`: what its numbers are (`model.measures`). `untraced`: the account of its first part alone, in a traced run. `gaps`: of a busy
-    lane, how many it found, and how many of them were kept one by one.
+    lane, how many it found, and how many of them were kept one by one. `counters`: of the programs that it started.
     """
 
     index: int
@@ -189,6 +212,7 @@ class LaneEntry:
     coarsened: int | None = None
     gaps: int | None = None
     gaps_kept: int | None = None
+    counters: tuple[Counter, ...] = ()
     untraced: Untraced | None = None
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from rtassay.model import warnings
 from rtassay.model.facts import (
     ClipEnd,
+    CounterEnd,
     LaneEnd,
     LaneFacts,
     ProbeEnd,
@@ -18,7 +19,17 @@ from rtassay.model.facts import (
     end_of,
     facts_of,
 )
-from rtassay.model.manifest import Clip, Damage, LaneEntry, Manifest, Obtained, RunWarning, TraceEntry, Untraced
+from rtassay.model.manifest import (
+    Clip,
+    Counter,
+    Damage,
+    LaneEntry,
+    Manifest,
+    Obtained,
+    RunWarning,
+    TraceEntry,
+    Untraced,
+)
 from rtassay.model.measures import told_measure
 from rtassay.model.units import NS_PER_S
 from rtassay.model.views import view_of
@@ -143,6 +154,7 @@ def _from_end(entry: LaneEntry, end: LaneEnd) -> LaneEntry:
         first_due_ns=entry.first_due_ns if end.first_due_ns is None else end.first_due_ns,
         clip=_clip(end.clip),
         untraced=_untraced(end.untraced),
+        counters=tuple(_counter(one) for one in end.counters if one.name),
         obtained_end=_obtained(end.obtained),
         **{name: getattr(end, name) for name in _OF_END},
     )
@@ -270,6 +282,14 @@ def _untraced(end: UntracedEnd | None) -> Untraced | None:
     if end is None or end.due is None or end.n is None:
         return None
     return Untraced(**{name: getattr(end, name) for name in Untraced.__dataclass_fields__})
+
+
+def _counter(end: CounterEnd) -> Counter:
+    """Counts stand together or not at all."""
+    known = not end.error and end.jobs and None not in (end.sum, end.min, end.max)
+    counts = {name: getattr(end, name) for name in ("sum", "min", "max")} if known else {}
+    jobs, estimated = (end.jobs or 0, end.estimated or 0) if known else (0, 0)
+    return Counter(end.name or "", end.error, bool(end.user_only), jobs, estimated, **counts)
 
 
 def _clip(end: ClipEnd | None) -> Clip | None:

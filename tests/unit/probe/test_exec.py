@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from .board import NEEDS_PROBE, PATIENCE_S, Family, family, run
+from .board import NEEDS_PROBE, PATIENCE_S, RTPROBE, Family, family, run
 from .cyclic_stream import Stream, account, read
 
 pytestmark = NEEDS_PROBE
@@ -17,6 +19,7 @@ MS = 1_000_000
 CPU = str(max(os.sched_getaffinity(0)))
 EXEC = ("exec", "--cpus", CPU, "--policy", "other")
 RESPONSE, EXECUTION = range(2)
+PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 
 
 @pytest.fixture(name="probes")
@@ -46,6 +49,48 @@ def test_every_job_has_its_response_and_its_cpu_time() -> None:
     for k, response_ns in stream.grid[RESPONSE].items():
         assert response_ns >= 10 * MS, k
         assert stream.grid[EXECUTION][k] > 0, k
+
+
+def counters(stream: Stream) -> dict[str, dict[str, Any]]:
+    assert stream.end is not None
+    response, execution = stream.end["lanes"]
+    assert "counters" not in response
+    return {counter["name"]: counter for counter in execution["counters"]}
+
+
+def test_each_job_is_counted_or_why_not_is_said() -> None:
+    """A shell that waits for two sleeps gives its CPU away four times, in each job: no job is counted as another's."""
+    counted = counters(measured("--interval", "50ms", "--count", "4", "--command", "sh -c 'sleep 0.001; sleep 0.001'"))
+    processor, kernel = (
+        ("cycles", "instructions", "cache-misses"),
+        ("page-faults", "context-switches", "cpu-migrations"),
+    )
+    assert tuple(counted) == (*processor, *kernel)
+    for name, counter in counted.items():
+        if counter["error"]:
+            assert (counter["jobs"], counter["sum"], counter["min"], counter["max"]) == (0, None, None, None), name
+            continue
+        assert counter["jobs"] == 4 and 4 * counter["min"] <= counter["sum"] <= 4 * counter["max"], name
+    if not counted["context-switches"]["error"]:
+        assert counted["context-switches"]["min"] >= 4 and counted["cpu-migrations"]["max"] == 0
+        assert counted["page-faults"]["min"] > 0 and not counted["page-faults"]["user_only"]
+    if not counted["instructions"]["error"]:
+        assert counted["instructions"]["min"] > 10_000
+
+
+@pytest.mark.root
+@pytest.mark.skipif(not PARANOID.exists() or int(PARANOID.read_text()) < 2, reason="this kernel lets everybody count")
+def test_a_counter_that_is_refused_says_so_and_is_not_zero() -> None:
+    without = ("setpriv", "--bounding-set", "-sys_admin,-perfmon", "--inh-caps", "-sys_admin,-perfmon", "--")
+    words = ("--interval", "20ms", "--count", "2", "--command", "true")
+    done = subprocess.run([*without, RTPROBE, *EXEC, *words], capture_output=True, timeout=PATIENCE_S, check=True)
+    counted = counters(read(done.stdout))
+    switches, faults = counted["context-switches"], counted["page-faults"]
+    assert switches["error"].startswith("refused") and (switches["jobs"], switches["sum"]) == (0, None)
+    if PARANOID.read_text().strip() == "2":
+        assert faults["user_only"] and faults["jobs"] == 2 and faults["min"] > 0
+    else:
+        assert faults["error"].startswith("refused") and faults["sum"] is None
 
 
 def test_a_job_longer_than_the_interval_makes_the_next_ones_missed() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from rtassay.model import warnings
 from rtassay.model.events import End, Event, Facts, HistogramPart, Note, Samples, Second, Spill
-from rtassay.model.manifest import Clip, Damage, LaneEntry, Manifest, Obtained, Plan, RunWarning, Source
+from rtassay.model.manifest import Clip, Counter, Damage, LaneEntry, Manifest, Obtained, Plan, RunWarning, Source
 from rtassay.store.account import bin_width, summarise
 from rtassay.store.collect import Collector, EventTuple
 
@@ -353,6 +353,26 @@ def test_seconds_that_a_full_spool_dropped_are_not_compared() -> None:
     assert [w.code for w in m.warnings] == [warnings.SPOOL_FULL]
     m = told(WHOLE[0], away("spills", frames=1), second(0, 1), *WHOLE[2:])
     assert warnings.COUNTS_DIFFER in [w.code for w in m.warnings]
+
+
+def test_counters_of_started_programs_stand_with_all_their_counts_or_with_none() -> None:
+    """What is not counted is None, and so is half of a count."""
+    whole = {
+        "name": "page-faults",
+        "error": None,
+        "user_only": True,
+        "jobs": 3,
+        "estimated": 1,
+        "sum": 30,
+        "min": 5,
+        "max": 20,
+    }
+    refused = {**whole, "name": "cycles", "error": "refused", "user_only": False}
+    end = End({"lanes": [{"lane": 0, "n": 1, "counters": [whole, refused, {**whole, "max": None}, {"sum": 1}, 7]}]})
+    counted, not_counted, half = told(samples([1]), end).lanes[0].counters
+    assert counted == Counter("page-faults", None, True, 3, 1, 30, 5, 20) and counted.mean == 10
+    assert not_counted == Counter("cycles", "refused") and not_counted.mean is None
+    assert half == Counter("page-faults", user_only=True) and half.mean is None
 
 
 def test_without_end_gaps_that_nobody_told_of_are_not_known() -> None:

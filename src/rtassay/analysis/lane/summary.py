@@ -58,6 +58,7 @@ def lane_findings(
         demonstrated=star,
         measure=entry.measure,
         noise=_noise(account),
+        counters=entry.counters,
         jitter=jitter([account.lane]),
     )
 

@@ -17,6 +17,7 @@ from rtassay.reports.causes import outliers as late
 from rtassay.reports.page import Rows, Tile
 from rtassay.reports.recording import (
     conditions,
+    counters,
     drawings,
     jitter,
     load_work,
@@ -87,6 +88,9 @@ def _words(findings: Findings, recording: Recording) -> dict[str, Any]:
         "noise": noise.in_words(findings, recording),
         "gaps": noise.rows(findings, recording),
         "gap_columns": noise.COLUMNS,
+        "counters": counters.rows(findings),
+        "counter_columns": counters.COLUMNS,
+        "counter_caveat": counters.CAVEAT,
         "outlier_caveat": outliers.CAVEAT,
         "conditions": conditions.conditions(findings, recording),
         "labels": wording.pairs(findings.labels.items()),

@@ -13,7 +13,17 @@ from rtassay.reports import wording
 from rtassay.reports.base import JudgedRecording
 from rtassay.reports.causes import markdown as causes_markdown
 from rtassay.reports.markdown_text import code_block, document, folded, pipe_table
-from rtassay.reports.recording import conditions, jitter, load_work, noise, outliers, published, reasons, recording_text
+from rtassay.reports.recording import (
+    conditions,
+    counters,
+    jitter,
+    load_work,
+    noise,
+    outliers,
+    published,
+    reasons,
+    recording_text,
+)
 from rtassay.reports.recording.answer import answer
 
 
@@ -34,6 +44,7 @@ class MarkdownRecording:
                 *(_against(subject.published) if subject.published is not None else ()),
                 *_jitter(findings),
                 *_noise(findings, recording),
+                *_counters(findings),
                 *_outliers(findings, recording),
                 *_checks(findings),
                 *_conditions(findings, recording),
@@ -145,6 +156,14 @@ def _noise(findings: Findings, recording: Recording) -> list[str]:
         return []
     table = [pipe_table(noise.COLUMNS, [tuple(markdown(cell) for cell in row) for row in rows])] if rows else []
     return ["### Noise", markdown(said), *table]
+
+
+def _counters(findings: Findings) -> list[str]:
+    rows = counters.rows(findings)
+    if not rows:
+        return []
+    table = pipe_table(counters.COLUMNS, [tuple(markdown(cell) for cell in row) for row in rows])
+    return ["### Counters", table, counters.CAVEAT]
 
 
 def _outliers(findings: Findings, recording: Recording) -> list[str]:

@@ -12,7 +12,7 @@ from rtassay.model.units import format_time
 from rtassay.reports import wording
 from rtassay.reports.base import JudgedRecording
 from rtassay.reports.causes import causes_text
-from rtassay.reports.recording import jitter, load_work, noise, outliers, recording_text
+from rtassay.reports.recording import counters, jitter, load_work, noise, outliers, recording_text
 from rtassay.reports.recording.answer import Answer, answer
 
 _STEPS = (0.5, 0.99, 0.999, 0.9999, 0.99999)
@@ -50,6 +50,8 @@ class TerminalRecording:
             top[-1:] = [*self._wrap(f"Jitter: {apart}", 1, indent="        "), ""]
         if (taken := noise.in_words(findings, subject.recording)) is not None:
             top[-1:] = [*self._wrap(f"Noise: {taken}", 2, indent="       "), ""]
+        if (counted := counters.in_words(findings)) is not None:
+            top[-1:] = [*self._wrap(f"Counters: {counted}", 2, indent="          "), ""]
         if subject.causes is not None and subject.causes.answered:
             told = f"Causes: {causes_text.headline(subject.causes)}; rtassay causes {one_line(findings.id, 40)}"
             top[-1:] = [*self._wrap(told, 2, indent="        "), ""]

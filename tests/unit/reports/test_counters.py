@@ -1,0 +1,58 @@
+"""What a report says of counters of jobs: means, and why one was not counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from examples import EXAMPLES
+
+from rtassay.model.findings import Findings
+from rtassay.model.manifest import Counter
+from rtassay.reports import load
+from rtassay.reports.base import JudgedRecording
+from rtassay.reports.recording import counters
+
+COUNTED = (
+    Counter("cycles", error="this machine has no <such> counter"),
+    Counter("instructions", error="this machine has no <such> counter"),
+    Counter("cache-misses", user_only=True, jobs=4, estimated=2, sum=4000, min=900, max=1200),
+    Counter("page-faults", jobs=4, sum=10, min=2, max=4),
+    Counter("context-switches"),
+)
+
+
+def counted() -> Findings:
+    findings = EXAMPLES["holds"][0]
+    return replace(findings, lanes=(replace(findings.lanes[0], counters=COUNTED), *findings.lanes[1:]))
+
+
+def test_the_sentence_has_the_means_and_what_was_not_counted() -> None:
+    said = counters.in_words(counted())
+    assert said is not None and said.startswith("1,000 cache misses, 2.5 page faults per job (")
+    assert (
+        "; no cycles, instructions: this machine has no <such> counter; no context switches: no job was counted" in said
+    )
+    assert counters.in_words(EXAMPLES["holds"][0]) is None and counters.rows(EXAMPLES["holds"][0]) == []
+
+
+def test_a_row_never_has_a_count_that_was_not_taken() -> None:
+    told = {row[1]: row[2:] for row in counters.rows(counted())}
+    assert told["cycles"] == ("0", "-", "-", "-", "this machine has no <such> counter")
+    assert told["cache misses"] == (
+        "4",
+        "1,000",
+        "900",
+        "1,200",
+        "user mode only: the rest is refused; 2 jobs estimated",
+    )
+    assert told["page faults"] == ("4", "2.5", "2", "4", "")
+
+
+def test_every_page_has_them_and_escapes_them() -> None:
+    subject = JudgedRecording(counted(), *EXAMPLES["holds"][1:])
+    page, text, mark = (
+        load(JudgedRecording, kind).render(subject).decode() for kind in ("html", "terminal", "markdown")
+    )
+    assert 'id="counters"' in page and "no &lt;such&gt; counter" in page and "<such>" not in page
+    assert "Counters: 1,000 cache misses" in text
+    assert "### Counters" in mark and "| 2.5 | 2 | 4 |" in mark
