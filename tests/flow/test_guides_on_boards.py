@@ -73,6 +73,7 @@ BESIDE: dict[Page, str] = {
     ("loads.md", "run --load command:make"): "tests/flow/test_loads.py::test_work_is_reported",
     ("response.md", "run pi --probe response"): "tests/flow/test_far_echo.py::test_requests_come_back_and_the_echo_ends_with_the_run",
     ("throughput.md", "experiment run rt-cost --board"): "tests/lab/test_throughput_of_two_kernels.py::test_stock_against_rt",
+    ("throughput.md", "throughput pi@board --kernel"): "tests/lab/test_throughput_of_two_kernels.py::test_the_verb_boots_both_kernels",
     ("throughput.md", "throughput --of"): "tests/flow/test_throughput.py::test_two_groups_make_one_page",
     ("make-it-hold.md", "tune pi5 .*--for 30m"): "tests/lab/test_tuned_board.py::test_every_setting_of_a_profile_is_applied_and_put_back",
     ("make-it-hold.md", "tune pi5 .*--boot"): "tests/lab/test_tuned_board.py::test_words_of_the_command_line_hold_for_one_boot",

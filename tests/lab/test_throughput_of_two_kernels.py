@@ -64,3 +64,30 @@ def test_stock_against_rt(board: Board, tmp_path: Path) -> None:
     assert "What real time costs" in (path / "report.html").read_text()
     left = board.text("ls -d /run/rtassay* /tmp/rtassay* /dev/shm/rtassay* 2>/dev/null; pgrep hackbench; true")
     assert left.strip() == ""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("setup", [Setup("rt", "rt")], ids=lambda setup: setup.name)
+def test_the_verb_boots_both_kernels(board: Board, tmp_path: Path) -> None:
+    page = tmp_path / "cost.html"
+    words = (
+        "--work",
+        "builtin:switch,fork,5%",
+        "--kernel",
+        "stock",
+        "--kernel",
+        "rt",
+        "--repeats",
+        "1",
+        "--rounds",
+        "2",
+    )
+    done = rtassay(tmp_path, "throughput", board.name, *words, "-o", str(page), "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["a"], told["b"]) == ("stock", "rt") and len(told["recordings"]) == 2
+    assert all(row["a"]["rounds"] == row["b"]["rounds"] == 2 for row in told["parts"])
+    kernels = [json.loads((Path(path) / "manifest.json").read_text()) for path in told["recordings"]]
+    assert [one["labels"]["kernel"] for one in kernels] == ["stock", "rt"]
+    assert ["rt" in one["inventory"]["kernel"]["release"] for one in kernels] == [False, True]
+    assert "boot 2 of 2: rt" in done.stderr and page.stat().st_size > 10_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +12,11 @@ from rtassay.cli.compare import spread
 from rtassay.cli.names import BOARD, RECORDING
 from rtassay.cli.options import json_option, print_json, setting_option, wants_colour
 from rtassay.cli.terminal import echo, echo_rendered, report_width
-from rtassay.model import rooms
-from rtassay.model.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, ToolMissing, UsageError
+from rtassay.model.errors import EXIT_INTERRUPTED, EXIT_INVALID, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
     from rtassay.model.recording import Recording
     from rtassay.model.throughput import Throughput
-
-_DEFAULT_DURATION_NS = 20_000_000_000
 
 
 class GroupsCommand(click.Command):
@@ -40,7 +36,17 @@ class GroupsCommand(click.Command):
     help="builtin, hackbench, stress-ng, compile, fio or iperf3; several by several --work.  [default: all that the board has]",
 )
 @click.option(
-    "--repeats", type=click.IntRange(1, 1000), default=1, show_default=True, help="Runs of each work, in turns."
+    "--repeats",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Runs of each work, in turns; with --kernel boots of each kernel.  [default: 1; with --kernel 3]",
+)
+@click.option(
+    "--kernel",
+    "kernels",
+    multiple=True,
+    metavar="NAME",
+    help="Twice: boot these kernels of BOARD in turns (A B B A ...), each time anew, and compare them. `stock`, `rt`, or as `rtassay kernel list` names them.",
 )
 @setting_option(
     "duration",
@@ -73,11 +79,12 @@ def command(
     \b
       rtassay throughput --work builtin --duration 5s      measure here, one recording for each work
       rtassay throughput pi@board --label kernel=rt        on a board, all works that it has
+      rtassay throughput pi@board --kernel stock --kernel rt -o cost.html
       rtassay throughput --of kernel=stock --with kernel=rt -o cost.html
       rtassay experiment run rt-cost --board pi@board --kernel stock --kernel rt
 
     A work is a fixed amount (messages, operations, bytes), done again and again as ordinary processes; what is told is work per second and CPU time. With --of and --with the
-    groups may hold wake-ups, too: D* is then shown beside the throughput. The boot is what is repeated: an answer needs three boots of each kernel, better five, in turns: the experiment rt-cost does all that.
+    groups may hold wake-ups, too: D* is then shown beside the throughput. The boot is what is repeated: an answer needs three boots of each kernel, better five, in turns. --kernel does that for works; the experiment rt-cost also measures wake-ups, and goes on after a failure.
 
     Exit codes: 0 done; 2 usage, no such work; 3 board, or a program is missing; 5 no run came to a whole round; 130 interrupted.
     """
@@ -87,86 +94,24 @@ def command(
         raise UsageError("--with needs --of", hint="rtassay throughput --of kernel=stock --with kernel=rt")
     if output is not None:
         _format_of(output)
-    stopped = False
-    paths: list[Path] = []
+    if a and options["kernels"]:
+        raise UsageError("--of shows recordings, --kernel measures", hint="leave one of them out")
     if a:
+        from rtassay.cli.throughput_runs import Runs
+
+        runs = Runs()
         sides = [_open(names) for names in (a, b)]
         titles = (_title(a), _title(b))
     else:
-        paths, stopped = _measure(board, options)
-        sides, titles = [_opened(paths), []], (None, None)
+        from rtassay.cli.throughput_runs import measure
+
+        runs = measure(board, options)
+        sides, titles = [_opened(paths) for paths in runs.sides], runs.titles
     result = throughput(sides[0], sides[1], titles)
-    _tell(result, paths, output, as_json)
-    if stopped:
+    _tell(result, runs.paths, output, as_json)
+    if runs.stopped:
         return EXIT_INTERRUPTED
     return EXIT_OK if result.parts else EXIT_INVALID
-
-
-def _measure(board: str, options: dict[str, Any]) -> tuple[list[Path], bool]:
-    """The sealed recordings, and whether it was stopped. A work that was not asked for by name is left out where its program is missing."""
-    from rtassay import runs
-    from rtassay.cli.run import measured, new_run
-
-    asked = options["works"] or tuple(rooms.table("works"))
-    for work in asked:  # before the board is asked for anything
-        rooms.load("works", work.partition(":")[0])
-    requests = [(work, runs.make_request(board, _values(board, work, options))) for work in asked]
-    missing: set[str] = set()
-    paths: list[Path] = []
-    for repeat in range(options["repeats"]):
-        for work, _ in requests if repeat % 2 == 0 else requests[::-1]:
-            if work in missing:
-                continue
-            if not options["quiet"]:
-                echo(f"{work}, run {repeat + 1} of {options['repeats']}", err=True)
-            request = runs.make_request(board, _values(board, work, options))
-            try:
-                signalled, path = asyncio.run(measured(new_run(request, quiet=options["quiet"]), options["quiet"]))
-            except ToolMissing as error:
-                if options["works"]:
-                    raise
-                missing.add(work)
-                echo(f"left out: {work}: {error}", err=True)
-                continue
-            paths.append(path)
-            echo(f"recording: {path}", err=True)
-            if signalled is not None:
-                return paths, True
-    return paths, False
-
-
-def _values(board: str, work: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The request of one run, with the defaults of `rtassay run` but for what a work does not have."""
-    from rtassay.cli.run_options import parse_labels
-    from rtassay.model.settings import SETTINGS
-
-    name, colon, argument = work.partition(":")
-    if colon and not argument.strip():
-        raise UsageError(f"'{name}:' names no arguments", hint=f"write {name} alone, or {name}:ARGUMENTS")
-    settings = {"arguments": argument} if colon else {}
-    if options["rounds"] is not None:
-        settings["rounds"] = str(options["rounds"])
-    values: dict[str, Any] = {s.field or s.key: None if s.filled_in else s.default for s in SETTINGS}
-    words = ["rtassay", "throughput", board, "--work", work]
-    words += ["--duration", f"{options['duration_ns']}ns"] if options["duration_ns"] else []
-    words += ["--rounds", str(options["rounds"])] if options["rounds"] is not None else []
-    return values | {
-        "probe": f"work:{name}",
-        "load": ("none",),
-        "settings": settings,
-        "duration_ns": options["duration_ns"] or _DEFAULT_DURATION_NS,
-        "cpus": options["cpus"],
-        "labels": parse_labels(options["labels"]),
-        "tune": None,
-        "waivers": {},
-        "strict": False,
-        "note": options["note"],
-        "name": None,
-        "output": None,
-        "argv": words,
-        "configured": (),
-        "cyclictest_line": None,
-    }
 
 
 def _opened(paths: list[Path]) -> list[Recording]:
