@@ -108,6 +108,13 @@ CASES: dict[str, tuple[str, dict[str, Edit]]] = {
             "size": swap('"thread0": \\[[0-9]+', f'"thread0": [{HUGE}'),
         },
     ),
+    "rt-bench": (
+        "met.ok.csv",
+        {
+            "sign": swap(",(0[.]000[0-9]{6},1,)", r",-\1"),
+            "size": swap(",0[.]000[0-9]{6},1,", f",{HUGE}.000000000,1,"),
+        },
+    ),
     "jitterdebugger": (
         "us.ok.json",
         {

@@ -93,7 +93,7 @@ def command(
     """Make recordings from FILES of other tools, and from streams of `rtprobe cyclic > f.rtw`.
 
     Formats, recognised by content: cyclictest (text; cyclictest-verbose, cyclictest-json), jitterdebugger (jitterdebugger-raw),
-    rtla-timerlat, rtla-osnoise, oslat, cyclicdeadline, hwlatdetect, rteval, benchkit, osadl, console, hgrm, csv-histogram,
+    rtla-timerlat, rtla-osnoise, oslat, cyclicdeadline, hwlatdetect, rteval, benchkit, rt-bench, osadl, console, hgrm, csv-histogram,
     table (CSV), parquet, rtw.
 
     A file becomes one recording, or none if any part of it cannot be read. Patterns may be quoted ('logs/*.txt'). A directory is a

@@ -18,6 +18,7 @@ MEMBERS: Final = {
     "hwlatdetect": "rtassay.importers.hwlatdetect:HwlatdetectImporter",
     "rteval": "rtassay.importers.rteval:RtevalImporter",
     "benchkit": "rtassay.importers.benchkit:BenchkitImporter",
+    "rt-bench": "rtassay.importers.rt_bench:RtBenchImporter",
     "osadl": "rtassay.importers.osadl:OsadlImporter",
     "hgrm": "rtassay.importers.hgrm:HgrmImporter",
     "table": "rtassay.importers.table:TableImporter",

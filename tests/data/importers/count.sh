@@ -56,6 +56,7 @@ for file in */*.ok.*; do
 	oslat/*.json) made=$(oslat_json "$file") ;;
 	rteval/*) made=$(rteval "$file") ;;
 	osadl/*) made=$(osadl "$file") ;;
+	rt-bench/*) made=$(awk -F, '$8 + 0 > 0 { n++ } END { printf "job\t%d\n", n }' "$file") ;;
 	hwlatdetect/*) made=$(hwlatdetect "$file") ;;
 	hgrm/*) made=$(hgrm "$file") ;;
 	console/*) made=$(console "$file") ;;

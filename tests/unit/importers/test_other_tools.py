@@ -455,6 +455,18 @@ def test_hwlatdetect_counts_each_window_of_the_time() -> None:
     assert end["lanes"][0]["max_ns"] == 238_355_000 and end["mono_ns"] == 20 * 10**9
 
 
+def test_rt_bench_has_every_job_and_the_periods_that_had_none() -> None:
+    events = list(rooms.load("importers", "rt-bench")().read(DATA / "rt-bench" / "missed.ok.csv"))
+    facts, jobs, end = events[0].data, events[1], events[2].data["lanes"][0]
+    rows = [line.split(",") for line in (DATA / "rt-bench" / "missed.ok.csv").read_text().splitlines()[1:]]
+    assert jobs.latency_ns.tolist() == pytest.approx([float(row[9]) * 1e9 for row in rows], abs=2)
+    assert abs(facts["lanes"][0]["interval_ns"] - 1_000_000) < 10_000 and facts["lanes"][0]["measure"] == "job-response"
+    # 60 jobs in 62 ms: the first two were not over when the next period began
+    assert jobs.missed.tolist() == [1, 1, *[0] * 58] and (end["due"], end["n"], end["missed"]) == (62, 60, 2)
+    met = list(rooms.load("importers", "rt-bench")().read(DATA / "rt-bench" / "met.ok.csv"))
+    assert not met[1].missed.any() and abs(met[0].data["lanes"][0]["interval_ns"] - 20_000_000) < 100_000
+
+
 def test_benchkit_tells_the_interval_of_the_next_thread() -> None:
     events = list(rooms.load("importers", "benchkit")().read(DATA / "benchkit" / "two-threads.ok.json"))
     facts, first, second = events[0].data, events[1], events[2]
