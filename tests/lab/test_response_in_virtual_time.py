@@ -124,6 +124,17 @@ def test_a_job_that_sleeps_10_ms_takes_so_much_longer_than_its_cpu_time(files: d
     assert min(rest_ns) > 0 and max(rest_ns) < STARTED_NS
 
 
+def test_each_job_is_counted_as_often_as_it_sleeps(files: dict[str, bytes]) -> None:
+    """`sleep` gives its CPU away once, on the only CPU of the board; an emulated processor has no counters."""
+    counted = {counter["name"]: counter for counter in Run(files["job"]).end["lanes"][EXECUTION]["counters"]}
+    switches, migrations = counted["context-switches"], counted["cpu-migrations"]
+    assert (switches["jobs"], switches["min"], migrations["max"]) == (60, 1, 0)
+    # More often only where a thread above it ran meanwhile.
+    assert switches["sum"] <= 70 and counted["page-faults"]["min"] > 10
+    for name in ("cycles", "instructions", "cache-misses"):
+        assert counted[name]["error"] and counted[name]["sum"] is None
+
+
 def test_a_stall_of_150_ms_makes_jobs_missed(files: dict[str, bytes]) -> None:
     run = Run(files["stall-job"])
     *_, start_ns, end_ns = (int(word) for word in files["faults"].decode().splitlines()[3].split()[1:])
