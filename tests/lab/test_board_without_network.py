@@ -32,14 +32,6 @@ def _board() -> Iterator[machine.Machine]:
         machine.stop(started)
 
 
-@pytest.fixture(name="probe", scope="module")
-def _probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Without what a debugger needs: a line of an emulator carries some kB a second."""
-    target = tmp_path_factory.mktemp("probe") / "rtprobe"
-    subprocess.run(["strip", "-o", target, "probe/build/rtprobe"], check=True, cwd=Path(__file__).parents[2])
-    return target
-
-
 def shell(board: machine.Machine, script: str) -> str:
     import asyncio
 
@@ -54,15 +46,13 @@ def shell(board: machine.Machine, script: str) -> str:
     return asyncio.run(main())
 
 
-def test_a_board_with_a_console_alone_is_measured_and_left_as_it_was(
-    board: machine.Machine, probe: Path, tmp_path: Path
-) -> None:
+def test_a_board_with_a_console_alone_is_measured_and_left_as_it_was(board: machine.Machine, tmp_path: Path) -> None:
     look = "ls -a /run /tmp /dev/shm /var/tmp 2>/dev/null; ls /sys/class/net"
     before = shell(board, look)
     assert before.split()[-1] == "lo", "it has a network"
     done = subprocess.run(
         [sys.executable, "-m", "rtassay", "run", f"lab:{NAME}", "--duration", "5s", "--deadline", "100ms", "--json"],
-        env={**os.environ, "RTASSAY_HOME": str(tmp_path), "RTASSAY_PROBE": str(probe)},
+        env={**os.environ, "RTASSAY_HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         timeout=1800,

@@ -180,6 +180,7 @@ class ScriptedBoard:
         self.synced: Any = nothing_to_sync
         self.at_close = AtClose.END
         self.detaches = False
+        self.slow = False
         self.offline_s = 0.0
         self.resume_data: dict[str, Any] | None = None
         self._running: dict[str, ScriptedProcess] = {}

@@ -195,11 +195,12 @@ class Board(Protocol):
 class LinuxBoard(Board, Protocol):
     """A board that runs commands. Every method raises BoardError when the board or the way to it fails.
 
-    `detaches`: launched commands go on without a connection. `synced` is awaited before the board may delete output that has
+    `detaches`: launched commands go on without a connection. `slow`: each kB of what comes or goes is felt. `synced` is awaited before the board may delete output that has
     arrived here: set it to a function that makes the output safe on disk. `at_close`: the action of `close`.
     """
 
     detaches: bool
+    slow: bool
     synced: Callable[[], Awaitable[None]]
     at_close: AtClose
 
@@ -268,6 +269,7 @@ class EndsWithHost:
     """Part of a LinuxBoard whose commands end with this process: no connection can be lost, and nothing stays behind."""
 
     detaches = False
+    slow = False
     connected = True
     offline_s = 0.0
     resume_data: Mapping[str, Any] | None = None

@@ -41,11 +41,11 @@ def native_arch() -> str:
     return ARCHES.get(machine, machine)
 
 
-def probe_path(arch: str | None = None) -> Path:
+def probe_path(arch: str | None = None, *, small: bool = False) -> Path:
     """The rtprobe binary for `arch` (None: this machine).
 
     The order of the search: $RTASSAY_PROBE, the binary that `make` built in a checkout (native only, always of the newest sources), the binary
-    packaged with rtassay (`make probes` in a checkout).
+    packaged with rtassay (`make probes` in a checkout). `small`: the packaged one, a third in size, goes first if it is of the newest sources.
     Raises BoardError when there is none, when $RTASSAY_PROBE names no executable file, and in a checkout when the binary found first is
     not of the sources there.
     """
@@ -58,8 +58,9 @@ def probe_path(arch: str | None = None) -> Path:
                 f"{PROBE_VARIABLE} names no rtprobe", f"{override} is not an executable file", f"unset {PROBE_VARIABLE}"
             )
         return path
-    candidates = [_PACKAGED / f"rtprobe-{wanted}"]
-    if wanted == native_arch():
+    packaged = _PACKAGED / f"rtprobe-{wanted}"
+    candidates = [packaged]
+    if wanted == native_arch() and not (small and _executable(packaged) and _is_of_sources(packaged)):
         candidates.insert(0, _BUILT)
     for path in candidates:
         if _executable(path):
@@ -84,12 +85,17 @@ def sources_digest(sources: Path) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()[:16]
 
 
-def _check_is_of_sources(path: Path) -> None:
-    """A probe older than its sources lacks options that the host uses. Installed packages have no sources to compare with."""
+def _is_of_sources(path: Path) -> bool:
+    """Installed packages have no sources to compare with."""
     if not _SOURCES.is_dir():
-        return
+        return True
     found = _DIGEST.search(path.read_bytes())
-    if found is None or found[1].decode() != sources_digest(_SOURCES):
+    return found is not None and found[1].decode() == sources_digest(_SOURCES)
+
+
+def _check_is_of_sources(path: Path) -> None:
+    """A probe older than its sources lacks options that the host uses."""
+    if not _is_of_sources(path):
         build = "make -C probe" if path == _BUILT else "make probes"
         raise BoardError(
             f"{path} was not built from the sources of this checkout", f"{_SOURCES} has changed since", f"run `{build}`"

@@ -10,7 +10,6 @@ import asyncio
 import base64
 import binascii
 import contextlib
-import gzip
 import hashlib
 import os
 import re
@@ -48,9 +47,10 @@ _REFUSED = re.compile(rb"login incorrect|authentication failure|maximum number o
 # Lines of an answer that come under one checksum; half as many each time that one was wrong.
 _PAGE_LINES, _PAGE_LINES_LEAST = 160, 5
 
-# What runs on the board, fed by `cat` from the console. $c: characters of the request so far. r: run it as a script; w: add it to the file w;
-# s: say so many lines of the answer from that byte on. After 60 s without a request nobody is there, and all is taken away.
-_SHELL = """umask 077; D=
+# What runs on the board, fed by `cat` from the console. $c: characters of the request so far. r: run it as a script; q: the same at our own
+# priority; w: add it to the file w; s: say so many lines of the answer from that byte on. After 60 s without a request nobody is there, and
+# all is taken away.
+_SHELL = """umask 077; D=; p=$P; unset P; P=$p
 for p in /run /dev/shm /tmp /var/tmp; do [ -z "$D" ] && mkdir $p/.rtassay-console-$$ && D=$p/.rtassay-console-$$; done
 export D; N=0; echo 0 >$D/n; Z=0; command -v gzip >/dev/null && Z=1
 s() {
@@ -60,10 +60,11 @@ s() {
   set -- $1 $2 $(md5sum <$D/p); echo "@A$1 $2 $Z $T $3"; sed 's/^/@/' $D/p; echo "@Z$1"
 }
 sound() { [ "$(printf %s "$c" | md5sum)" = "$2  -" ] || { c=; echo "@A$1 damaged"; false; }; }
+q() { Q=$P; P=; r $*; P=$Q; }
 r() {
   [ "$1" = "$N" ] && return; sound $* || return
   S=$(printf %s "$c" | base64 -d); c=; N=$1; echo "$N+" >$D/n
-  (eval "$S") </dev/null >$D/o; f=$D/o; [ $Z = 0 ] || [ ! -s $D/o ] || { gzip -c <$D/o >$D/z; f=$D/z; }
+  sh -c "$P $S" </dev/null >$D/o; f=$D/o; [ $Z = 0 ] || [ ! -s $D/o ] || { gzip -c <$D/o >$D/z; f=$D/z; }
   T=0; [ ! -s $D/o ] || { base64 <$f >$D/b; T=$(($(wc -c <$D/b))); }; echo $N >$D/n; s $N 0 LINES
 }
 w() {
@@ -79,8 +80,13 @@ case $n in "$l") k=$((k + 1));; *+) k=0;; *) k=0; l=$n;; esac; [ $k -lt 12 ] || 
 W=$!; trap 'kill $W; over; echo @OVER' EXIT; trap exit HUP INT TERM
 """.replace("LINES", str(_PAGE_LINES)).replace("EMPTY", hashlib.md5(b"", usedforsecurity=False).hexdigest())
 
-# Around it: the terminal's settings are put back at its end, be it a Ctrl-C.
-_HOLD = b'S=$(stty -g); trap "stty $S" EXIT; trap exit INT HUP TERM; stty -echo; cat | sh'
+# Around it: the terminal's settings are put back at its end, be it a Ctrl-C. Where we may, we go before the load, or a board that is busy
+# takes minutes for an answer, which is a dozen small programs; $P gives a script the priority that it would have without us (not every
+# BusyBox has `nice`).
+_HOLD = (
+    b'S=$(stty -g); trap "stty $S" EXIT; trap exit INT HUP TERM; stty -echo; P=; '
+    b'read -r x </proc/$$/stat; set -- ${x##*) }; renice -20 -p $$ >/dev/null && P="renice ${17} -p \\$\\$ >/dev/null;"; export P; cat | sh'
+)
 
 
 class _Silent(Exception):
@@ -119,11 +125,18 @@ class ConsoleLink:
 
     async def ask(self, script: str, timeout_s: float = ANSWER_S) -> bytes:
         """Run a small script there and return its stdout. Raises LinkLost when the console is gone or the board does not answer."""
+        return await self._run("r", script, timeout_s)
+
+    async def ask_first(self, script: str, timeout_s: float = ANSWER_S) -> bytes:
+        """As `ask`, before everything of ordinary priority where we may: for a script that starts nothing which stays."""
+        return await self._run("q", script, timeout_s)
+
+    async def _run(self, verb: str, script: str, timeout_s: float) -> bytes:
         if self.farewell != self._farewell_there:
             self._farewell_there = self.farewell
             text = base64.b64encode(self.farewell.encode()).decode()
-            await self._request("r", f"echo {text} | base64 -d >$D/farewell".encode(), ANSWER_S)
-        return await self._request("r", script.encode(), timeout_s)
+            await self._request("q", f"echo {text} | base64 -d >$D/farewell".encode(), ANSWER_S)
+        return await self._request(verb, script.encode(), timeout_s)
 
     async def add(self, piece: bytes) -> None:
         """Add bytes to the file $D/w there, at most PIECE_BYTES. Raises LinkLost."""
@@ -393,11 +406,6 @@ def _unpacked(body: bytes, packed: bool) -> bytes:
     if unpacker.unconsumed_tail:
         raise too_much("the console", "its shell", ANSWER_BYTES)
     return found
-
-
-def packed_for_there(data: bytes) -> bytes:
-    """As the board's gzip unpacks it."""
-    return gzip.compress(data, 9, mtime=0)
 
 
 def _md5(data: bytes) -> bytes:

@@ -68,6 +68,7 @@ class DetachedBoard:
     """
 
     detaches = True
+    slow = False
 
     def __init__(self, transport: RemoteTransport, *, directory: str | None = None) -> None:
         self.notice: Callable[[str], None] = lambda sentence: None
@@ -108,7 +109,7 @@ class DetachedBoard:
         """The board's own rtprobe if it is the same file, since it may have capabilities; else a copy whose name holds its hash."""
         if self._probe is None:
             contact, tenancy = self.transport.contact, self._opened()
-            source = probe_path(contact.machine)
+            source = probe_path(contact.machine, small=self.slow)
             self._probe = installed_probe(contact)
             if self._probe is None:
                 target = f"{tenancy.directory}/rtprobe-{sha256_of(source)[:12]}"

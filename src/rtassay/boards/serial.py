@@ -10,9 +10,9 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from rtassay.boards import copying, links
+from rtassay.boards import copying, links, slim
 from rtassay.boards.base import ANSWER_BYTES, LinkLost
-from rtassay.boards.console_shell import PIECE_BYTES, ConsoleLink, packed_for_there
+from rtassay.boards.console_shell import PIECE_BYTES, ConsoleLink
 from rtassay.boards.consoles import Address, parse
 from rtassay.boards.known import KnownBoard
 from rtassay.boards.linked import PATIENCE_S, LinkTransport
@@ -72,7 +72,7 @@ class ConsoleProcess:
             pause_s = _LOOK_SOONEST_S if data else min(2 * pause_s, _LOOK_LATEST_S)
 
     async def errors(self) -> bytes:
-        return await self._transport.run(f"tail -c {_STDERR_KEPT} {shlex.quote(self._directory)}/err")
+        return await self._transport.look(f"tail -c {_STDERR_KEPT} {shlex.quote(self._directory)}/err")
 
     async def write(self, data: bytes) -> None:
         """Bytes are lost where the command has ended, as in a pipe."""
@@ -82,21 +82,21 @@ class ConsoleProcess:
         for at in range(0, len(data), PIECE_BYTES):
             text = base64.b64encode(data[at : at + PIECE_BYTES]).decode()
             # Opened for both ways, it does not wait for a reader that is gone.
-            await self._transport.run(f"[ -f {self._directory}/exit ] || echo {text} | base64 -d 1<>{pipe}")
+            await self._transport.look(f"[ -f {self._directory}/exit ] || echo {text} | base64 -d 1<>{pipe}")
 
     async def close_stdin(self) -> None:
         if not self._closed:
             self._closed = True
-            await self._transport.run(f"kill $(cat {shlex.quote(self._directory)}/holder)")
+            await self._transport.look(f"kill $(cat {shlex.quote(self._directory)}/holder)")
 
     async def signal(self, number: int) -> None:
         if self._code is None:
-            await self._transport.run(f"kill -{int(number)} {self.pid}")
+            await self._transport.look(f"kill -{int(number)} {self.pid}")
 
     async def wait(self, timeout_s: float | None = None) -> int:
         async with asyncio.timeout(timeout_s):
             while self._code is None:
-                told = await self._transport.run(f"cat {shlex.quote(self._directory)}/exit; echo .")
+                told = await self._transport.look(f"cat {shlex.quote(self._directory)}/exit; echo .")
                 word = told.split()[0]
                 self._code = int(word) if word.isdigit() else None
                 if self._code is None:
@@ -111,12 +111,12 @@ class ConsoleProcess:
                 await self.wait(_ENDS_S)
             if self._code is None:
                 await self.signal(9)
-            await self._transport.run(f"rm -rf {shlex.quote(self._directory)}")
+            await self._transport.look(f"rm -rf {shlex.quote(self._directory)}")
 
     async def _look(self) -> bytes:
         forget = self._known >= _FETCHED_BYTES
         words = shlex.join(["set", "--", self._directory, str(self._known), "1" if forget else "0"])
-        told = await self._transport.run(f"{words}\n{_LOOK}")
+        told = await self._transport.look(f"{words}\n{_LOOK}")
         head, newline, data = told.partition(b"\n")
         numbers = head.split()
         if not newline or len(numbers) != 2 or not numbers[0].isdigit():
@@ -151,23 +151,28 @@ class ConsoleTransport(LinkTransport[ConsoleLink]):
         self._processes.append(process)
         return process
 
+    async def look(self, script: str) -> bytes:
+        """As `run`, of a script that starts nothing: it need not wait for the load. Raises LinkLost."""
+        return await self._opened().ask_first(shlex.join([*self._become, "sh", "-c", script]))
+
     async def read(self, path: str) -> bytes | None:
-        told = await self.run(f"[ -f {shlex.quote(path)} ] && echo file; dd bs=65536 count=64 <{shlex.quote(path)}")
+        told = await self.look(f"[ -f {shlex.quote(path)} ] && echo file; dd bs=65536 count=64 <{shlex.quote(path)}")
         there, newline, content = told.partition(b"\n")
         return content[:ANSWER_BYTES] if newline and there == b"file" else None
 
     async def put(self, source: Path, target: str, then: str = "") -> bytes:
-        """In pieces with a checksum each; the whole by its hash. Raises BoardError."""
+        """As few bytes as the board can unpack, in pieces with a checksum each; the whole by its hash. Raises BoardError."""
         try:
-            data = await asyncio.to_thread(source.read_bytes)
+            data = slim.for_loading(await asyncio.to_thread(source.read_bytes))
         except OSError as error:
             raise BoardError(f"cannot read {source}", error.strerror) from error
         link = self._opened()
-        unpack = (await link.ask("rm -f $D/w; command -v gzip")).strip()
-        there = packed_for_there(data) if unpack else data
+        ask = f"rm -f $D/w; for p in {' '.join(slim.UNPACKERS)}; do command -v $p >/dev/null && echo $p; done"
+        unpackers = (await link.ask(ask)).decode(errors="replace").split()
+        there, unpack = await asyncio.to_thread(slim.packed, data, [one for one in slim.UNPACKERS if one in unpackers])
         await self._send(link, there, source.name)
         copied = shlex.join([*self._become, "sh", "-c", copying.PUT, "sh", target, then])
-        script = f"({'gzip -dc' if unpack else 'cat'} <$D/w | {copied}) >$D/y 2>$D/x; c=$?; echo $c"
+        script = f"({unpack} <$D/w | {copied}) >$D/y 2>$D/x; c=$?; echo $c"
         ended = "if [ $c = 0 ]; then cat $D/y; else tail -c 400 $D/x; fi; rm -f $D/w $D/x $D/y"
         code, _, said = (await link.ask(f"{script}; {ended}", copying.COPY_S)).partition(b"\n")
         if code != b"0":
@@ -203,6 +208,7 @@ class SerialBoard(DetachedBoard):
     """`serial:/dev/ttyUSB0?os=linux`, also over `unix:`, `telnet:` and `rfc2217:`."""
 
     name = "serial"
+    slow = True
     transport: ConsoleTransport
 
     def __init__(

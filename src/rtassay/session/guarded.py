@@ -26,6 +26,8 @@ CPU_TIME_UNIT = "CPU seconds"
 _ALIVE_S = 10.0
 # The guard tells its start itself, and its end ends the wait: only a board too busy to start it takes long (one of 10 s was seen).
 _START_S = 60.0
+# Over a console its words wait behind all others: so many times as long.
+_SLOW = 5
 _OUTPUT_KEPT = 4 * 1024 * 1024
 
 
@@ -193,8 +195,11 @@ class GuardedLoad:
         tee: Callable[[bytes], None],
         most_bytes: int,
         offline_s: Callable[[], float] = lambda: 0.0,
+        *,
+        slow: bool = False,
     ) -> None:
         self._offline_s = offline_s
+        self._patience = _SLOW if slow else 1
         self._allowed = Allowance("the board", f"the load {planned.spec}", most_bytes)
         self._process = process
         self._planned = planned
@@ -222,15 +227,16 @@ class GuardedLoad:
         options = ["--attached", "--wrap", "--cgroup", "--usage", "--max", f"{max_ns}ns"]
         options += ["--gpu"] if "gpu" in planned.command.classes else []
         argv = [rtprobe, "guard", *options, "--", *planned.command.argv]
-        return cls(await board.launch(argv, name), planned, tee, most_bytes, lambda: board.offline_s)
+        process = await board.launch(argv, name)
+        return cls(process, planned, tee, most_bytes, lambda: board.offline_s, slow=board.slow)
 
     async def wait_started(self) -> None:
         """Until the guard says that it runs, and it says itself that it is ready, where it does. Raises BoardError otherwise."""
-        await self._wait(self._started, _START_S)
+        await self._wait(self._started, _START_S * self._patience)
         if not self._started.is_set():
             raise BoardError(f"the load did not start: {self._line}", await self._last_words())
         if self._planned.command.ready is not None:
-            await self._wait(self._ready, _ALIVE_S)
+            await self._wait(self._ready, _ALIVE_S * self._patience)
             if not self._ready.is_set():
                 raise BoardError(f"the load does not get ready: {self._line}", await self._last_words())
 

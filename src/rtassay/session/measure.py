@@ -46,7 +46,7 @@ class Measurement:
         self._parser: Parser = StreamParser(only=_ROLLUPS) if self._own else prepared.probe.parser(prepared.plan)
         self._allowed = Allowance("the board", "the probe", stream_limit(prepared.plan))
         self._lanes = LiveLanes()
-        self._launched_s = self._begun_s = time.monotonic()
+        self._launched_s = self._begun_s = self.moved_s = time.monotonic()
         self._told_ns = 0
         self.facts = facts_of({})
         self.end: ProbeEnd | None = None
@@ -134,6 +134,7 @@ class Measurement:
 
     async def _read(self) -> None:
         async for chunk in self._process.chunks():
+            self.moved_s = time.monotonic()
             self._allowed.spend(chunk)
             self._tee(chunk)
             self._take(self._parser.feed(chunk))

@@ -36,6 +36,9 @@ T = TypeVar("T")
 _PROGRESS_S = 1.0
 # By then a guard has ended its load: 20 s of grace at most, then SIGKILL. A busy board may take longer to tell.
 _LOAD_ENDS_S = 30.0
+# A slow line brings what it has late: it is over when nothing has come for so long.
+_SILENT_S = 60.0
+_SLOW = 5
 _NS = 1_000_000_000
 
 
@@ -88,6 +91,7 @@ class _Run:
         tune: Asked | None,
     ) -> None:
         self._board = board
+        self._ends_s = _LOAD_ENDS_S * (_SLOW if board.slow else 1)
         self._settings = Settings(board, tune)
         self._far = FarMachines(machine)
         self._asked = asked
@@ -194,8 +198,7 @@ class _Run:
                 waits: set[asyncio.Future[Any]] = {measurement.reader, self._failure, abort}
                 if not asked:
                     waits.add(stop)
-                over_s = deadline + self._board.offline_s - time.monotonic()
-                left_s = max(0.0, min(_PROGRESS_S, over_s))
+                left_s = max(0.0, min(_PROGRESS_S, self._over_s(measurement, deadline) - time.monotonic()))
                 await asyncio.wait(waits, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
                 if abort.done():
                     raise Interrupted("aborted")
@@ -205,7 +208,7 @@ class _Run:
                     asked = True
                     await measurement.ask_to_stop()
                     deadline = min(deadline, time.monotonic() - self._board.offline_s + GRACE_NS / _NS)
-                if time.monotonic() >= deadline + self._board.offline_s:
+                if time.monotonic() >= self._over_s(measurement, deadline):
                     await measurement.end_by_guard()
                     break
                 self._tell("measure", measurement.progress_ns(), prepared.planned_ns)
@@ -215,6 +218,11 @@ class _Run:
             for waiting in (stop, abort):
                 waiting.cancel()
             await asyncio.gather(stop, abort, return_exceptions=True)
+
+    def _over_s(self, measurement: Measurement, deadline: float) -> float:
+        """When it is given up, as things are now."""
+        over_s = deadline + self._board.offline_s
+        return max(over_s, measurement.moved_s + _SILENT_S) if self._board.slow else over_s
 
     async def _keep_or_drop(self, writer: RecordingWriter, error: BaseException) -> None:
         """Remove a recording that has nothing of the probe, here and on the board; keep any other, unsealed, and name it in the error.
@@ -238,10 +246,10 @@ class _Run:
         measurement = self._measurement
         assert measurement is not None
         offline_s = self._board.offline_s
-        while not (ended := await self._loads.stop(_LOAD_ENDS_S)) and self._board.offline_s > offline_s:
+        while not (ended := await self._loads.stop(self._ends_s)) and self._board.offline_s > offline_s:
             offline_s = self._board.offline_s  # the request may not have arrived
         if not ended:
-            self._warnings.append(RunWarning(warnings.LOAD_STILL_RUNNING, facts={"after_s": round(_LOAD_ENDS_S)}))
+            self._warnings.append(RunWarning(warnings.LOAD_STILL_RUNNING, facts={"after_s": round(self._ends_s)}))
         entries = self._loads.entries()
         facts = measurement.facts
         if words := await measurement.words():
@@ -278,7 +286,7 @@ class _Run:
         """The last of the telemetry and the inventory of the end. What fails here costs a warning, not the measurement."""
         try:
             if self._telemetry is not None:
-                self._seen = await self._telemetry.stop(_LOAD_ENDS_S)
+                self._seen = await self._telemetry.stop(self._ends_s)
                 self._update(monitors=self._seen.entries())
                 if self._seen.cut_short is not None:
                     self._warnings.append(RunWarning(warnings.MONITORS_ENDED_EARLY))

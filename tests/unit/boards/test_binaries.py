@@ -94,3 +94,18 @@ def test_make_and_the_host_agree_on_the_digest_of_the_sources() -> None:
     told = subprocess.run([binaries.probe_path(), "--version"], capture_output=True, text=True, check=True).stdout
     sources = Path(__file__).parents[3] / "probe" / "src"
     assert told.splitlines()[1] == f"rtprobe-sources={binaries.sources_digest(sources)}"
+
+
+def test_a_slow_line_gets_the_packaged_probe_if_it_is_of_the_newest_sources(places: tuple[Path, Path]) -> None:
+    packaged, built = places
+    sources = built.parent.parent / "src"
+    sources.mkdir(parents=True)
+    (sources / "main.c").write_text("int x;\n")
+    mark = f"rtprobe-sources={binaries.sources_digest(sources)}\0".encode()
+    program(built).write_bytes(mark)
+    assert binaries.probe_path(small=True) == built
+    mine = program(packaged / f"rtprobe-{binaries.native_arch()}")
+    mine.write_bytes(mark)
+    assert binaries.probe_path(small=True) == mine and binaries.probe_path() == built
+    mine.write_bytes(b"of older sources")
+    assert binaries.probe_path(small=True) == built

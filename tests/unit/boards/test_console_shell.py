@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -114,6 +116,27 @@ def test_a_transport_runs_copies_and_reads(shell: str, tmp_path: Path, monkeypat
     with on_a_tty(shell, *(["--norc"] if shell == "bash" else [])) as link:
         over(link, work, monkeypatch)
     assert not places[0].exists()
+
+
+@pytest.mark.parametrize("programs", ["of Debian", "of BusyBox"])
+def test_its_own_work_goes_before_the_load_and_a_script_has_the_priority_of_the_login(
+    programs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nice = "read -r x </proc/self/stat; set -- ${x##*) }; echo ${17}"
+    ours = os.nice(0)
+    if programs == "of BusyBox":
+        subprocess.run(["busybox", "--install", "-s", tmp_path], check=True)
+        monkeypatch.setenv("PATH", str(tmp_path))
+
+    async def work(transport: Any) -> None:
+        for _ in range(2):
+            assert int(await transport.look(nice)) == (-20 if os.geteuid() == 0 else ours)
+            assert await transport.run(f"{nice}; echo $P") == b"%d\n\n" % ours
+        process = await transport.start(["sh", "-c", nice])
+        assert int(b"".join([chunk async for chunk in process.chunks()])) == ours
+
+    with on_a_tty("/bin/sh") as link:
+        over(link, work, monkeypatch)
 
 
 def test_output_is_forgotten_there_as_it_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,8 +44,9 @@ def planned(argv: str = "work", ready: str | None = None) -> PlannedLoad:
 class Running:
     """Loads on a scripted board; `kept` is what they gave for the recording."""
 
-    def __init__(self, *loads: tuple[PlannedLoad, Part], far: Part | None = None) -> None:
+    def __init__(self, *loads: tuple[PlannedLoad, Part], far: Part | None = None, slow: bool = False) -> None:
         self.board = ScriptedBoard({f"load-{index}": part for index, (_, part) in enumerate(loads)})
+        self.board.slow = slow
         self.planned = [one for one, _ in loads]
         self.kept: dict[str, bytes] = {}
         self.heard: list[object] = []
@@ -192,6 +193,17 @@ def test_a_load_is_waited_for_on_a_board_too_busy_to_start_it_at_once() -> None:
         return asyncio.get_running_loop().time()
 
     assert running.then(after) == 1000 + 50
+
+
+def test_over_a_slow_line_its_start_may_be_told_minutes_later() -> None:
+    facts, started, words = pieces(FACTS, note("child_started", 1), Output(3, 1, b"listening\n"))
+    part = Part([facts, 290.0, started, 45.0, words, Step.NEVER])
+    running = Running((planned(ready="listening"), part), slow=True)
+
+    async def after(loads: Loads) -> float:
+        return asyncio.get_running_loop().time()
+
+    assert running.then(after) == 1000 + 290 + 45
 
 
 def test_a_load_that_is_gone_is_noticed_as_soon_as_its_guard_says_so() -> None:

@@ -285,6 +285,24 @@ def test_time_without_a_connection_is_no_time_of_the_probe(tmp_path: Path) -> No
     assert made.at_s("close probe") == 10 + 2 + 45 + 25
 
 
+def test_what_a_slow_line_still_brings_is_waited_for(tmp_path: Path) -> None:
+    """A console of 115200 baud may be minutes behind its board."""
+    whole = measured()
+    steps = [70.0, whole[:500], 50.0, whole[500:1000], 50.0, whole[1000:]]
+    made = board(Part(steps))
+    made.slow = True
+    measure_on(made, tmp_path)
+    assert "close probe" not in made.words and manifest_of(tmp_path).sealed and not manifest_of(tmp_path).damage.cut
+
+
+def test_a_slow_line_that_falls_silent_is_given_up(tmp_path: Path) -> None:
+    made = board(Part([70.0, measured()[:-20], Step.NEVER]))
+    made.slow = True
+    with pytest.raises(BoardError, match="did not end"):
+        measure_on(made, tmp_path)
+    assert made.at_s("close probe") == 70 + 60
+
+
 def test_what_comes_after_the_guard_ended_the_probe_is_kept(tmp_path: Path) -> None:
     whole = measured(reason="signal", exit=143)
     made = board(Part([whole[:1000], Step.TOLD, whole[1000:]], 143))
