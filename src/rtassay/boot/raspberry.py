@@ -268,8 +268,8 @@ def choosing(config: str, kernel: str, initrd: str | None = None, cmdline: str |
     """config.txt with another kernel, everything else as it was. An earlier `kernel=` of any section is commented out; for a kernel in a
     folder of its own, with its `initrd` there, also what names an initramfs or another folder; with another `cmdline` what names one."""
     folder, _, name = kernel.rpartition("/")
-    replaced = (_KERNEL, _PREFIX, _INITRAMFS, _AUTO) if folder else (_KERNEL,)
-    replaced += () if cmdline is None else (_CMDLINE,)
+    of_folder = (_PREFIX, _INITRAMFS, _AUTO) if folder else ()
+    replaced = (_KERNEL, *of_folder, *(() if cmdline is None else (_CMDLINE,)))
     lines = []
     for line in config.splitlines():
         # What an earlier choice of a folder had added or commented out.
