@@ -25,13 +25,12 @@ def explain(recording: Recording) -> Explanation:
     real = {thread.lane for thread in threads if thread.real_time}
     # An ordinary thread waits for its fair share: its delays would hide the few of a real-time thread.
     ranked = tuple(one for one in recording.causes if one.hit.lane in real) or recording.causes
-    began = manifest.started_ns if manifest.trace is None else manifest.trace.from_ns
     return Explanation(
         id=manifest.id,
         board=manifest.board,
         kernel=kernel_of(manifest),
         target=_target(manifest.probe_facts.requested),
-        duration_ns=None if began is None or manifest.ended_ns is None else manifest.ended_ns - began,
+        duration_ns=_length_ns(recording),
         above_ns=None if manifest.trace is None else manifest.trace.above_ns,
         end=manifest.end_reason,
         losses=manifest.probe_end.losses or 0,
@@ -41,6 +40,17 @@ def explain(recording: Recording) -> Explanation:
         ranking=rankings.rank([replace(recording, causes=ranked)]),
         ordinary_late=sum(one.hit.lane not in real for one in late),
     )
+
+
+def _length_ns(recording: Recording) -> int | None:
+    """For how long wake-ups were taken: from the trace's begin on. The end of the recording also has the last pages and the kernel's symbols."""
+    manifest = recording.manifest
+    began = manifest.started_ns if manifest.trace is None else manifest.trace.from_ns
+    if began is None or manifest.ended_ns is None:
+        return None
+    asked = manifest.probe_facts.requested.duration_ns
+    length_ns = manifest.ended_ns - began
+    return length_ns if asked is None else min(length_ns, asked)
 
 
 def _target(asked: Requested) -> str:

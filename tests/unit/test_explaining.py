@@ -129,6 +129,22 @@ def test_an_ordinary_thread_s_delays_do_not_hide_those_of_a_real_time_thread(rec
     assert "real-time thread was late" not in told and "late wake-ups of real-time threads" not in told
 
 
+def test_its_length_is_that_of_its_wake_ups_and_a_trace_without_its_end_is_told(recording: Recording) -> None:
+    """The end of the recording comes after the last pages and the kernel's symbols, seconds later on a busy board."""
+    manifest = recording.manifest
+    asked, trace, end = manifest.probe_facts.requested.duration_ns, manifest.trace, manifest.ended_ns
+    assert asked is not None and trace is not None and end is not None
+    later = replace(recording, manifest=replace(manifest, ended_ns=end + 2 * asked))
+    assert explaining.explain(later).duration_ns == asked
+    assert trace.from_ns is not None
+    sooner = replace(recording, manifest=replace(manifest, ended_ns=trace.from_ns + asked // 2))
+    assert explaining.explain(sooner).duration_ns == asked // 2
+    words = "the thread that keeps the trace did not end in time"
+    cut = replace(recording, manifest=replace(manifest, trace=replace(trace, error=words)))
+    told = [TerminalExplanation(None).render(explaining.explain(one)).decode() for one in (recording, cut)]
+    assert [f"{words}: functions may show as addresses." in one for one in told] == [False, True]
+
+
 def test_page_faults_of_real_time_threads_are_told_and_no_others(recording: Recording) -> None:
     found = explaining.explain(recording)
 

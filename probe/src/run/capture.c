@@ -403,6 +403,16 @@ static void switch_off(struct capture *c)
 	tracefs_put(c->directory, "tracing_on", "0");
 	stacks_off(&c->stacks, c->directory);
 	atomic_fetch_add(&c->beats, 1);
+	/* One by one: the kernel waits for all CPUs at each, and all together outlast patience where a thread hogs a CPU. */
+	for (int i = 0; capture_events[i]; i++) {
+		char path[128];
+
+		if (!c->on[i])
+			continue;
+		snprintf(path, sizeof path, "events/%s/enable", capture_events[i]);
+		tracefs_put(c->directory, path, "0");
+		atomic_fetch_add(&c->beats, 1);
+	}
 	tracefs_put(c->directory, "events/enable", "0");
 	atomic_fetch_add(&c->beats, 1);
 	for (int i = 0; i < c->run->n_lanes; i++) {

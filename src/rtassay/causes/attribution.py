@@ -59,7 +59,7 @@ def attribute(
     if realtime is None and "common_preempt_lazy_count" in trace.formats[pages.SWITCH]:
         realtime = True
     observers = (*OBSERVERS, LANE) if pages.TIMERLAT in trace.formats else OBSERVERS
-    rules = Rules(symbols(trace.kallsyms), realtime, preemptible, observers)
+    rules = Rules(symbols(trace.kallsyms), realtime, preemptible, observers, trace.followed)
     hits = tuple(as_traced(lines, hit) for hit in trace.hits) if trace.followed else trace.hits
     usual = _ordinary_of_lanes(lines, hits)
     found = [wakeup(lines, hit) if _covered(lines, hit) else None for hit in hits]

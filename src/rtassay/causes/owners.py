@@ -72,12 +72,17 @@ UNKNOWN = Owner(NOBODY)
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What the rules need to know of the kernel. realtime: PREEMPT_RT; preemptible: everywhere outside of locks; None: not
-    known. observers: names of threads of the measurement."""
+    known. observers: names of threads of the measurement. followed: a foreign program is, by `rtassay explain`, without a load of ours."""
 
     symbols: Symbols
     realtime: bool | None
     preemptible: bool | None
     observers: tuple[str, ...] = OBSERVERS
+    followed: bool = False
+
+    def observes(self, name: str) -> bool:
+        """Whether a thread of this name belongs to the measurement. What has no name of its own (guard, spool) is named as the file on the board."""
+        return name in self.observers or (self.followed and name.startswith("rtprobe"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +97,7 @@ class Waiter:
 
 def thread_cause(rules: Rules, kind: str, stay: Stay) -> Cause:
     """A cause that names a thread."""
-    kind = OBSERVER if stay.name in rules.observers else kind
+    kind = OBSERVER if rules.observes(stay.name) else kind
     return Cause(kind, stay.name, None, stay.pid, stay.priority)
 
 

@@ -246,6 +246,17 @@ def test_the_built_in_load_and_another_lane_are_no_observers() -> None:
         assert explained(cpu).top.kind == "thread"
 
 
+def test_where_a_foreign_program_is_followed_every_process_of_rtprobe_is_an_observer() -> None:
+    for followed, kind in ((True, "observer"), (False, "thread")):
+        cpu = cpu_at_due(under=Thread(210, "rtprobe-ff1f32b", 5))
+        woken(cpu)
+        cpu.spend(600_000, NOBODY)
+        cpu.switch(OURS)
+        finish(cpu)
+        (one,) = attribute(replace(cpu.trace(), followed=followed), virtual=False)
+        assert (one.top.kind, one.top.name) == (kind, "rtprobe-ff1f32b")
+
+
 def test_where_a_tracer_of_the_kernel_measures_a_lane_only_reads_and_is_an_observer() -> None:
     cpu = cpu_at_due(under=Thread(210, "rtprobe-lane", 5))
     woken(cpu)

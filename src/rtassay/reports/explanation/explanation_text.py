@@ -134,6 +134,11 @@ def notes(found: Explanation) -> list[str]:
         told.append(f"{wording.count(found.left_out)} threads were not followed: there were too many.")
     if ranking.incomplete:
         told.append(f"Of {wording.count(ranking.incomplete)} late wake-ups the trace is incomplete.")
+    told += [
+        f"{one_line(run.error, 200)}: functions may show as addresses."
+        for run in ranking.runs
+        if run.error and found.late
+    ]
     if (faults := _faults(found)) is not None:
         told.append(faults)
     if found.end == "gone":
