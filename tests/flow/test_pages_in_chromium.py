@@ -39,7 +39,7 @@ WRONG = """() => {
     }));
   }
   const phone = innerWidth < 600;
-  for (const cell of document.querySelectorAll(".stack th, .stack td, .beside th, .beside td"))
+  for (const cell of document.querySelectorAll(".stack th, .stack td, .beside th, .beside td, .same td, .words td"))
     if (phone && shown(cell) && cell.closest("tbody") && cell.getBoundingClientRect().right > innerWidth) found.push(`cut off: ${cell.textContent}`);
   for (const cell of document.querySelectorAll(".same td, .same th, .kv th, .beside td, .beside th")) {
     const node = cell.firstChild;
