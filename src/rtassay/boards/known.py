@@ -16,7 +16,7 @@ from rtassay.boards.consoles import is_console
 from rtassay.model import rooms
 from rtassay.model.errors import BoardError, InputFileError, UsageError
 from rtassay.model.files import read_regular, replace_file
-from rtassay.model.parsed import toml_table
+from rtassay.model.parsed import toml_table, why
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 # A host of ssh_config; ssh must not take it for an option.
@@ -68,7 +68,7 @@ def known_boards() -> dict[str, KnownBoard]:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputFileError(
-            f"{path} cannot be read", str(error), "mend it, or remove it and add the boards anew"
+            f"{path} cannot be read", why(error), "mend it, or remove it and add the boards anew"
         ) from error
     return {name: _board(path, name, entry) for name, entry in data.items()}
 

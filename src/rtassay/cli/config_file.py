@@ -26,7 +26,7 @@ from click.core import ParameterSource
 from rtassay.cli.verbs import VERBS, command_of
 from rtassay.model.errors import BoardError, InputFileError, RtassayError, UsageError
 from rtassay.model.files import read_regular, replace_file
-from rtassay.model.parsed import toml_table
+from rtassay.model.parsed import toml_table, why
 from rtassay.model.settings import has_priority
 
 FILE: Final = "config.toml"
@@ -78,7 +78,7 @@ def read() -> dict[str, Any]:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputFileError(
-            f"{path} cannot be read", str(error), "mend it: rtassay config path shows where it is"
+            f"{path} cannot be read", why(error), "mend it: rtassay config path shows where it is"
         ) from error
 
 

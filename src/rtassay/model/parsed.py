@@ -27,3 +27,10 @@ def toml_table(text: str) -> dict[str, Any]:
         raise tomllib.TOMLDecodeError(_TOO_DEEP) from error
     except ValueError as error:
         raise tomllib.TOMLDecodeError("a number has too many digits") from error
+
+
+def why(error: OSError | ValueError) -> str:
+    """Why a file of text could not be read, in words."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return f"byte {error.start} is no UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)

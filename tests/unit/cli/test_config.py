@@ -113,6 +113,16 @@ def test_what_is_wrong_is_named_with_its_line_before_anything_is_done(tmp_path: 
     assert in_process("config", "path", home=tmp_path).stdout.strip() == str(tmp_path / "config.toml")
 
 
+def test_a_file_that_is_no_text_is_told_without_numbers_of_errors(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_bytes("[run]".encode("utf-16"))
+    assert "cannot be read: byte 0 is no UTF-8" in in_process("list", home=tmp_path).stderr
+    file.unlink()
+    file.mkdir()
+    done = in_process("list", home=tmp_path)
+    assert done.returncode == 2 and done.stderr.splitlines()[0].endswith("cannot be read: it is no regular file")
+
+
 def test_set_and_unset_change_one_line_and_keep_the_others(tmp_path: Path) -> None:
     write(tmp_path, "# my defaults\n\n[run]\np = 1e-3  # enough\n\n[show]\nconfidence = 0.9\n")
     for words in (
