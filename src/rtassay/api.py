@@ -13,9 +13,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtassay.model.comparison import PRIMARY_Q
 from rtassay.model.errors import UsageError, both_stated
-from rtassay.model.findings import lane_words
+from rtassay.model.findings import PRIMARY_Q, lane_words
 from rtassay.model.units import format_us, parse_duration_ns
 
 if TYPE_CHECKING:

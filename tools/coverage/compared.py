@@ -14,7 +14,8 @@ from rtassay.analysis.lane.account import COUNTED, accounts
 from rtassay.analysis.many.compare import ratios
 from rtassay.analysis.many.compare.ratios import Side
 from rtassay.analysis.many.compare.sample import Sample
-from rtassay.model.comparison import A_BETTER, NO_DIFFERENCE, PRIMARY_Q
+from rtassay.model.comparison import A_BETTER, NO_DIFFERENCE
+from rtassay.model.findings import PRIMARY_Q
 from rtassay.model.manifest import LaneEntry, Manifest, Source
 from rtassay.model.measures import WAKE_UP
 from rtassay.model.recording import Histogram, Lane, Recording

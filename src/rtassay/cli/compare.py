@@ -14,8 +14,8 @@ from rtassay.cli.ci import ci_options
 from rtassay.cli.names import RECORDING
 from rtassay.cli.options import json_option, print_json, wants_colour
 from rtassay.cli.terminal import echo, echo_rendered, report_width
-from rtassay.model.comparison import PRIMARY_Q
 from rtassay.model.errors import EXIT_INVALID, EXIT_NOT_DEMONSTRATED, EXIT_OK, EXIT_VIOLATED, UsageError
+from rtassay.model.findings import PRIMARY_Q
 
 if TYPE_CHECKING:
     from rtassay.model.comparison import Comparison

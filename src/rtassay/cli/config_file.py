@@ -14,7 +14,6 @@ import difflib
 import json
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,7 +75,7 @@ def read() -> dict[str, Any]:
         return toml_table(read_regular(path).decode())
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise InputFileError(
             f"{path} cannot be read", why(error), "mend it: rtassay config path shows where it is"
         ) from error
@@ -358,7 +357,7 @@ def _write(lines: list[str], verb: str, option: str, value: Any) -> Path:
 def _says(text: str, verb: str, option: str, value: Any) -> bool:
     try:
         table: Any = toml_table(text)
-    except tomllib.TOMLDecodeError:
+    except ValueError:
         return False
     for name in verb.split("."):
         table = table.get(name, {}) if isinstance(table, dict) else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,10 +29,11 @@ from rtassay.cli.options import (
     wants_colour,
 )
 from rtassay.cli.terminal import echo_rendered, report_width
-from rtassay.model.findings import Findings
-from rtassay.model.ranking import Ranking
 from rtassay.model.recording import Recording
-from rtassay.runs import cache_findings
+
+if TYPE_CHECKING:
+    from rtassay.model.findings import Findings
+    from rtassay.model.ranking import Ranking
 
 
 @click.command("show")
@@ -99,6 +100,8 @@ def findings_of(
     opened = store.open_recording(path, parser_for=parser_for)
     findings = judge(opened, with_trust(stated or own_requirement(manifest), strict, waivers))
     if by_itself:
+        from rtassay.runs import cache_findings
+
         cache_findings(path, findings)
     return findings_dict(findings), findings, opened
 
@@ -114,10 +117,10 @@ def show_on_terminal(findings: Findings, recording: Recording) -> None:
 
 def _causes(recording: Recording) -> Ranking | None:
     """The causes of a traced run. Findings out of the cache come without the recording's tables: those are read now."""
-    from rtassay import rankings, store
-
     if recording.manifest.trace is None:
         return None
+    from rtassay import rankings, store
+
     if not recording.lanes and recording.path is not None:
         recording = store.open_recording(Path(recording.path), parser_for=parser_for)
     return rankings.of_report(recording)

@@ -15,8 +15,8 @@ import msgspec
 from rtassay.experiments.files import overlay
 from rtassay.experiments.schema import ExperimentFile, Load, Scenario, Settings
 from rtassay.model import rooms
-from rtassay.model.comparison import PRIMARY_Q
 from rtassay.model.errors import InputFileError, RtassayError
+from rtassay.model.findings import PRIMARY_Q
 from rtassay.model.foreign import command_words
 from rtassay.model.looks import Look, planned_look
 from rtassay.model.manifest import Plan

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from rtassay.model.comparison import PRIMARY_Q
+from rtassay.model.findings import PRIMARY_Q
 from rtassay.model.settings import BY_NAME, CHOICE, CPUS, DURATION, FLAG, NUMBER, OF_EXPERIMENT, Setting
 
 _P, _SURE, _LANES, _LOOKS = (BY_NAME[name] for name in ("p", "confidence", "lanes", "looks"))

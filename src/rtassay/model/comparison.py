@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rtassay.model.findings import CheckResult, Quantile
+from rtassay.model.findings import PRIMARY_Q, CheckResult, Quantile
 from rtassay.model.recording import Histogram
 
 A_BETTER = "a_better"
@@ -18,8 +18,6 @@ CROSSES = "crosses"
 NO_DIFFERENCE = "no_difference_shown"
 REFUSED = "refused"
 CONCLUSIONS = (A_BETTER, B_BETTER, CROSSES, NO_DIFFERENCE, REFUSED)
-
-PRIMARY_Q = 0.999
 
 RUNS_T = "runs, Student-t on log"
 RUNS_BOOTSTRAP = "runs, bootstrap-t on log"

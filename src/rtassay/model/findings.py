@@ -30,6 +30,8 @@ _LEAST_SHOWN = (SINGLY, AS_FEW, AS_ABOVE, AS_SEEN)
 ACTIVATIONS, FEWER_LATE, SINGLE_LATE = "activations", "fewer_late", "single_late"
 """Why numbers show no more (`Verdict.lacks`): too few activations even if none is late; too many late ones; late ones come in bursts,
 and would do if they came singly."""
+PRIMARY_Q = 0.999
+"""The step of the ladder that a comparison tests alone, unless another one is named."""
 LADDER = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.9999999)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from typing import Any
 
 _TOO_DEEP = "it is nested too deeply"
@@ -19,6 +18,8 @@ def json_value(text: str | bytes) -> Any:
 
 def toml_table(text: str) -> dict[str, Any]:
     """What the TOML says. Raises TOMLDecodeError, also for what tomllib gives up at in another way: depth, numbers of thousands of digits."""
+    import tomllib  # here, since most verbs read no TOML
+
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:

@@ -6,7 +6,6 @@ import difflib
 import functools
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.metadata import entry_points
 from typing import Any, Final
 
 from rtassay.model.errors import UsageError
@@ -27,6 +26,8 @@ def table(room: str) -> dict[str, str]:
 @functools.cache
 def _outsiders(room: str) -> tuple[tuple[str, str], ...]:
     """Kept, since the metadata of every installed package is read for it: 2 ms, and doctor asks for each of 73 settings."""
+    from importlib.metadata import entry_points
+
     return tuple((point.name, point.value) for point in entry_points(group=f"rtassay.{room}"))
 
 

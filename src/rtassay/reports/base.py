@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from rtassay.model.findings import Findings
-from rtassay.model.published import Against
-from rtassay.model.ranking import Ranking
-from rtassay.model.recording import Recording
+if TYPE_CHECKING:
+    from rtassay.model.findings import Findings
+    from rtassay.model.published import Against
+    from rtassay.model.ranking import Ranking
+    from rtassay.model.recording import Recording
 
 Subject = TypeVar("Subject", contravariant=True)
 

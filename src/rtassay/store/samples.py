@@ -139,13 +139,13 @@ def _decoded(file: Any, index: int, names: Sequence[str]) -> tuple[Any, ...]:
 
 def _most(file: Any, index: int, name: str) -> float:
     """The largest value of a column in a row group, by its statistics; infinity if they are missing."""
-    found = file.metadata.row_group(index).column(file.schema_arrow.names.index(name)).statistics
+    found = file.metadata.row_group(index).column(file.metadata.schema.names.index(name)).statistics
     return float("inf") if found is None or not found.has_min_max else found.max
 
 
 def _least(file: Any, index: int, name: str) -> float:
     """The smallest value of a column in a row group, by its statistics; infinity if they are missing."""
-    found = file.metadata.row_group(index).column(file.schema_arrow.names.index(name)).statistics
+    found = file.metadata.row_group(index).column(file.metadata.schema.names.index(name)).statistics
     return float("inf") if found is None or not found.has_min_max else found.min
 
 

@@ -11,7 +11,6 @@ from rtassay.model.recording import Recording
 from rtassay.model.units import format_time
 from rtassay.reports import wording
 from rtassay.reports.base import JudgedRecording
-from rtassay.reports.causes import causes_text
 from rtassay.reports.recording import counters, jitter, load_work, noise, outliers, recording_text
 from rtassay.reports.recording.answer import Answer, answer
 
@@ -53,6 +52,8 @@ class TerminalRecording:
         if (counted := counters.in_words(findings)) is not None:
             top[-1:] = [*self._wrap(f"Counters: {counted}", 2, indent="          "), ""]
         if subject.causes is not None and subject.causes.answered:
+            from rtassay.reports.causes import causes_text
+
             told = f"Causes: {causes_text.headline(subject.causes)}; rtassay causes {one_line(findings.id, 40)}"
             top[-1:] = [*self._wrap(told, 2, indent="        "), ""]
         elif (worst := outliers.in_words(findings)) is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rtassay.model.comparison import PRIMARY_Q
+from rtassay.model.findings import PRIMARY_Q
 
 if TYPE_CHECKING:
     from rtassay.model.comparison import Comparison
