@@ -45,6 +45,7 @@ PARTS = (
     Part("histogram", recording_cost.histogram_of_1e8),
     Part("verdict", recording_cost.verdict_of_1e8),
     Part("verdict-1e6", verdict_before.of_1e6),
+    Part("verdict-shown", verdict_before.of_command),
     Part("verdict-1e8", verdict_before.of_1e8),
     Part("start", recording_cost.start_up),
     Part("import", import_cost.cost),

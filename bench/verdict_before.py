@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from common import ROOT, Row, spread
@@ -67,15 +70,53 @@ def of_1e8(quick: bool) -> list[Row]:
     return [] if quick else _against_before(100_000_000, 3, "< 1 s more", False)
 
 
-def _against_before(n: int, rounds: int, goal: str, as_ratio: bool) -> list[Row]:
-    """CPU time, in pairs. Modules are loaded by a judgement of another recording; then every verdict is the first of its process, as in `rtassay show`."""
+def of_command(quick: bool) -> list[Row]:
+    """`rtassay show --deadline` over a million activations, from its start to its end."""
+    found: dict[Path, dict[int, list[float]]] = {}
+    with _two_trees() as (folder, trees):
+        made = {tree: _made(tree, folder, 100_000 if quick else 1_000_000) for tree in trees}
+        for _ in range(2 if quick else 9):
+            for deadline in DEADLINES_NS:
+                for tree, path in made.items():
+                    found.setdefault(tree, {}).setdefault(deadline, []).append(_shown_s(tree, path, deadline))
+    before, now = ([statistics.median(found[tree][one]) for one in DEADLINES_NS] for tree in found)
+    return [
+        Row(
+            "rtassay show --deadline of 1e+06 samples, the whole command",
+            f"commit {BEFORE}, before bounds by events",
+            "<= 1.0x",
+            spread([b / a for a, b in zip(before, now, strict=True)]) + " x",
+            f"CPU time of {len(DEADLINES_NS)} deadlines, each the median of pairs; {1000 * statistics.median(now):.0f} ms now; load average {os.getloadavg()[0]:.0f}",
+        )
+    ]
+
+
+def _shown_s(tree: Path, path: str, deadline_ns: int) -> float:
+    """CPU time of one command."""
+    begin = resource.getrusage(resource.RUSAGE_CHILDREN)
+    argv = [sys.executable, "-m", "rtassay", "show", path, "--deadline", f"{deadline_ns}ns"]
+    env = os.environ | {"PYTHONPATH": str(tree / "src")}
+    subprocess.run(argv, env=env, stdout=subprocess.DEVNULL, check=False)  # 1: violated
+    end = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime
+
+
+@contextmanager
+def _two_trees() -> Iterator[tuple[Path, tuple[Path, Path]]]:
+    """A folder for recordings, and the code before and now."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         tar = subprocess.run(
             ["git", "archive", BEFORE, "src", "bench"], cwd=ROOT, capture_output=True, check=True
         ).stdout
         (old := Path(name) / "before").mkdir()
         subprocess.run(["tar", "x", "-C", old], input=tar, check=True)
-        made = {tree: [_made(tree, Path(name), size) for size in (n, 50_000)] for tree in (old, ROOT)}
+        yield Path(name), (old, ROOT)
+
+
+def _against_before(n: int, rounds: int, goal: str, as_ratio: bool) -> list[Row]:
+    """CPU time, in pairs. Modules are loaded by a judgement of another recording; then every verdict is the first of its process, as in `rtassay show`."""
+    with _two_trees() as (folder, (old, _)):
+        made = {tree: [_made(tree, folder, size) for size in (n, 50_000)] for tree in (old, ROOT)}
         found: dict[Path, dict[int, list[float]]] = {old: {}, ROOT: {}}
         late: dict[int, int] = {}
         for _ in range(rounds):

@@ -6,13 +6,10 @@ None means that the source does not tell, or that it told something of another t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from rtassay.model.views import view_of
+from rtassay.model.views import View, view_of
 
 
-@dataclass(frozen=True, slots=True)
-class ReadBack:
+class ReadBack(View):
     """OBTAINED: how the kernel really runs a thread."""
 
     policy: str | None
@@ -23,8 +20,7 @@ class ReadBack:
     period_ns: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadFacts:
+class ThreadFacts(View):
     """A thread of the probe that does not measure (its writer, its main thread)."""
 
     tid: int | None
@@ -33,8 +29,7 @@ class ThreadFacts:
     affinity: tuple[int, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class ClockFacts:
+class ClockFacts(View):
     """The probe's clock. `getres_ns` as the kernel states it, `step_ns` as seen, `read_cost_ns` of one reading.
 
     `sleep`: what ends a sleep, `timer` or `tick` (of `tick_hz`); only rtprobe-lite tells it.
@@ -48,8 +43,7 @@ class ClockFacts:
     tick_hz: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class KernelFacts:
+class KernelFacts(View):
     """The kernel as `uname` names it."""
 
     release: str | None
@@ -57,8 +51,7 @@ class KernelFacts:
     machine: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Requested:
+class Requested(View):
     """What the probe was asked for. `pid`, `comm`: the program whose threads `rtprobe follow` followed."""
 
     policy: str | None
@@ -79,8 +72,7 @@ class Requested:
     comm: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsFacts:
+class SettingsFacts(View):
     """How the lanes of `rtprobe cyclic` slept; how long `rtprobe hwlat` looks in each window (None: half of it)."""
 
     sleep: str | None
@@ -88,8 +80,7 @@ class SettingsFacts:
     width: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class LaneFacts:
+class LaneFacts(View):
     """A lane as FACTS names it. `measure`: see `model.measures`."""
 
     lane: int | None
@@ -102,8 +93,7 @@ class LaneFacts:
     obtained: ReadBack | None
 
 
-@dataclass(frozen=True, slots=True)
-class LaneSummary:
+class LaneSummary(View):
     """What a tool's own summary says of a lane. `cycles`: how often the tool says that it looped."""
 
     lane: int | None
@@ -115,8 +105,7 @@ class LaneSummary:
     cycles: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class StreamSummary:
+class StreamSummary(View):
     """How whole the samples of a lane are, of a format that keeps their order (cyclictest -v).
 
     `gaps` in the cycle numbers, `lost` cycles in them; `duplicates` and `backwards` numbers; `reduced`: one of about so many samples
@@ -134,8 +123,7 @@ class StreamSummary:
     max_ns: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class WorkAmount:
+class WorkAmount(View):
     """What one round of a work does of one of its parts; `lane`: that of its time."""
 
     lane: int | None
@@ -144,8 +132,7 @@ class WorkAmount:
     unit: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class WorkFacts:
+class WorkFacts(View):
     """A work that was measured (`rtassay throughput`). `rounds` that count, `unread` rounds whose result could not be read; `cut`: the last one was not allowed to finish."""
 
     name: str | None
@@ -156,16 +143,14 @@ class WorkFacts:
     cut: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class NoiseLine:
+class NoiseLine(View):
     """A line of an imported file that is none of its format. `line` counts from 1."""
 
     line: int | None
     text: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ImportFacts:
+class ImportFacts(View):
     """What only an importer knows of a file; importers/base.py explains every name. `live`: our own run of another tool's line."""
 
     told: frozenset[str]
@@ -196,8 +181,7 @@ class ImportFacts:
         return next((row for row in self.lanes if row.lane == lane), None)
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeFacts:
+class ProbeFacts(View):
     """FACTS. `told` has the names that were in it: `dma_latency_us` may be null, which says that it was not held, or absent.
 
     `imported` is None for a recording that rtassay made itself.
@@ -234,16 +218,14 @@ class ProbeFacts:
     work: WorkFacts | None
 
 
-@dataclass(frozen=True, slots=True)
-class ClipEnd:
+class ClipEnd(View):
     """The last sample of a lane, where the end of the run cut its missed count."""
 
     latency_ns: int | None
     missed: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class CounterEnd:
+class CounterEnd(View):
     """A counter of the programs that a lane started (END.lanes[].counters)."""
 
     name: str | None
@@ -256,8 +238,7 @@ class CounterEnd:
     max: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class UntracedEnd:
+class UntracedEnd(View):
     """The account of the untraced part of a lane, in a traced run."""
 
     due: int | None
@@ -271,8 +252,7 @@ class UntracedEnd:
     sum_ns: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class TraceBegin:
+class TraceBegin(View):
     """The event `trace_begin` of STREAM.md. `above_ns` None: four times the running p99.9."""
 
     mono_ns: int | None
@@ -285,8 +265,7 @@ class TraceBegin:
     untraced_until_ns: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class TraceEnd:
+class TraceEnd(View):
     """What became of the tracing (STREAM.md, "A traced run"). `error`: why the run, or a part of it, was not traced."""
 
     hits: int | None
@@ -300,8 +279,7 @@ class TraceEnd:
     error: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class LaneEnd:
+class LaneEnd(View):
     """A lane's account as END closes it (STREAM.md, END). `waited_ns`, `turns`: of a followed thread, as the kernel counts them."""
 
     lane: int | None
@@ -340,8 +318,7 @@ class LaneEnd:
     turns: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class WriterEnd:
+class WriterEnd(View):
     """What recording cost. `cpu_ns_by_cpu`: number of a CPU, as text, -> CPU time there."""
 
     cpu_ns: int | None
@@ -353,8 +330,7 @@ class WriterEnd:
     write_error: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeEnd:
+class ProbeEnd(View):
     """END. Of `rtprobe follow`: events of the kernel that were lost (`losses`), and threads that were `left_out`. `overruns`: signals of the kernel that a lane of the policy deadline exceeded its runtime."""
 
     told: frozenset[str]

@@ -7,15 +7,13 @@ JSON; `manifest.board_start` and `manifest.board_end` are these views of it. At 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
-from rtassay.model.views import view_of
+from rtassay.model.views import View, view_of
 
 _RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})")
 
 
-@dataclass(frozen=True, slots=True)
-class KernelState:
+class KernelState(View):
     """The kernel that runs.
 
     `preempt_model`: PREEMPT_RT, PREEMPT_DYNAMIC, PREEMPT, VOLUNTARY or NONE; `preempt_dynamic`: the mode of a
@@ -53,8 +51,7 @@ def version_of(release: str | None) -> tuple[int, int] | None:
     return None if found is None else (int(found[1]), int(found[2]))
 
 
-@dataclass(frozen=True, slots=True)
-class CpuState:
+class CpuState(View):
     """CPUs by number. `cgroup_isolated`: by cpusets; `unbalanced`: in no scheduling domain; `allowed`: where a process of ours may run.
 
     `partition`: the cgroup that rtassay made for isolated CPUs.
@@ -77,8 +74,7 @@ class CpuState:
         return tuple(sorted({cpu for cpus in known for cpu in cpus})) if known else None
 
 
-@dataclass(frozen=True, slots=True)
-class RtTask:
+class RtTask(View):
     """A thread of class fifo, rr or deadline. `pid` is its process; `cpu`: where it last ran."""
 
     tid: int | None
@@ -89,24 +85,21 @@ class RtTask:
     cpu: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class IrqThread:
+class IrqThread(View):
     """A kernel thread that handles an interrupt (`irq/39-dwc_otg`)."""
 
     comm: str | None
     priority: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class IdleDriver:
+class IdleDriver(View):
     """cpuidle. `driver` None: none is in use, or it is not known."""
 
     driver: str | None
     governor: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class IdleState:
+class IdleState(View):
     """An idle state of a CPU: how long it takes to leave it (`latency_us`), and how long to stay in it is worth it (`residency_us`)."""
 
     name: str | None
@@ -115,8 +108,7 @@ class IdleState:
     disabled: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class Irq:
+class Irq(View):
     """An interrupt: `cpus` it may go to, `effective` where the kernel sends it, `name` of its devices."""
 
     name: str | None
@@ -124,8 +116,7 @@ class Irq:
     effective: tuple[int, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Tracing:
+class Tracing(View):
     """The kernel's tracer (`nop`: none), whether it is on, and how many events are enabled."""
 
     current_tracer: str | None
@@ -133,24 +124,21 @@ class Tracing:
     events_enabled: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class FairServer:
+class FairServer(View):
     """`runtime_ns` of every `period_ns` that a CPU keeps for ordinary tasks."""
 
     runtime_ns: int | None
     period_ns: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class CmdlineIgnored:
+class CmdlineIgnored(View):
     """What the kernel's log says it did not take of its command line."""
 
     words: tuple[str, ...] | None
     nohz_unsupported: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class TunedChange:
+class TunedChange(View):
     """A change that `rtassay tune` made (`model.tuning.Change`)."""
 
     setting: str | None
@@ -161,8 +149,7 @@ class TunedChange:
     before: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class TunedState:
+class TunedState(View):
     """What was changed when the board was looked at. `owner` None: nothing was."""
 
     owner: str | None
@@ -176,16 +163,14 @@ class TunedState:
         return tuple(one for one in self.changes or () if one.state in ("took", "differs"))
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(View):
     """RAM in bytes."""
 
     total_bytes: int | None
     available_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class HostClock:
+class HostClock(View):
     """The board's clocks beside the host's (`session.host_clock.compare`)."""
 
     offset_ns: int | None
@@ -195,8 +180,7 @@ class HostClock:
     drift_ppm: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Rights:
+class Rights(View):
     """What the probe may do there: its user id, the kernel's lockdown (`none`, `integrity`, `confidentiality`), whether it is in a container (None: unknown)."""
 
     uid: int | None
@@ -209,8 +193,7 @@ class Rights:
         return self.lockdown == "confidentiality"
 
 
-@dataclass(frozen=True, slots=True)
-class VirtualTime:
+class VirtualTime(View):
     """A board whose clock counts instructions. `qemu`: its version. `inputs`: SHA-256 of all that decides the result, by name."""
 
     ns_per_instruction: int | None
@@ -219,8 +202,7 @@ class VirtualTime:
     inputs: dict[str, str] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
+class Inventory(View):
     """A board at one moment. `told` has the names that were in the JSON. `governors`: `cpu0` -> governor; empty: nothing is scaled.
 
     `rt_runtime_us` -1: real-time threads are not throttled. `irq_affinity`: number of an interrupt -> where it goes.

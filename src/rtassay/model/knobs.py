@@ -212,7 +212,7 @@ def examination_dict(examination: Examination) -> dict[str, Any]:
             "priority": goal.priority,
         },
         "watched_s": examination.watched_ns / NS_PER_S,
-        "tuned": None if examination.tuned is None else asdict(examination.tuned),
+        "tuned": None if examination.tuned is None else examination.tuned.as_dict(),
         "counts": {state: len(examination.of(state)) for state in STATES},
         "unknown_required": [one.id for one in examination.unknown_required],
         "settings": [asdict(one) | {"proof_s": one.proof_s} for one in examination.found],

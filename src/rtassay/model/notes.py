@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from rtassay.model.views import View
 
 
-@dataclass(frozen=True, slots=True)
-class ChildNote:
+class ChildNote(View):
     """`child_started`, `child_exited` and `owner_gone` of the guard. CPU time: of the processes that the command waited for."""
 
     mono_ns: int | None
@@ -16,8 +15,7 @@ class ChildNote:
     system_ns: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class UsageNote:
+class UsageNote(View):
     """`usage` of the guard: of all descendants of its command. `real_time`: their threads of a real-time class."""
 
     mono_ns: int | None
@@ -29,8 +27,7 @@ class UsageNote:
     gpu_interrupts: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class WorkNote:
+class WorkNote(View):
     """`work` of `rtprobe load`: operations since its start."""
 
     mono_ns: int | None
@@ -38,8 +35,7 @@ class WorkNote:
     unit: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class RoundNote:
+class RoundNote(View):
     """`round` of `rtprobe repeat --tell`: when it began and ended, CPU time of all that it waited for, and what it wrote."""
 
     mono_ns: int | None
@@ -49,8 +45,7 @@ class RoundNote:
     output: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class HitNote:
+class HitNote(View):
     """`trace_hit`: a wake-up whose trace was wanted. `captured`: whether the stream has its pages."""
 
     lane: int | None
@@ -62,8 +57,7 @@ class HitNote:
     captured: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class BreakNote:
+class BreakNote(View):
     """`break`: a latency reached `--break-above`. `trace`: the file on the board that holds the kernel's trace of it."""
 
     trace: str | None

@@ -1,6 +1,6 @@
 """Typed views of JSON that another program wrote: what is absent or of another type is None, and nothing raises.
 
-A view is a frozen dataclass. The annotation of a field says how its value is read:
+A view is a subclass of `View`. The annotation of a field says how its value is read:
 
 | annotation | read from | else |
 | --- | --- | --- |
@@ -16,24 +16,49 @@ A field `told: frozenset[str]` takes the names that the object has: it tells nul
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 import types
 from collections.abc import Callable
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
-View = TypeVar("View")
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class View:
+    """Values by name, read only.
+
+    No dataclass: Python compiles the methods of each one anew, and with so many kinds of facts that took a tenth of the time that a
+    verb needs to start.
+    """
+
+    def __init__(self, **values: Any) -> None:
+        vars(self).update(values)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{name} of {type(self).__name__} is read-only")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Field by field, with an object for a view and a list for a tuple, as in JSON."""
+        return {name: _plain(value) for name, value in vars(self).items()}
+
+
+Some = TypeVar("Some", bound=View)
 Reader = Callable[[Any], Any]
 
 _TOLD = "told"
 
 
-def view_of(kind: type[View], data: Any) -> View:
+def view_of(kind: type[Some], data: Any) -> Some:
     """`data` (any JSON value) as the view `kind`."""
     found = data if isinstance(data, dict) else {}
     values = {name: read(found.get(name)) for name, read in _readers(kind).items()}  # type: ignore[arg-type]
-    if _TOLD in kind.__dataclass_fields__:  # type: ignore[attr-defined]
+    if _TOLD in kind.__annotations__:
         values[_TOLD] = frozenset(found)
     return kind(**values)
 
@@ -45,9 +70,8 @@ def integer(value: Any) -> int | None:
 
 
 @functools.cache
-def _readers(kind: type) -> dict[str, Reader]:
-    hints = get_type_hints(kind)
-    return {field.name: _reader(hints[field.name]) for field in dataclasses.fields(kind) if field.name != _TOLD}
+def _readers(kind: type[View]) -> dict[str, Reader]:
+    return {name: _reader(hint) for name, hint in get_type_hints(kind).items() if name != _TOLD}
 
 
 def _reader(hint: Any) -> Reader:
@@ -60,8 +84,8 @@ def _reader(hint: Any) -> Reader:
     if get_origin(hint) is dict:
         entry = _optional(get_args(hint)[1])
         return lambda value: _entries(entry, value if isinstance(value, dict) else {})
-    assert dataclasses.is_dataclass(hint), f"no reader for {hint}: write `| None`"
-    return lambda value: view_of(hint, value)  # type: ignore[arg-type]
+    assert _is_view(hint), f"no reader for {hint}: write `| None`"
+    return lambda value: view_of(hint, value)
 
 
 def _optional(kind: Any) -> Reader:
@@ -72,9 +96,19 @@ def _optional(kind: Any) -> Reader:
     if get_origin(kind) is dict:
         entry = _optional(get_args(kind)[1])
         return lambda value: _entries(entry, value) if isinstance(value, dict) else None
-    if dataclasses.is_dataclass(kind):
-        return lambda value: view_of(kind, value) if isinstance(value, dict) else None  # type: ignore[arg-type]
+    if _is_view(kind):
+        return lambda value: view_of(kind, value) if isinstance(value, dict) else None
     return _SCALARS[kind]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, View):
+        return value.as_dict()
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value
+
+
+def _is_view(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, View)
 
 
 def _list(value: Any) -> list[Any]:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +139,7 @@ def _keep_original(directory: Path, source_path: Path, source: Source, stop: thr
 
 def _inventory_of(manifest: Manifest) -> dict[str, Any]:
     """The kernel, if the file names it. Our own streams do; no session has looked at the board."""
-    told = {key: value for key, value in asdict(manifest.probe_facts.kernel).items() if value is not None}
+    told = {key: value for key, value in manifest.probe_facts.kernel.as_dict().items() if value is not None}
     return {"kernel": told} if told else {}
 
 

@@ -15,6 +15,7 @@ from rtassay.model.events import End, Facts
 from rtassay.model.facts import ImportFacts, ProbeFacts, end_of, facts_of
 from rtassay.model.inventory import Inventory, inventory_of
 from rtassay.model.manifest import Manifest, Source
+from rtassay.model.views import View
 from rtassay.session import inventory
 from rtassay.wire.stream import StreamParser
 
@@ -26,8 +27,8 @@ JSON = st.recursive(
 )
 
 
-def names(kind: type) -> list[str]:
-    return [field.name for field in dataclasses.fields(kind) if field.name != "told"]
+def names(kind: type[View]) -> list[str]:
+    return [name for name in kind.__annotations__ if name != "told"]
 
 
 @given(data=st.fixed_dictionaries({}, optional={name: JSON for name in ["import", *names(ProbeFacts)]}) | JSON)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 
 import numpy as np
 
@@ -115,7 +114,7 @@ def verbose_ring(context: Context) -> Outcome:
     names = {lane.entry.index: lane for lane in context.accounts}
     rows = imports.stream
     broken = [text for row in rows if (text := _stream_broken(row, imports))]
-    facts = {"stream": [asdict(row) for row in rows]}
+    facts = {"stream": [row.as_dict() for row in rows]}
     if broken:
         return Outcome(INVALID, "; ".join(broken[:3]), facts)
     undrained = sum(row.undrained or 0 for row in rows)
@@ -306,7 +305,9 @@ def _of_entry(lane: Account) -> LaneSummary:
     entry = lane.entry
     exact = entry.sum_ns is not None and entry.n and not lane.dropped
     mean = (entry.sum_ns or 0) / entry.n if exact else None
-    return LaneSummary(entry.index, None, entry.min_ns, mean, entry.max_ns, None, None)
+    return LaneSummary(
+        lane=entry.index, n=None, min_ns=entry.min_ns, avg_ns=mean, max_ns=entry.max_ns, sd_ns=None, cycles=None
+    )
 
 
 def _contradictions(lane: Account, row: LaneSummary, most: int) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -206,7 +205,7 @@ def debug_kernel(context: Context) -> Outcome:
         found.append(tracer)
     facts = {
         "debug": None if options is None else list(options),
-        "tracing": None if tracing is None else asdict(tracing),
+        "tracing": None if tracing is None else tracing.as_dict(),
     }
     if found:
         more = f" and {len(found) - 4} more" if len(found) > 4 else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from rtassay.analysis.checks.load_work import COVERAGE
@@ -131,7 +130,7 @@ def _boards(cells: Sequence[Measured]) -> tuple[dict[str, Any], ...]:
 
 def _fingerprint(told: Inventory) -> dict[str, Any]:
     """The facts of an inventory that tell one set-up from another; left out where the board does not tell."""
-    kernel = asdict(told.kernel)
+    kernel = told.kernel.as_dict()
     del kernel["release"]
     found = kernel | {
         "cpus": told.cpus.online,
