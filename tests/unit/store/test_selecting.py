@@ -9,6 +9,7 @@ import pytest
 
 from rtassay.model.errors import UsageError
 from rtassay.model.inventory import KernelState
+from rtassay.model.views import view_of
 from rtassay.store import selecting
 from rtassay.store.index import IndexEntry
 from rtassay.store.selecting import conditions, holds, matching, select, why_none
@@ -132,7 +133,7 @@ def test_a_text_that_is_no_condition() -> None:
     assert conditions("note=a,b") == [("note", "a,b")]
 
 
-NOT_KNOWN = KernelState(*[None] * 10)
+NOT_KNOWN = view_of(KernelState, None)
 
 
 @pytest.mark.parametrize(
