@@ -133,9 +133,6 @@ def test_a_text_that_is_no_condition() -> None:
     assert conditions("note=a,b") == [("note", "a,b")]
 
 
-NOT_KNOWN = view_of(KernelState, None)
-
-
 @pytest.mark.parametrize(
     ("told", "realtime"),
     [
@@ -151,7 +148,7 @@ NOT_KNOWN = view_of(KernelState, None)
     ],
 )
 def test_a_kernel_is_real_time_by_any_proof_of_it(told: dict[str, object], realtime: bool | None) -> None:
-    assert replace(NOT_KNOWN, **told).realtime is realtime
+    assert view_of(KernelState, told).realtime is realtime
 
 
 def test_all_conditions_of_all_texts_and_no_damaged_recording(tmp_path: Path) -> None:
