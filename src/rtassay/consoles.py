@@ -91,7 +91,7 @@ def make_request(board: str, values: Mapping[str, Any]) -> Request:
         check_text("--note", values["note"])
     if values["name"] is not None:
         check_name(values["name"])
-    known = known_boards().get(board)
+    known = known_boards().get(board) or rtos.find(board)
     address = _address(board)
     assert address is not None
     run = run_of(values if known is None else {**values, **_of_board(known, values)})
@@ -139,9 +139,10 @@ def run_of(values: Mapping[str, Any]) -> ConsoleRun:
     )
 
 
-def _of_board(known: KnownBoard, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What the board says by itself where the person says nothing."""
-    return {key: values[key] if values[key] is not None else getattr(known, key) for key in ("send", "wait", "reset")}
+def _of_board(known: KnownBoard | rtos.RtosBoard, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of the board where the person says nothing."""
+    keys = ("send", "wait", "reset")
+    return {key: getattr(known, key, None) if values[key] is None else values[key] for key in keys}
 
 
 def parse_load(text: str) -> tuple[str, int | None, int | None]:

@@ -75,6 +75,7 @@ BESIDE: dict[Page, str] = {
     ("throughput.md", "experiment run rt-cost --board"): "tests/lab/test_throughput_of_two_kernels.py::test_stock_against_rt",
     ("throughput.md", "throughput pi@board --kernel"): "tests/lab/test_throughput_of_two_kernels.py::test_the_verb_boots_both_kernels",
     ("throughput.md", "throughput --of"): "tests/flow/test_throughput.py::test_two_groups_make_one_page",
+    ("rtos.md", "(lab start nuttx|run lab:nuttx)"): "tests/lab/test_nuttx.py::test_a_section_without_interrupts_is_found_with_its_length",
     ("make-it-hold.md", "tune pi5 .*--for 30m"): "tests/lab/test_tuned_board.py::test_every_setting_of_a_profile_is_applied_and_put_back",
     ("make-it-hold.md", "tune pi5 .*--boot"): "tests/lab/test_tuned_board.py::test_words_of_the_command_line_hold_for_one_boot",
     ("make-it-hold.md", "run pi5 --cpus isolated"): "tests/lab/test_tuned_board.py::test_a_run_isolates_a_cpu_that_nothing_else_uses_and_puts_it_back",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import click
@@ -14,7 +15,7 @@ from rtassay.cli.lab_rtos import record as record_rtos
 from rtassay.cli.lab_script import Asked, record
 from rtassay.cli.options import json_option, print_json
 from rtassay.cli.terminal import echo
-from rtassay.lab import rtos
+from rtassay.lab import nuttx, rtos
 from rtassay.lab.script import LIMIT_S
 from rtassay.model.errors import UsageError
 from rtassay.model.findings import VIRTUAL_BOARD
@@ -33,6 +34,7 @@ def command() -> None:
     rtassay kernel use rt lab:quick   boot its other kernel
     rtassay lab start disk                  Debian on a disk behind GRUB (built once, two minutes)
     rtassay lab start freertos              FreeRTOS with rtprobe-lite, over its console: docs/guides/rtos.md
+    rtassay lab start nuttx --source DIR    NuttX, built from your own tree of it
     rtassay lab stop quick
     """
 
@@ -63,7 +65,7 @@ def build(kind: str, arch: str, as_json: bool) -> int:
 
 
 @command.command("start")
-@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[quick|disk|freertos] [-- WORDS...]")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[quick|disk|freertos|nuttx] [-- WORDS...]")
 @_arch_option
 @click.option("--name", help="Its name; use it as the board lab:NAME.  [default: the kind]")
 @click.option("--kernel", type=click.Choice(["stock", "rt"]), help="Kernel that a quick board boots.  [default: stock]")
@@ -84,8 +86,15 @@ def build(kind: str, arch: str, as_json: bool) -> int:
     metavar="TIME",
     help="With --deterministic: a guest whose own time stands still for so long is ended.  [default: 5m]",
 )
-@click.option("--cpus", type=click.IntRange(1, 8), default=2, show_default=True)
+@click.option(
+    "--cpus", type=click.IntRange(1, 8), default=2, show_default=True, help="Of a nuttx board: 1 where not given."
+)
 @click.option("--memory", type=click.IntRange(512, 8192), default=768, show_default=True, help="MiB.")
+@click.option(
+    "--source",
+    metavar="DIR",
+    help="Of a nuttx board: the directory with your `nuttx` and `apps`. It is copied and built once.  [default: $RTASSAY_NUTTX_SOURCE]",
+)
 @click.option(
     "--no-network",
     is_flag=True,
@@ -108,6 +117,7 @@ def start(
     limit: str | None,
     cpus: int,
     memory: int,
+    source: str | None,
     no_network: bool,
     append: str,
     lifetime: str,
@@ -136,9 +146,10 @@ def start(
         if value is not None:
             raise UsageError(f"{option} goes with --deterministic")
     kind = words[0] if words else "quick"
-    if kind not in (*_KINDS.choices, rtos.KIND) or len(words) > 1:
+    if kind not in (*_KINDS.choices, *rtos.PROMPTS) or len(words) > 1:
         raise UsageError(
-            f"no board '{' '.join(words)}'", hint="quick, disk or freertos; or --deterministic -- WORDS for rtprobe"
+            f"no board '{' '.join(words)}'",
+            hint="quick, disk, freertos or nuttx; or --deterministic -- WORDS for rtprobe",
         )
     if no_network and kind != "quick":
         raise UsageError(f"--no-network does not go with {kind}", hint="it is for a quick board")
@@ -148,10 +159,19 @@ def start(
             hint="start it, then: rtassay kernel use rt lab:disk --once",
         )
     lifetime_s = max(60, int(parse_duration_ns(lifetime) / 1e9))
-    if kind == rtos.KIND:
+    if source is not None and kind != nuttx.KIND:
+        raise UsageError(f"--source does not go with {kind}", hint="it is for a nuttx board")
+    if kind in rtos.PROMPTS:
         if kernel or append or arch != "amd64":
-            raise UsageError("a freertos board takes --name and --for only", hint="it is a Cortex-M3 with one program")
-        started = rtos.start(_say, name=name or machine.free_name(kind), lifetime_s=lifetime_s)
+            takes = "--name and --for" if kind == rtos.KIND else "--name, --for, --source and --cpus"
+            raise UsageError(f"a {kind} board takes {takes} only", hint="it has one program")
+        called = name or machine.free_name(kind)
+        if kind == rtos.KIND:
+            started = rtos.start(_say, name=called, lifetime_s=lifetime_s)
+        else:
+            one = click.get_current_context().get_parameter_source("cpus") is ParameterSource.DEFAULT
+            tree = None if source is None else Path(source)
+            started = nuttx.start(_say, name=called, lifetime_s=lifetime_s, source=tree, cpus=1 if one else cpus)
         return _tell_started(started, f"rtassay run lab:{started.name} --duration 10s --deadline 100us", as_json)
     begun = time.monotonic()
     image = _image(kind, arch, cached=True)

@@ -34,6 +34,8 @@ _PACKAGES = {
     "sfdisk": "fdisk",
     "depmod": "kmod",
     "mkimage": "u-boot-tools",
+    "kconfig-conf": "kconfig-frontends",
+    "arm-none-eabi-gcc": "gcc-arm-none-eabi",
 }
 
 

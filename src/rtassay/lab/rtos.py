@@ -15,11 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtassay.lab import machine, places
+from rtassay.lab import machine, nuttx, places
 from rtassay.lab.places import Say
 from rtassay.model.errors import BoardError
 
 KIND = "freertos"
+# Kinds of boards with rtprobe-lite: what their consoles say, and what starts it then.
+PROMPTS = {KIND: (None, None), nuttx.KIND: (nuttx.WAIT, nuttx.SEND)}
 QEMU = "qemu-system-arm"
 SHIFT = 5
 LIMIT_S = 600.0
@@ -33,10 +35,12 @@ _LOOK_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class RtosBoard:
-    """One that runs. `console`: the socket of its serial line."""
+    """One that runs. `console`: the socket of its serial line; `wait`, `send`: what starts rtprobe-lite there."""
 
     name: str
     console: Path
+    wait: str | None
+    send: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +57,8 @@ def find(board: str) -> RtosBoard | None:
     """The running board that `lab:NAME` means; None for every other word."""
     if not board.startswith("lab:"):
         return None
-    found = {one.name: one for one in machine.running() if one.kind == KIND}.get(board.removeprefix("lab:"))
-    return None if found is None else RtosBoard(found.name, Path(found.directory) / "console")
+    found = {one.name: one for one in machine.running() if one.kind in PROMPTS}.get(board.removeprefix("lab:"))
+    return None if found is None else RtosBoard(found.name, Path(found.directory) / "console", *PROMPTS[found.kind])
 
 
 def start(say: Say, *, name: str, lifetime_s: int) -> machine.Machine:
