@@ -105,6 +105,12 @@ def factor(value: float) -> str:
     return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
 
 
+def hundredths(share: float, sign: str = "") -> str:
+    """`0.86 %`, `12 %`, `140 %`: two figures, never `1e+02`. `sign`: `+` shows it always."""
+    value = 100 * share
+    return f"{value:{sign},.0f} %" if abs(value) >= 99.5 else f"{value:{sign}.2g} %"
+
+
 def rate(per_hour: float | None) -> str:
     """Events per hour: three figures, whole from 100 on."""
     if per_hour is None:

@@ -17,6 +17,7 @@ from typing import Any
 from rtassay.model.errors import BoardError, InputFileError
 from rtassay.model.events import Event
 from rtassay.model.files import open_regular
+from rtassay.model.foreign import file_name, is_sentence
 from rtassay.model.manifest import Damage, Manifest, Plan, Seal, Source
 from rtassay.store.disk import disk_error, explain, sha256_of, sync_directory
 from rtassay.store.manifests import save_manifest
@@ -56,7 +57,7 @@ def import_events(
         manifest = Manifest(
             id=identity,
             created=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            source=replace(source, file=source_path.name),
+            source=replace(source, file=_name_of(source_path)),
             plan=plan or Plan(),
             board=board,
             labels=dict(labels or {}),
@@ -115,12 +116,17 @@ def _size_and_time(path: Path) -> tuple[int, int]:
     return found.st_size, found.st_mtime_ns
 
 
+def _name_of(path: Path) -> str:
+    """What the file is called in the recording: as it is called, or without what no text and no terminal can show."""
+    return path.name if is_sentence(path.name) else file_name(path.name)
+
+
 def _keep_original(directory: Path, source_path: Path, source: Source, stop: threading.Event) -> dict[str, Seal]:
     if source.format == _OWN_FORMAT:
         _, text = sha256_of(source_path)
-        (directory / "logs" / "original.sha256").write_text(f"{text}  {source_path.name}\n")
+        (directory / "logs" / "original.sha256").write_text(f"{text}  {_name_of(source_path)}\n")
         return {}
-    name = f"original/{source_path.name}"
+    name = f"original/{_name_of(source_path)}"
     (directory / "original").mkdir()
     digest, size = hashlib.sha256(), 0
     try:

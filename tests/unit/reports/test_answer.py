@@ -26,6 +26,7 @@ from rtassay.model.findings import (
 )
 from rtassay.model.manifest import TraceEntry
 from rtassay.model.recording import Recording
+from rtassay.reports import wording
 from rtassay.reports.base import JudgedRecording
 from rtassay.reports.recording.answer import Answer, answer
 
@@ -81,6 +82,15 @@ def test_a_method_without_a_trace_proposes_wake_ups_with_one() -> None:
     _, said = judged(replace(recording, manifest=told), deadline_ns=100_000, p_target=1e-7)
     assert said.command == "rtassay run pi --load x --deadline 100us --p 1e-7 --trace-above 100us"
     assert said.advice.startswith("find the cause: wake-ups under the same conditions")
+
+
+@pytest.mark.parametrize(
+    ("share", "told"),
+    [(0.0086, "0.86 %"), (0.5, "50 %"), (0.994, "99 %"), (0.9951, "100 %"), (1.0, "100 %"), (12.345, "1,234 %")],
+)
+def test_a_share_has_no_exponent(share: float, told: str) -> None:
+    """`about 1e+02 %` was said where every activation was late."""
+    assert wording.hundredths(share) == told and wording.hundredths(share, "+") == f"+{told}"
 
 
 @pytest.mark.parametrize("required", [True, False])

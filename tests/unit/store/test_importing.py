@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -47,6 +49,21 @@ def test_an_import_is_found_by_its_file_and_a_name_of_a_person_goes_before(tmp_p
         store.find("a.csv", home)
     third = imported(tmp_path, TOLD, name="a.csv").id
     assert store.find("a.csv", home).name == f"{third}.rta" and len({first, second, third}) == 3
+
+
+@pytest.mark.parametrize("format_name", ["table", "rtw"])
+@pytest.mark.parametrize(
+    "name", [b"bad\xff\xfe.csv", b"esc\x1b]0;x\x07.csv", b"two\nlines.csv", "turned\u202e.csv".encode()]
+)
+def test_a_file_whose_name_is_no_text_is_kept_under_one_that_is(name: bytes, format_name: str, tmp_path: Path) -> None:
+    file = tmp_path / os.fsdecode(name)
+    file.write_bytes(DATA)
+    source = Source("a tool", "1.0", format_name, "skip")
+    path = store.import_events(tmp_path / "home", file, source, events(TOLD, 5_000))
+    kept = store.open_recording(path, verify=True).manifest.source.file
+    assert kept is not None and re.fullmatch(r"[a-z_0-9]+\.csv", kept)
+    assert [one.name for one in path.glob("original/*")] == ([kept] if format_name == "table" else [])
+    assert store.find(kept, tmp_path / "home") == path
 
 
 def test_the_plan_is_what_the_file_says_was_asked_for(tmp_path: Path) -> None:

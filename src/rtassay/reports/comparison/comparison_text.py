@@ -194,8 +194,8 @@ def boot_rows(comparison: Comparison) -> list[tuple[str, ...]]:
             wording.quantile_name(row.q),
             str(row.boots),
             str(row.runs),
-            f"{row.between_sd * 100:.2g} %",
-            f"{row.within_sd * 100:.2g} %",
+            wording.hundredths(row.between_sd),
+            wording.hundredths(row.within_sd),
             f"{row.icc:.0%}",
             f"[{row.lo:.0%}, {row.hi:.0%}]",
         )

@@ -277,9 +277,9 @@ def _number(unit: str, value: float | None) -> str:
     if unit == SHARE:
         return wording.percent(value)
     if unit == PER_DAY:
-        return f"{100 * value:+.2g} % in 24 h"
+        return f"{wording.hundredths(value, '+')} in 24 h"
     if unit == PER_DEGREE:
-        return f"{100 * value:+.2g} % per degC"
+        return f"{wording.hundredths(value, '+')} per degC"
     if unit == PER_SECOND:
         return f"{value:,.0f} a second"
     if unit == PER_BILLION:

@@ -256,7 +256,9 @@ def _share(verdict: Verdict) -> str:
     if not verdict.exceedances or not verdict.due:
         return ""
     share = verdict.exceedances / verdict.due
-    return f"about {100 * share:.2g} %" if share >= 0.001 else f"about 1 in {wording.count(_figures(1 / share))}"
+    return (
+        f"about {wording.hundredths(share)}" if share >= 0.001 else f"about 1 in {wording.count(_figures(1 / share))}"
+    )
 
 
 def _at_least(verdict: Verdict) -> str:
