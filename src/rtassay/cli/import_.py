@@ -97,7 +97,7 @@ def command(
     table (CSV), parquet, rtw.
 
     A file becomes one recording, or none if any part of it cannot be read. Patterns may be quoted ('logs/*.txt'). A directory is a
-    group: its files of known formats get the label group=NAME.
+    group: its files of known formats get the label group=NAME; what else is in it is named, and directories below are not searched.
 
     \b
       rtassay import cyclictest.txt --label kernel=rt

@@ -65,12 +65,14 @@ def _of_directory(directory: Path, format_name: str | None) -> list[Chosen]:
     if directory.suffix == _SUFFIX:
         raise UsageError(f"{directory} is a recording already", hint="use it directly with show, report or compare")
     try:
-        files = sorted(p for p in directory.iterdir() if p.is_file() and not p.name.startswith("."))
+        entries = sorted(path for path in directory.iterdir() if not path.name.startswith("."))
     except OSError as error:
         raise InputFileError(f"cannot read {directory}", error.strerror) from error
     group = directory.resolve().name
-    found, unknown = [], []
-    for path in files:
+    found: list[Chosen] = []
+    # Files of directories below are named one by one, or by a pattern as 'logs/**/*.txt'.
+    unknown = [f"{path.name}/" if path.is_dir() else path.name for path in entries if not path.is_file()]
+    for path in filter(Path.is_file, entries):
         names = [format_name] if format_name else formats_of(path)
         if len(names) == 1:
             found.append(Chosen(path, names[0], group))
@@ -82,7 +84,9 @@ def _of_directory(directory: Path, format_name: str | None) -> list[Chosen]:
         unknown += [one.path.name for one in found if one.format == "jitterdebugger"]
         found = [one for one in found if one.format != "jitterdebugger"]
     if not found:
-        raise InputFileError(f"{directory} holds no file of a format known here", hint=_known())
+        below = next((name for name in unknown if name.endswith("/")), None)
+        hint = _known() if below is None else f"directories below are not searched: rtassay import {directory}/{below}"
+        raise InputFileError(f"{directory} holds no file of a format known here", hint=hint)
     if unknown:
         echo(f"{directory}: left out {', '.join(unknown)}", err=True)
     return found
