@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from examples import EXAMPLES
 
 from rtassay.model.findings import Findings
@@ -48,6 +49,24 @@ def test_a_row_never_has_a_count_that_was_not_taken() -> None:
     assert told["page faults"] == ("4", "2.5", "2", "4", "")
 
 
+@pytest.mark.parametrize(
+    ("measures", "title"),
+    [
+        (("unknown", "wake-up"), "Wake-up latency per lane"),
+        (("job-response", "job-execution"), "Values per lane"),
+        (("stall", "stall"), "Gaps in a busy loop per lane"),
+    ],
+)
+def test_the_table_of_lanes_is_called_by_what_it_holds(measures: tuple[str, ...], title: str) -> None:
+    findings, *rest = EXAMPLES["holds"]
+    lanes = tuple(replace(lane, measure=measures[at % 2]) for at, lane in enumerate(findings.lanes))
+    findings = replace(findings, lanes=lanes)
+    page, mark = (
+        load(JudgedRecording, kind).render(JudgedRecording(findings, *rest)).decode() for kind in ("html", "markdown")
+    )
+    assert f'<h2 id="lanes">{title} (us)</h2>' in page and f"### {title} (us)" in mark
+
+
 def test_every_page_has_them_and_escapes_them() -> None:
     subject = JudgedRecording(counted(), *EXAMPLES["holds"][1:])
     page, text, mark = (
@@ -55,4 +74,4 @@ def test_every_page_has_them_and_escapes_them() -> None:
     )
     assert 'id="counters"' in page and "no &lt;such&gt; counter" in page and "<such>" not in page
     assert "Counters: 1,000 cache misses" in text
-    assert "### Counters" in mark and "| 2.5 | 2 | 4 |" in mark
+    assert "### Counters of the jobs" in mark and "| 2.5 | 2 | 4 |" in mark

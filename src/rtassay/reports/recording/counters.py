@@ -8,7 +8,7 @@ from rtassay.model.manifest import Counter
 from rtassay.reports import wording
 from rtassay.reports.recording import recording_text
 
-COLUMNS = ("Lane", "Counter", "Jobs", "Mean per job", "Min", "Max", "")
+COLUMNS = ("Lane", "Counter", "Jobs", "Mean per job", "Min", "Max", "Note")
 CAVEAT = (
     "Events of one job, from its exec to its exit, with all threads and programs that it starts. A counter that other users of the processor had "
     "meanwhile is estimated from the part of the time that it counted."

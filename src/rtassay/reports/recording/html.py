@@ -74,6 +74,8 @@ def _words(findings: Findings, recording: Recording) -> dict[str, Any]:
         "tiles": _tiles(findings, recording),
         "verdict_lanes": _verdict_lanes(findings, verdict),
         "table": recording_text.lane_table(findings),
+        "lanes_title": recording_text.lanes_title(findings),
+        "wakes": recording_text.wakes(findings),
         "due_table": recording_text.lane_table(findings, due=True) if recording_text.has_due_view(findings) else None,
         "notes": conditions.notes(findings, recording),
         "check_summary": recording_text.check_summary(findings),

@@ -116,7 +116,7 @@ def _causes(subject: JudgedRecording) -> list[str]:
 
 
 def _lanes(findings: Findings, recording: Recording) -> list[str]:
-    parts = ["### Wake-up latency per lane (us)"]
+    parts = [f"### {recording_text.lanes_title(findings)} (us)"]
     parts += [_lane_table(findings, due=False)]
     parts.append(
         "In brackets: 95 % interval of the quantile. `≥`: the data hold only a lower bound. `∞)`: too few samples for an upper limit."
@@ -163,7 +163,7 @@ def _counters(findings: Findings) -> list[str]:
     if not rows:
         return []
     table = pipe_table(counters.COLUMNS, [tuple(markdown(cell) for cell in row) for row in rows])
-    return ["### Counters", table, counters.CAVEAT]
+    return ["### Counters of the jobs", table, counters.CAVEAT]
 
 
 def _outliers(findings: Findings, recording: Recording) -> list[str]:

@@ -113,6 +113,20 @@ def has_due_view(findings: Findings) -> bool:
     )
 
 
+def wakes(findings: Findings) -> bool:
+    """Whether all that was measured is wake-ups, as far as the source tells."""
+    return all(lane.measure in (measures.WAKE_UP, measures.UNKNOWN) for lane in findings.lanes)
+
+
+def lanes_title(findings: Findings) -> str:
+    """What the table of lanes holds: `Wake-up latency per lane`, or `Values per lane` of several measures."""
+    if wakes(findings):
+        return "Wake-up latency per lane"
+    told = {measures.measure_words(lane.measure) for lane in findings.lanes}
+    words = told.pop() if len(told) == 1 else "values"
+    return f"{words[0].upper()}{words[1:]} per lane"
+
+
 def of_works(findings: Findings) -> bool:
     """Whether all that was measured is the time of fixed works, which is no latency, and differs between works."""
     return bool(findings.lanes) and all(measures.is_work(lane.measure) for lane in findings.lanes)
