@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Any
 
 from rtassay.analysis.checks import series
@@ -22,8 +20,7 @@ from rtassay.analysis.checks.base import (
     unknown,
 )
 from rtassay.analysis.checks.context import Context
-from rtassay.model.measures import JOB_RESPONSE
-from rtassay.model.own import is_guard
+from rtassay.model.own import is_guard, job_names
 from rtassay.model.units import NS_PER_S, format_cpu_list
 
 REAL_TIME = ("fifo", "rr", "deadline")
@@ -32,7 +29,6 @@ _STOPPERS = re.compile(r"(migration|stopper)/\d+")
 _THREAD = re.compile(r"(?P<comm>.*)\[(?P<tid>\d+)\]\.(?P<what>\w+)", re.DOTALL)
 # On Arm and RISC-V the CPU's own timers have numbers like devices.
 _CPU_TIMER = re.compile(r"arch_timer|arm_global_timer|twd|riscv-timer|vtimer|local.?timer|arm-pmu|clint", re.IGNORECASE)
-_LANE, _COMM = "rtprobe-lane", 15
 OFTEN_PER_S = 1.0
 TICKS_PER_S = 50.0
 IDLE_SHARE = 0.05
@@ -61,21 +57,6 @@ def _own_threads(context: Context) -> set[int]:
     return {tid for tid in tids if tid is not None}
 
 
-def _jobs(context: Context) -> frozenset[str]:
-    """Names that threads of the measured job have (`exec`): it is no other thread, it has the lanes' priority because it is what is measured. The kernel keeps 15 characters of a program's name.
-
-    A lane has its own name until it has become the program.
-    """
-    command = context.manifest.plan.settings.get("command")
-    if command is None or all(lane.entry.measure != JOB_RESPONSE for lane in context.accounts):
-        return frozenset()
-    try:
-        words = [part for word in shlex.split(command) for part in word.split()]
-    except ValueError:
-        words = command.split()
-    return frozenset({_LANE, *(PurePosixPath(word).name[:_COMM] for word in words)})
-
-
 def _others(context: Context) -> dict[int, _Thread] | None:
     """Real-time threads by tid, from the inventory before the run and the monitor during it; None if neither was recorded."""
     tasks = context.manifest.board_start.rt_tasks
@@ -96,7 +77,8 @@ def _others(context: Context) -> dict[int, _Thread] | None:
     if series.watched(context, "threads"):
         for tid, thread in found.items():
             thread.busy = busy.get(tid, 0.0)
-    own, jobs = _own_threads(context), _jobs(context)
+    own = _own_threads(context)
+    jobs = job_names(context.manifest.plan.settings, {lane.entry.measure for lane in context.accounts})
     # The guards of probe and loads have the highest priority by design, and sleep.
     others = {
         t: x

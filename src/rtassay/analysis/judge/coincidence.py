@@ -19,7 +19,7 @@ from rtassay.analysis.judge.stalls import Stall, Stalls, late_wakeups, worst_apa
 from rtassay.analysis.lane.account import Account
 from rtassay.analysis.lane.distribution import Ints, ints
 from rtassay.model.findings import Coincidence, LaneFindings, Outlier
-from rtassay.model.own import is_guard
+from rtassay.model.own import is_guard, job_names
 from rtassay.model.recording import Recording, Series
 from rtassay.model.units import NS_PER_S
 
@@ -170,8 +170,9 @@ class _Threads:
 
     def __init__(self, recording: Recording) -> None:
         ours = {lane.entry.tid for lane in recording.lanes}
-        # The lanes. Our guards have the highest priority by design, and our writer has its own check: see _is_ours.
+        # The lanes, and the job that exec measures. Our guards have the highest priority by design, and our writer has its own check: see _is_ours.
         self._ours = tuple(f"[{tid}]" for tid in ours if tid is not None)
+        self._jobs = job_names(recording.manifest.plan.settings, {lane.entry.measure for lane in recording.lanes})
         self._facts = {s.name: s for s in recording.telemetry if self._is_fact(s)}
         self._readings = _grid(recording, _THREADS)
 
@@ -184,9 +185,8 @@ class _Threads:
         return series.monitor == _THREADS and (self._is_fact(series) or self._is_ours(series.name.rpartition(".")[0]))
 
     def _is_ours(self, thread: str) -> bool:
-        return (
-            thread.startswith("rtprobe-writer[") or is_guard(thread.rpartition("[")[0]) or thread.endswith(self._ours)
-        )
+        comm = thread.rpartition("[")[0]
+        return comm == "rtprobe-writer" or is_guard(comm) or comm in self._jobs or thread.endswith(self._ours)
 
     def cpu_of(self, name: str) -> int | None:
         """Where the thread of that series ran when it was last looked at."""

@@ -196,6 +196,17 @@ def test_a_thread_seen_but_once_has_appeared_unless_it_was_elsewhere_or_at_anoth
     assert [(hit.name, hit.value) for hit in outlier.coincidences] == [("storm[7].priority", 95.0)]
 
 
+def test_the_job_that_exec_measures_is_no_other_thread() -> None:
+    once = (thread("job[7]", {21: 90.0}, "priority", "1"), thread("job[7]", {21: 0.0}, "cpu", "1"))
+    lane = a_minute({2120: 6 * MS})
+    lane = replace(lane, entry=replace(lane.entry, measure="job-response"))
+    made = recording(lane, telemetry=(ALWAYS, *once))
+    for command, names in (("./job --fast", []), ("./other", ["job[7].priority"])):
+        plan = replace(made.manifest.plan, settings={"command": command})
+        (outlier,) = found(replace(made, manifest=replace(made.manifest, plan=plan)))
+        assert [hit.name for hit in outlier.coincidences] == names
+
+
 def test_the_lane_s_own_cpu_comes_first_and_no_monitor_takes_all_the_room() -> None:
     def burst(name: str, monitor: str, high: float) -> Series:
         return every_second(name, [*noisy(100)[:21], high, *noisy(100)[22:]], monitor)
