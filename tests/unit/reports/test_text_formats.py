@@ -10,8 +10,10 @@ import examples
 import numpy as np
 import pytest
 
+from rtassay.model import warnings
 from rtassay.model.findings import CheckResult
 from rtassay.model.foreign import markdown
+from rtassay.model.manifest import RunWarning
 from rtassay.model.recording import Histogram, Lane
 from rtassay.reports import wording
 from rtassay.reports.base import JudgedRecording
@@ -113,6 +115,17 @@ def test_the_verdict_is_never_cut_off(name, width):
     assert text.count("word119") == 5 and max(map(len, lines)) <= width
     head = text.partition("Checks:")[0]
     assert head.count(long) == 4
+
+
+@ALL
+def test_what_the_run_warned_of_is_told(name):
+    """That its monitors ended stood on its page alone. Doubts of counts are told by their check."""
+    findings, recording = EXAMPLES[name]
+    seen = (RunWarning(warnings.MONITORS_ENDED_EARLY), RunWarning(warnings.HISTOGRAM_DIFFERS), RunWarning("\x1b]0;new"))
+    told = replace(recording, manifest=replace(recording.manifest, warnings=seen))
+    text = TerminalRecording(width=100).render(JudgedRecording(findings, told)).decode()
+    assert "\nNote: the monitors ended before the run did; " in text and "HISTOGRAM frames" not in text
+    assert "\x1b" not in text and len(text.splitlines()) <= 24
 
 
 @ALL

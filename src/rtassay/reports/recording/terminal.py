@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from dataclasses import replace
 
+from rtassay.model import warnings
 from rtassay.model.findings import CheckResult, Findings, LaneFindings
 from rtassay.model.foreign import one_line, printable
 from rtassay.model.recording import Recording
@@ -58,6 +59,8 @@ class TerminalRecording:
             top[-1:] = [*self._wrap(told, 2, indent="        "), ""]
         elif (worst := outliers.in_words(findings)) is not None:
             top[-1:] = [*self._wrap(f"Worst: {worst}", 2, indent="       "), ""]
+        if events := _events(subject.recording):
+            top[-1:] = [*self._wrap(f"Note: {events}", 2, indent="      "), ""]
         end = self._wrap(f"Next: {said.advice}", indent="      ")
         if said.command is not None:
             end += self._shell(printable(said.command))
@@ -192,6 +195,13 @@ class TerminalRecording:
 
     def _paint(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.color else text
+
+
+def _events(recording: Recording) -> str:
+    """What the run warned of, without the doubts of counts: COUNT-MISMATCH tells those."""
+    manifest = recording.manifest
+    told = [one for one in manifest.warnings if one.code not in warnings.DOUBTS_OF_COUNTS]
+    return one_line("; ".join(warnings.words(one, manifest.lanes) for one in told), 400)
 
 
 def _row(label: str, lane: LaneFindings, places: int) -> list[str]:
