@@ -29,7 +29,7 @@ from rtassay.session.prepare import GRACE_NS, SPIN_UP_NS, Prepared, beside_limit
 from rtassay.session.settings import Settings
 from rtassay.session.telemetry import SeriesKeeper, Telemetry, all_monitors, housekeeping
 from rtassay.session.tuning_plans import Asked
-from rtassay.store import RecordingWriter, new_id
+from rtassay.store import RecordingWriter, new_id, open_recording
 
 T = TypeVar("T")
 
@@ -40,6 +40,8 @@ _LOAD_ENDS_S = 30.0
 _SILENT_S = 60.0
 _SLOW = 5
 _NS = 1_000_000_000
+# A stream of facts alone, and of its end, is not longer.
+_FACTS_BYTES = 1 << 16
 
 
 async def run(
@@ -225,13 +227,13 @@ class _Run:
         return max(over_s, measurement.moved_s + _SILENT_S) if self._board.slow else over_s
 
     async def _keep_or_drop(self, writer: RecordingWriter, error: BaseException) -> None:
-        """Remove a recording that has nothing of the probe, here and on the board; keep any other, unsealed, and name it in the error.
+        """Remove a recording that has no activation, here and on the board; keep any other, unsealed, and name it in the error.
 
         What the board still has is fetched first.
         """
         await self.end_everything()
         on_board = self._board.resume_data is not None
-        if writer.stream_bytes == 0 and not on_board:
+        if not on_board and await asyncio.to_thread(_holds_nothing, writer):
             shutil.rmtree(writer.path, ignore_errors=True)
         elif on_board and self._board.at_close is AtClose.FETCH_REST and isinstance(error, RtassayError):
             kept = f"what was measured until then is in {writer.path}, and on the board: `rtassay run --attach` fetches the rest"
@@ -399,6 +401,20 @@ class _Run:
         lanes = self._measurement.lanes() if self._measurement is not None else ()
         path = self._writer.path if self._writer is not None else None
         self._on_event(Progress(phase, elapsed_ns, planned_ns, lanes, path, self._board.connected))
+
+
+def _holds_nothing(writer: RecordingWriter) -> bool:
+    """Whether the probe said nothing, or told to its end and has not one activation, as where the program of `exec` does not start."""
+    if writer.stream_bytes == 0:
+        return True
+    if writer.stream_file != "stream.rtw" or writer.stream_bytes > _FACTS_BYTES:
+        return False
+    try:
+        opened = open_recording(writer.path)
+    except RtassayError:
+        return False
+    lanes = [lane.entry for lane in opened.lanes]
+    return not opened.manifest.damage.cut and not any(lane.n or lane.missed or lane.dropped for lane in lanes)
 
 
 def _probe_version(prepared: Prepared) -> str | None:

@@ -49,3 +49,10 @@ def test_without_a_job_nothing_starts(line: str, words: str) -> None:
 def test_help_is_its_own(tmp_path: Path) -> None:
     done = in_process("exec", "--help", home=tmp_path)
     assert done.returncode == 0 and "rtassay exec" in done.stdout and "--repeat" in done.stdout
+
+
+def test_a_program_that_does_not_start_leaves_nothing(tmp_path: Path) -> None:
+    """A mistyped name left an unsealed recording of no activation."""
+    done = in_process("exec", "--load", "none", "--duration", "1s", "--", "/nonexistent/job", home=tmp_path)
+    assert done.returncode == 3 and "cannot start '/nonexistent/job'" in done.stderr and "seal" not in done.stderr
+    assert not list((tmp_path / "recordings").iterdir())
