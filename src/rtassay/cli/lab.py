@@ -86,9 +86,7 @@ def build(kind: str, arch: str, as_json: bool) -> int:
     metavar="TIME",
     help="With --deterministic: a guest whose own time stands still for so long is ended.  [default: 5m]",
 )
-@click.option(
-    "--cpus", type=click.IntRange(1, 8), default=2, show_default=True, help="Of a nuttx board: 1 where not given."
-)
+@click.option("--cpus", type=click.IntRange(1, 8), default=2, show_default=True)
 @click.option("--memory", type=click.IntRange(512, 8192), default=768, show_default=True, help="MiB.")
 @click.option(
     "--source",
@@ -163,15 +161,14 @@ def start(
         raise UsageError(f"--source does not go with {kind}", hint="it is for a nuttx board")
     if kind in rtos.PROMPTS:
         if kernel or append or arch != "amd64":
-            takes = "--name and --for" if kind == rtos.KIND else "--name, --for, --source and --cpus"
+            takes = "--name and --for" if kind == rtos.KIND else "--name, --for and --source"
             raise UsageError(f"a {kind} board takes {takes} only", hint="it has one program")
         called = name or machine.free_name(kind)
         if kind == rtos.KIND:
             started = rtos.start(_say, name=called, lifetime_s=lifetime_s)
         else:
-            one = click.get_current_context().get_parameter_source("cpus") is ParameterSource.DEFAULT
             tree = None if source is None else Path(source)
-            started = nuttx.start(_say, name=called, lifetime_s=lifetime_s, source=tree, cpus=1 if one else cpus)
+            started = nuttx.start(_say, name=called, lifetime_s=lifetime_s, source=tree)
         return _tell_started(started, f"rtassay run lab:{started.name} --duration 10s --deadline 100us", as_json)
     begun = time.monotonic()
     image = _image(kind, arch, cached=True)

@@ -48,18 +48,16 @@ STACKSIZE = 8192
 MODULE = $(CONFIG_RTLITE)
 CSRCS = rtlite.c rtline.c rtload.c rtcheck.c rtmain.c
 MAINSRC = posix.c
-CFLAGS += -DRTL_LANES={lanes}
 include $(APPDIR)/Application.mk
 """
 
 
-def start(say: Say, *, name: str, lifetime_s: int, source: Path | None, cpus: int = 1) -> machine.Machine:
+def start(say: Say, *, name: str, lifetime_s: int, source: Path | None) -> machine.Machine:
     """Build it where it is not built yet, and boot it. Raises UsageError without a source, BoardError where it does not build or start."""
     places.need(QEMU)
-    image = build(say, source, cpus)
-    clock = ("-icount", f"shift={_SHIFT},sleep=on,align=off") if cpus == 1 else ()
-    argv = [QEMU, *_MACHINE, "-smp", str(cpus), "-display", "none", "-monitor", "none", "-nodefaults", "-no-reboot"]
-    argv += ["-accel", "tcg,thread=single", *clock, "-kernel", str(image)]
+    image = build(say, source)
+    argv = [QEMU, *_MACHINE, "-display", "none", "-monitor", "none", "-nodefaults", "-no-reboot"]
+    argv += ["-accel", "tcg,thread=single", "-icount", f"shift={_SHIFT},sleep=on,align=off", "-kernel", str(image)]
     started = machine.start_program(
         argv, name=name, kind=KIND, arch="cortex-a7", kernel=KIND, console="console", lifetime_s=lifetime_s
     )
@@ -67,14 +65,14 @@ def start(say: Say, *, name: str, lifetime_s: int, source: Path | None, cpus: in
     return started
 
 
-def build(say: Say, source: Path | None, cpus: int = 1) -> Path:
-    """The image for so many CPUs, from the cache if it was built of the same sources. Raises UsageError, BoardError."""
+def build(say: Say, source: Path | None) -> Path:
+    """The image, from the cache if it was built of the same sources. Raises UsageError, BoardError."""
     tree = checked(source)
     if not _LITE.is_dir():
         raise UsageError(
             "NuttX is built with the sources of rtprobe-lite", "an installed rtassay has none", "use a checkout"
         )
-    image = places.cache_dir() / f"nuttx-{_digest(tree, cpus)}.elf"
+    image = places.cache_dir() / f"nuttx-{_digest(tree)}.elf"
     if image.exists():
         return image
     places.need("make", "kconfig-conf", "arm-none-eabi-gcc")
@@ -85,13 +83,13 @@ def build(say: Say, source: Path | None, cpus: int = 1) -> Path:
             shutil.copytree(
                 tree / part, work / part, symlinks=True, ignore=shutil.ignore_patterns(".git", "Documentation")
             )
-        _add_program(work / "apps" / "rtlite", cpus)
+        _add_program(work / "apps" / "rtlite")
         say("configuring and compiling NuttX (minutes)")
         kernel = work / "nuttx"
         _make(["make", "distclean"], kernel, may_fail=True)
-        _make(["tools/configure.sh", "-l", f"qemu-armv7a:{'nsh' if cpus == 1 else 'smp'}"], kernel)
+        _make(["tools/configure.sh", "-l", "qemu-armv7a:nsh"], kernel)
         with (kernel / ".config").open("a") as config:
-            config.write(_CONFIG + (f"CONFIG_SMP_NCPUS={cpus}\n" if cpus > 1 else ""))
+            config.write(_CONFIG)
         _make(["make", "olddefconfig"], kernel)
         _make(["make", f"-j{os.cpu_count() or 1}"], kernel)
         if not (kernel / "nuttx").is_file():
@@ -112,14 +110,14 @@ def checked(source: Path | None) -> Path:
     return named.resolve()
 
 
-def _add_program(place: Path, cpus: int) -> None:
+def _add_program(place: Path) -> None:
     place.mkdir()
     for name in _COMMON:
         shutil.copyfile(_LITE / name, place / name)
     shutil.copyfile(_LITE / "ports" / "posix.c", place / "posix.c")
     (place / "Kconfig").write_text(_KCONFIG)
     (place / "Make.defs").write_text(_MAKE_DEFS)
-    (place / "Makefile").write_text(_MAKEFILE.format(lanes=cpus))
+    (place / "Makefile").write_text(_MAKEFILE)
 
 
 def _make(argv: list[str], where: Path, *, may_fail: bool = False) -> None:
@@ -135,9 +133,9 @@ def _make(argv: list[str], where: Path, *, may_fail: bool = False) -> None:
         raise BoardError(f"NuttX does not build: {' '.join(argv)}", errors[0][:300] if errors else None)
 
 
-def _digest(tree: Path, cpus: int) -> str:
+def _digest(tree: Path) -> str:
     """Of what decides the image: our program and settings, and each file of the tree by size and time."""
-    digest = hashlib.sha256(f"{cpus}{_CONFIG}{_MAKEFILE}{_KCONFIG}".encode())
+    digest = hashlib.sha256(f"{_CONFIG}{_MAKEFILE}{_KCONFIG}".encode())
     for path in (*(_LITE / name for name in _COMMON), _LITE / "ports" / "posix.c"):
         digest.update(path.read_bytes())
     for part in ("nuttx", "apps"):
