@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from rtassay.model.errors import BoardError, UsageError
+from rtassay.model.errors import BoardError, RtassayError, UsageError
 
-F = TypeVar("F", bound=Callable[..., Any])
 FILES = ("junit", "ktap", "summary")
 
 
-def ci_options(command: F) -> F:
-    """--junit, --ktap and --summary; `write` carries them out."""
+def ci_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--junit, --ktap and --summary: they are checked before the command, which calls `write`. Where it comes to no result, an error is written,
+    so that no file of an earlier job is taken for this one."""
+
+    @functools.wraps(command)
+    def told(**options: Any) -> Any:
+        check(options)
+        try:
+            return command(**options)
+        except RtassayError as error:
+            _write_error(options, error)
+            raise
+
+    made: Callable[..., Any] = told
     for option in (
         click.option(
             "--summary",
@@ -33,8 +45,8 @@ def ci_options(command: F) -> F:
             help="Write the result as JUnit XML. A run that measured nothing is an error in it.",
         ),
     ):
-        command = option(command)
-    return command
+        made = option(made)
+    return made
 
 
 def check(options: dict[str, Any]) -> None:
@@ -76,6 +88,28 @@ def write(options: dict[str, Any], subject: Any) -> None:
             _append(Path(file), data)
         else:
             write_bytes(file, data)
+
+
+def _write_error(options: dict[str, Any], error: RtassayError) -> None:
+    """The error in place of a result. What cannot be written is left: the error itself goes to stderr."""
+    from rtassay.cli.report import write_bytes
+    from rtassay.model.foreign import markdown
+    from rtassay.reports import ci
+
+    asked = {name: file for name in FILES if (file := options.get(name)) is not None}
+    if not asked:
+        return
+    context = click.get_current_context(silent=True)
+    name = " ".join(filter(None, ("rtassay" if context is None else context.command_path, options.get("board"))))
+    suite = ci.Suite(name, (ci.Case("measurement", ci.ERROR, "NO RESULT", str(error)),))
+    lines = f"### NO RESULT\n\n{markdown(name)}\n\n{markdown(str(error))}\n".encode("utf-8", "backslashreplace")
+    made = {"junit": ci.junit(suite), "ktap": ci.ktap(suite), "summary": lines}
+    for what, file in asked.items():
+        with contextlib.suppress(RtassayError):
+            if what == "summary":
+                _append(Path(file), lines)
+            else:
+                write_bytes(file, made[what])
 
 
 def _append(file: Path, data: bytes) -> None:

@@ -151,7 +151,6 @@ def command(
 
     if as_json and output == "-":
         raise UsageError("--json and -o - both want stdout")
-    ci.check({**files, "as_json": as_json})
     name = format_name or _format_of(output)
     result = compare(_open(a, "A"), _open(b, "B"), factor=factor, at=at, titles=(_title(a), _title(b)))
     if output is not None:

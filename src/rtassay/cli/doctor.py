@@ -70,7 +70,6 @@ def command(subject: str, goal_text: str | None, as_json: bool, **files: str | N
     from rtassay.model.knobs import UNKNOWN, WRONG, examination_dict, parse_goal
     from rtassay.model.tuning import offer
 
-    ci.check({**files, "as_json": as_json})
     goal = parse_goal(goal_text)
     found = _examined(subject, goal)
     ci.write(files, found)

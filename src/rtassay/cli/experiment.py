@@ -133,7 +133,6 @@ def run_command(file: str, output: str | None, fail_fast: bool, quiet: bool, as_
     from rtassay.experiments import directory
 
     files = ci.taken(form)
-    ci.check({**files, "as_json": as_json})
     source, plan = _planned(file, form, build=True)
     path = Path(output) if output is not None else directory.default_directory(plan.name)
     directory.create(path, source.text, plan)
@@ -156,7 +155,6 @@ def resume_command(experiment: str, fail_fast: bool, quiet: bool, as_json: bool,
     from rtassay.experiments import directory
 
     files = ci.taken(form)
-    ci.check({**files, "as_json": as_json})
     path = Path(experiment)
     if directory.is_experiment(path):
         if any(value for key, value in form.items() if key != "scale") or form["scale"] != "1":
@@ -198,7 +196,6 @@ def show_command(experiment: str, as_json: bool, **files: str | None) -> int:
     from rtassay.cli.experiment_result import report_of, result_of, show
     from rtassay.experiments import directory
 
-    ci.check({**files, "as_json": as_json})
     path = directory.find(experiment)
     report = report_of(path) if any(files.values()) else None
     result = result_of(path) if report is None else report.result

@@ -200,7 +200,6 @@ def _check(verify: bool, against: str | None, output: str | None, files: dict[st
     from rtassay import reports
     from rtassay.model.gate import Gate
 
-    ci.check(files)
     if verify and (against or output or any(files.get(name) for name in ci.FILES)):
         raise UsageError("--verify compares a kernel with itself", hint="it goes with --json, --quick, --load, --seeds")
     if output is not None:

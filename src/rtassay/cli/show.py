@@ -66,7 +66,6 @@ def command(
     from rtassay import store
     from rtassay.reports.base import JudgedRecording
 
-    ci.check({**files, "as_json": as_json})
     waivers = waivers_of(waive, because)
     path = store.find(recording)
     stated = Requirement(deadline_ns, p_target, confidence, per_hour=per_hour) if deadline_ns is not None else None

@@ -109,4 +109,22 @@ def test_show_writes_them_and_keeps_its_exit_code(tmp_path: Path) -> None:
     only = in_process(*line, "--ktap", "-", home=tmp_path)
     assert only.stdout.startswith("KTAP version 1") and only.returncode == plain.returncode
     for bad in (("--junit", "-"), ("--junit", tmp_path / "no" / "x.xml"), ("--ktap", "-", "--json")):
-        assert in_process(*line, *bad, home=tmp_path).returncode == 2
+        done = in_process(*line, *bad, home=tmp_path)
+        assert done.returncode == 2 and done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["run nosuch --duration 1s", "run --load nosuch", "show nosuch", "compare nosuch --with other", "doctor nosuch"],
+)
+def test_what_comes_to_no_result_is_an_error_in_them_and_no_file_of_an_earlier_job_stays(
+    line: str, tmp_path: Path
+) -> None:
+    kept = [tmp_path / name for name in ("a.xml", "a.ktap", "a.md")]
+    for file in kept:
+        file.write_text("of yesterday: passed\n")
+    done = in_process(*line.split(), "--junit", kept[0], "--ktap", kept[1], "--summary", kept[2], home=tmp_path)
+    assert done.returncode == 2 and "nosuch" in done.stderr
+    assert outcomes(kept[0].read_text()) == {"measurement": "error"} and "nosuch" in kept[0].read_text()
+    assert "not ok 1 measurement # ERROR NO RESULT" in kept[1].read_text() and "yesterday" not in kept[1].read_text()
+    assert "### NO RESULT" in kept[2].read_text() and kept[2].read_text().startswith("of yesterday")
