@@ -53,6 +53,10 @@ def choose(words: tuple[str, ...], format_name: str | None) -> list[Chosen]:
 def _expand(word: str) -> list[Path]:
     """The path, or the paths that match a pattern that the shell did not expand."""
     path = Path(word)
+    if word == "-":
+        raise UsageError(
+            "import reads no standard input", hint="write it into a file: ... > f.txt; rtassay import f.txt"
+        )
     if path.exists() or not glob.has_magic(word):
         return [path]
     found = [Path(name) for name in sorted(glob.glob(word, recursive=True))]  # noqa: PTH207 - the pattern may be absolute

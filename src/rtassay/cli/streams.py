@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import select
@@ -44,9 +45,10 @@ class _Output(io.RawIOBase):
             except OSError as error:
                 self._failed = True
                 if self._named is not None:
-                    raise BoardError(
-                        f"cannot write to {self._named}", error.strerror, "make room there, or name another file"
-                    ) from error
+                    closed = error.errno == errno.EBADF
+                    why = "it is closed" if closed else error.strerror
+                    hint = "leave '>&-' out, or write to a file" if closed else "make room there, or name another file"
+                    raise BoardError(f"cannot write to {self._named}", why, hint) from error
         return view.nbytes
 
 

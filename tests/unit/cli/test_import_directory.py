@@ -28,3 +28,8 @@ def test_a_directory_of_directories_says_which_to_name(tmp_path: Path) -> None:
     (tmp_path / "logs" / "monday").mkdir(parents=True)
     done = in_process("import", tmp_path / "logs", home=tmp_path)
     assert done.returncode == 2 and f"rtassay import {tmp_path}/logs/monday/" in done.stderr
+
+
+def test_standard_input_is_no_file(tmp_path: Path) -> None:
+    done = in_process("import", "-", home=tmp_path)
+    assert done.returncode == 2 and "reads no standard input" in done.stderr and "> f.txt" in done.stderr
