@@ -27,7 +27,7 @@ TEXT = DATA / "cyclictest" / "q-H100-t2.txt"
 MANUAL = ROOT / "docs" / "reference" / "rtassay.1"
 # They measure, or need a board, a running run or a terminal's script: here they are only understood.
 BY_PARSING = re.compile(
-    r"rtassay (run |exec (?!--repeat)|zoom |watch|explain |lab (?!list)|board inventory|kernel (?!list$)|image |experiment (?!plan)|seal 2026|compare before/|(?:doctor|tune) pi5|"
+    r"rtassay (run |exec (?!--repeat)|zoom |watch|explain |lab (?!list)|board inventory|kernel (?!list$)|image |experiment (?!plan)|compare before/|(?:doctor|tune) pi5|"
     r"gate |prove |throughput |export proofs/)"
 )
 # Verdicts and refusals are answers, too.

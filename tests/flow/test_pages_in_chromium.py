@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import examples
 import pytest
 import traced_run
 from test_causes_in_chromium import HITS, attributions
@@ -17,6 +16,9 @@ import rtassay
 from rtassay import rankings, reports, store
 from rtassay.model.ranking import Ranking
 from rtassay.reports.base import JudgedRecording
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "reports"))
+import examples
 
 sys.path.append(str(Path(__file__).parents[2]))  # by their whole names: other modules are called the same
 from tests.unit.analysis.many.experiment import synthetic
