@@ -4,7 +4,7 @@
     .venv/bin/python bench/proven_faults.py [--campaign NAME] [-o DIR]
 
 The page keeps the chapters of the other campaigns. Every run is one boot; its seed stands for the scatter between boots. A run takes half a minute to a minute on the host. Finished
-runs are kept in `.proven-faults.json` of the output directory: started again, it does only the others.
+runs are kept in `.proven-NAME.json` of the output directory: started again, it does only the others.
 """
 
 from __future__ import annotations
@@ -34,20 +34,28 @@ from rtassay.lab import quick
 from rtassay.lab.arches import arch_named
 from rtassay.lab.script import STREAM, ScriptBoard
 from rtassay.model.knobs import WRITE, Action
-from rtassay.model.proving import Arm, Campaign, Judged, Rules, Run, Stage, Subject
+from rtassay.model.proving import CONFIRM, Arm, Campaign, Judged, Rules, Run, Stage, Subject
 from rtassay.model.tuning import line_of
 from rtassay.reports.proof import proof_text
 
 ROOT = Path(__file__).resolve().parents[1]
 QUANTILE = 0.99
 # Equal boots scatter little in virtual time, and each takes half a minute or more.
-RULES = {"faults": Rules(unchanged=2, pairs=1, references=1), "services": Rules()}
-KERNELS = {"faults": "stock", "services": "rt"}
+_FEW = Rules(unchanged=2, pairs=1, references=1)
+RULES = {"faults": _FEW, "interrupt": _FEW, "services": Rules()}
+KERNELS = {"faults": "stock", "interrupt": "rt", "services": "rt"}
 HEAD = """# Planted faults that prove finds
 
 `.venv/bin/python bench/proven_faults.py --campaign NAME`. Numbers of a virtual board: signs and proportions, no latencies of hardware.
 """
-WORDS = "cyclic --interval 500us --duration 2s --priority 80"
+# The faults come every 3, 3.3 and 4 ms: at an interval of 500 us they would always meet an activation, or never.
+WORDS = {
+    "faults": "cyclic --interval 497us --duration 2s --priority 80",
+    "interrupt": "cyclic --interval 497us --duration 2s --priority 80",
+    "services": "cyclic --interval 500us --duration 2s --priority 80",
+}
+MODULES = ("rtfault", "timerfault", "irqfault")
+IRQ_PRIORITY = 96
 # A service whose real-time thread, above the measured one, computes for a millisecond and sleeps in turns. Stopping it is the setting.
 _SERVICE = "stress-ng --cpu 1 --cpu-method loop --cpu-load {load} --cpu-load-slice 1 --sched fifo --sched-prio {priority} --seed 1 >/dev/null 2>&1 &\n{name}=$!\n"
 
@@ -79,10 +87,13 @@ _HOG = """
 echo 90000 > /proc/sys/kernel/sched_rt_runtime_us; echo 100000 > /proc/sys/kernel/sched_rt_period_us
 stress-ng --cpu 1 --cpu-method loop --cpu-load 20 --cpu-load-slice 200 --sched fifo --sched-prio 50 --seed 1 >/dev/null 2>&1 &
 """
-# The module's console takes 300 us for each line that holds its name.
-_STORM = """
-echo "k 300 0 0 1" > /proc/rtfault; echo 8 > /proc/sys/kernel/printk
-while :; do echo "<4>rtfault" > /dev/kmsg; usleep 3000; done &
+# The module's console takes 300 us for each line that holds its name; a warning every 3 ms.
+_STORM = 'echo 8 > /proc/sys/kernel/printk; echo "w 300 1000000 1 3000000" > /proc/rtfault'
+_TIMER = 'echo "h 300 1000000 1 4000000" > /proc/timerfault'
+# A device whose driver computes for 300 us in a thread above the measured one. With one CPU its interrupt cannot be moved away; the thread can be put below.
+_INTERRUPT = """
+first=$(($(cut -d' ' -f1 /proc/uptime | tr -d .) * 10000000))
+echo "d 300 1000000 $first 3300000" > /proc/irqfault
 """
 _APP = "/sys/fs/cgroup/app"
 _MEMORY = f"""
@@ -91,20 +102,20 @@ mount -t cgroup2 c /sys/fs/cgroup; echo +memory > /sys/fs/cgroup/cgroup.subtree_
 """
 # The thread's number is known on the board only.
 _LOWER = r"""
-for s in /proc/[0-9]*/stat; do [ "$(cut -d' ' -f40 $s 2>/dev/null)" = 95 ] &&
-  printf 'policy\t%s\t=%s\tfifo\t79\n' "$(cut -d' ' -f1 $s)" "$(cut -d' ' -f2 $s | tr -d '()')" >> /tmp/tune/plan; done
+for s in /proc/[0-9]*/stat; do [ "$(cut -d' ' -f40 $s 2>/dev/null)" = {was} ] &&
+  printf 'policy\t%s\t=%s\tfifo\t{wanted}\n' "$(cut -d' ' -f1 $s)" "$(cut -d' ' -f2 $s | tr -d '()')" >> /tmp/tune/plan; done
 """
 
 CAMPAIGNS = {
     "faults": (
         Planted(Subject("printk", "printk"), _STORM, "", "helps", (("/proc/sys/kernel/printk", "1 4 1 7"),)),
+        Planted(Subject("cpu-timers", "cpu-timers"), _TIMER, "echo stop > /proc/timerfault", "helps"),
         Planted(
-            Subject("timer", "timer"),
-            'sleep .1; echo "h 300 1000000 1 4000000" > /proc/rtfault',
-            "echo stop > /proc/rtfault",
+            Subject("foreign-rt-threads", "foreign-rt-threads"),
+            _service("A", 95, 6),
+            _LOWER.format(was=95, wanted=79),
             "helps",
         ),
-        Planted(Subject("foreign-rt-threads", "foreign-rt-threads"), _service("A", 95, 6), _LOWER, "helps"),
         Planted(
             Subject("rt-throttling", "rt-throttling"),
             _HOG,
@@ -112,7 +123,9 @@ CAMPAIGNS = {
             "helps",
             (("/proc/sys/kernel/sched_rt_runtime_us", "-1"),),
         ),
-        Planted(Subject("memory-hog", "memory-hog"), _MEMORY, "", "helps", ((f"{_APP}/memory.high", str(16 << 20)),)),
+        Planted(
+            Subject("memory-limit", "memory-limit"), _MEMORY, "", "helps", ((f"{_APP}/memory.high", str(16 << 20)),)
+        ),
         *(
             replace(one, subject=Subject(one.subject.id, one.subject.id))
             for one in (
@@ -121,6 +134,14 @@ CAMPAIGNS = {
                 _idle("cache-pressure", "/proc/sys/vm/vfs_cache_pressure", "50"),
                 _idle("writeback", "/proc/sys/vm/dirty_writeback_centisecs", "3000"),
             )
+        ),
+    ),
+    "interrupt": (
+        Planted(
+            Subject("irq-thread-priority", "irq-thread-priority"),
+            _INTERRUPT,
+            _LOWER.format(was=IRQ_PRIORITY, wanted=50),
+            "helps",
         ),
     ),
     "services": (
@@ -140,13 +161,15 @@ CAMPAIGNS = {
 class Runs:
     """Measures on script boards, and keeps what was measured."""
 
-    def __init__(self, planted: tuple[Planted, ...], file: Path, kernel: str) -> None:
+    def __init__(self, planted: tuple[Planted, ...], file: Path, kernel: str, words: str) -> None:
         image = quick.cached(arch_named("amd64")) or quick.build(arch_named("amd64"), _say)
-        self._planted, self._file = planted, file
+        self._planted, self._file, self._words = planted, file, words
         self._kernel, self._userland = image.kernels[kernel], image.initramfs.read_bytes()
         with tempfile.TemporaryDirectory() as scratch:
-            module = rtfault.build(kernel, Path(scratch))
-        self._files = {"bin/rtprobe": probe_path("x86_64").read_bytes(), "rtfault.ko": module}
+            sources = {name: {f"{name}.c": rtfault.SOURCE.read_text()} for name in MODULES}
+            modules = rtfault.build_modules(kernel, Path(scratch), sources)
+        self._files = {"bin/rtprobe": probe_path("x86_64").read_bytes()}
+        self._files |= {f"{name}.ko": module for name, module in modules.items()}
         self.kept: dict[str, dict[str, float | str]] = json.loads(file.read_text()) if file.exists() else {}
 
     def measure(self, stage: Stage) -> list[Run]:
@@ -168,12 +191,12 @@ class Runs:
         return Run(**self.kept[key])  # type: ignore[arg-type]
 
     def _boot(self, arm: Arm, block: int, seed: int) -> Run:
-        faults = "insmod /rtfault.ko\n" + "\n".join(one.fault for one in self._planted)
+        faults = "".join(f"insmod /{name}.ko\n" for name in MODULES) + "\n".join(one.fault for one in self._planted)
         chosen = [one for one in self._planted if one.subject.id in arm.applied]
         plan = "".join(line_of(Action(WRITE, path, value)) for one in chosen for path, value in one.writes)
         added = "\n".join(one.apply for one in chosen)
         applied = f"mkdir -p /tmp/tune; : > /tmp/tune/journal; cat > /tmp/tune/plan <<'END'\n{plan}END\n{added}\nrtprobe tune --once /tmp/tune\ncp /tmp/tune/result /out/tuned\n"
-        script = f"{faults}\nsleep 1\n{applied}\nsleep 1\nrtprobe {WORDS} -o /out/{STREAM} 2>/out/errors\n"
+        script = f"{faults}\nsleep 1\n{applied}\nsleep 1\nrtprobe {self._words} -o /out/{STREAM} 2>/out/errors\n"
         board = ScriptBoard(self._kernel, self._userland, self._files, script, seed)
         result = board.run(900)
         refused = [line for line in result.files["tuned"].decode().splitlines() if "\t" in line and "took" not in line]
@@ -214,7 +237,7 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "bench", metavar="DIR")
     told = parser.parse_args()
     planted, kernel = CAMPAIGNS[told.campaign], KERNELS[told.campaign]
-    runs = Runs(planted, told.output / f".proven-{told.campaign}.json", kernel)
+    runs = Runs(planted, told.output / f".proven-{told.campaign}.json", kernel, WORDS[told.campaign])
     found, done = campaign(planted, RULES[told.campaign], runs.measure)
     page = told.output / "PROVEN_FAULTS.md"
     page.write_text(
@@ -238,7 +261,7 @@ def chapter(planted: tuple[Planted, ...], kernel: str, found: Campaign, done: li
         effect = None if worth.answer is None else worth.answer.effect
         cells = ("-", "-") if effect is None else (proof_text.factor(effect.ratio), proof_text.interval(effect))
         lines.append(f"| {worth.id} | {one.truth} | {proof_text.finding(worth)} | {cells[0]} | {cells[1]} |")
-    if found.confirmed is not None and found.confirmed.effect is not None:
+    if found.ended_at == CONFIRM and found.confirmed is not None and found.confirmed.effect is not None:
         effect = found.confirmed.effect
         words = proof_text.words(found.confirmed.word, found.confirmed)
         lines.append(

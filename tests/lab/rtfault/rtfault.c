@@ -38,6 +38,7 @@
 #define SMI_HANDLER 0xa8000UL /* where the lab's firmware put SMBASE, and 0x8000 */
 #define NS_PER_ROUND 16 /* two instructions of virtual time */
 #define HOG_NS 90000000
+#define IRQ 7 /* of the ISA bus: an edge, so that it can be raised again, and without a device on q35 */
 #define LANE_PRIORITY 90
 
 struct plan { char kind; unsigned long length_us; unsigned int count; u64 first_ns, period_ns; };
@@ -157,7 +158,7 @@ static void rtfault_console_write(struct console *c, const char *text, unsigned 
 {
 	u64 end = now_ns() + plan.length_us * NSEC_PER_USEC;
 
-	while (strnstr(text, "rtfault", n) && now_ns() < end)
+	while (strnstr(text, KBUILD_MODNAME "\n", n) && now_ns() < end)
 		cpu_relax();
 }
 static struct console slow_console = { .name = "rtfault", .write = rtfault_console_write, .flags = CON_ENABLED, .index = -1 };
@@ -197,13 +198,29 @@ static noinline void rtfault_smi(void)
 		logged(start, end);
 }
 
-/* All of the call is the fault: the board's own console is written to as well. */
+/* All of the call is the fault: the board's own console is written to as well. What is a warning only ('w') the console's level may keep away. */
 static noinline void rtfault_printk(void)
 {
 	u64 start = now_ns();
 
-	pr_emerg("rtfault\n");
+	if (plan.kind == 'w')
+		pr_warn(KBUILD_MODNAME "\n");
+	else
+		pr_emerg(KBUILD_MODNAME "\n");
 	logged(start, now_ns());
+}
+
+/* A device's interrupt whose driver does its work in a thread, and puts that above the lane: a line that no device of this machine uses, raised by the kernel itself. */
+static irqreturn_t rtfault_wake(int irq, void *unused) { return IRQ_WAKE_THREAD; }
+static irqreturn_t rtfault_thread(int irq, void *unused)
+{
+	static bool raised;
+
+	if (!raised)
+		rtfault_fifo(LANE_PRIORITY + 6);
+	raised = true;
+	rtfault_spin(plan.length_us);
+	return IRQ_HANDLED;
 }
 
 static void rtfault_ipi(void *unused) { rtfault_spin(plan.length_us); }
@@ -286,7 +303,9 @@ static void one(void)
 	case 'f': rtfault_spin(plan.length_us); break;
 	case 's': rtfault_spin(plan.length_us); break;
 	case 'r': rtfault_hog(); break;
-	case 'k': rtfault_printk(); break;
+	case 'k':
+	case 'w': rtfault_printk(); break;
+	case 'd': irq_inject_interrupt(IRQ); break;
 	case 'm': rtfault_smi(); break;
 	case 'g':
 	case 'o': rtfault_page(); break;
@@ -334,12 +353,14 @@ static ssize_t written(struct file *f, const char __user *from, size_t n, loff_t
 	}
 	if (sscanf(text, "%c %lu %u %llu %llu", &new.kind, &new.length_us, &new.count, &new.first_ns, &new.period_ns) != 5)
 		return -EINVAL;
-	if (!strchr("ipbtlhfsrkmxgo", new.kind) || new.length_us > 2000000)
+	if (!strchr("ipbtlhfsrkmxgowd", new.kind) || new.length_us > 2000000)
 		return -EINVAL;
 	if (atomic_cmpxchg(&busy, 0, 1))
 		return -EBUSY;
 	plan = new;
 	error = plan.kind == 'm' ? rtfault_smi_prepare() : 0;
+	if (plan.kind == 'd')
+		error = request_threaded_irq(IRQ, rtfault_wake, rtfault_thread, IRQF_ONESHOT, KBUILD_MODNAME, &plan);
 	if (error) {
 		atomic_set(&busy, 0);
 		return error;
