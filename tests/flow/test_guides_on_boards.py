@@ -68,6 +68,8 @@ BESIDE: dict[Page, str] = {
     ("kernels.md", "kernel (deploy|remove|use|list)"): "tests/lab/test_kernels_built_here.py::test_a_package_is_deployed_booted_and_removed_and_nothing_else_changes",
     ("kernels.md", "image 6"): "tests/unit/kernels/cards/test_making.py::test_a_card_for_a_raspberry_pi",
     ("kernels.md", "image linux-image"): "tests/lab/test_a_made_card_boots.py::test_it_boots_takes_the_key_and_is_quiet",
+    ("gate.md", "gate linux-image-rt-arm64"): "tests/lab/test_gate.py::test_a_kernel_for_arm_gives_the_same_bytes_twice",
+    ("gate.md", "gate linux-image-armmp"): "tests/lab/test_gate.py::test_the_stock_kernel_for_arm_is_later_than_preempt_rt_under_dd",
     ("gate.md", "gate bisect"): "tests/lab/test_gate.py::test_bisect_names_the_commit_of_a_planted_regression",
     ("loads.md", "run --load iperf3:"): "tests/flow/test_far_loads.py::test_both_ends_count_what_went_both_ways",
     ("loads.md", "run --load command:make"): "tests/flow/test_loads.py::test_work_is_reported",

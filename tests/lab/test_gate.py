@@ -10,7 +10,13 @@ from typing import Any
 
 import kernel_tree
 import planted_regression
+import planted_section
 import pytest
+
+from rtassay.boards.binaries import probe_path
+from rtassay.gate.kernels import opened
+from rtassay.lab import measured, userland
+from rtassay.lab.arches import arch_named
 
 pytestmark = pytest.mark.full
 
@@ -45,6 +51,40 @@ def test_the_stock_kernel_is_later_than_preempt_rt_under_dd(tmp_path: Path) -> N
         {**seed, "first": found["first"], "first_beyond": found["first_beyond"]}
         for seed, found in zip(saved["loads"][0]["seeds"], later["seeds"], strict=True)
     ]
+
+
+ARM = {"arm64": ("linux-image-rt-arm64", "linux-image-arm64"), "armhf": ("linux-image-rt-armmp", "linux-image-armmp")}
+
+
+@pytest.mark.parametrize("arch", ARM)
+def test_a_kernel_for_arm_gives_the_same_bytes_twice(arch: str) -> None:
+    found = gate("run", ARM[arch][0], "--verify", "--load", "idle", "--load", "dd", "--seeds", "1", "--count", "300")
+    assert found["same"], [cell for cell in found["cells"] if not cell["same"]]
+    assert (found["kernel"]["arch"], len(found["cells"])) == (arch, 2)
+
+
+@pytest.mark.parametrize("arch", ARM)
+def test_the_stock_kernel_for_arm_is_later_than_preempt_rt_under_dd(arch: str) -> None:
+    rt, stock = ARM[arch]
+    (later,) = gate("run", stock, "--against", rt, "--load", "dd", "--seeds", "1", "--count", "1000", code=1)["loads"]
+    assert later["state"] == "regressed"
+    assert not later["functions"] and f"this one is for {arch}" in later["unfollowed"]
+
+
+def test_a_section_planted_in_an_image_for_arm64_is_found(tmp_path: Path) -> None:
+    rt, arch = opened(ARM["arm64"][0], print), arch_named("arm64")
+    (tmp_path / "kernel").write_bytes(rt.bootable)
+    programs = userland.cached(arch) or userland.build(arch, print)
+    words = ("cyclic", "--cpus", "0", "--interval", "1ms", "--count", "100")
+    probe = probe_path(arch.uname).read_bytes()
+    board = measured.board_of(tmp_path / "kernel", programs, probe, words, load="none", seed=1, symbols=True, arch=arch)
+    names = measured.checked(board.run()).files[measured.SYMBOLS]
+    (tmp_path / "planted").write_bytes(planted_section.plant(rt.bootable, names))
+    plan = ("--load", "mmap", "--load", "idle", "--seeds", "1", "--count", "1000")
+    found = gate("run", str(tmp_path / "planted"), "--against", ARM["arm64"][0], *plan, code=1)
+    assert {load["load"]: load["state"] for load in found["loads"]} == {"mmap": "regressed", "idle": "not-regressed"}
+    (seed,) = found["loads"][0]["seeds"]
+    assert 50_000 < seed["growth_ns"] < 200_000
 
 
 def test_bisect_names_the_commit_of_a_planted_regression() -> None:

@@ -44,7 +44,7 @@ def prepare(home: Path) -> None:
     """Programs, kernels, a tree under git, and settings."""
     for name in ("bin", "tmp", "settings", "linux"):
         (home / name).mkdir()
-    qemu = home / "bin" / script.QEMU
+    qemu = home / "bin" / arch_named("amd64").qemu
     qemu.write_text(_QEMU)
     qemu.chmod(0o755)
     for name, largest_ns in KERNELS.items():

@@ -12,7 +12,7 @@ import numpy as np
 from rtassay.gate.boots import Cell, Make, Measured
 from rtassay.gate.gating import Plan, Tools, gate
 from rtassay.gate.kernels import Opened
-from rtassay.gate.needs import NEEDED, WANTED
+from rtassay.gate.needs import NEEDED, NEEDED_BY_ARCH, WANTED
 from rtassay.gate.streams import events_of, series_of
 from rtassay.lab.measured import ENDED
 from rtassay.lab.script import ScriptResult
@@ -21,7 +21,7 @@ from rtassay.model.gate import NAMED, Gate, GatedKernel, HeldFunction, Holder
 from rtassay.wire.encode import StreamEncoder
 
 TOOLS = Tools("QEMU emulator version 7.2", b"userland", b"rtprobe")
-FULL = dict.fromkeys((*NEEDED, *WANTED, "NET", "UNIX"), "y")
+FULL = dict.fromkeys((*NEEDED, *(name for of in NEEDED_BY_ARCH.values() for name in of), *WANTED, "NET", "UNIX"), "y")
 
 
 def config(options: Mapping[str, str]) -> str:
@@ -58,6 +58,16 @@ def bzimage(kernel: bytes, *, pack: Callable[[bytes], bytes] = gzip.compress, si
     struct.pack_into("<II", head, 0x248, 0, len(packed))
     head[0x300:0x310] = b"6.1.0-test (me)\0"
     return bytes(head) + packed
+
+
+def arm64_image(rest: bytes = b"") -> bytes:
+    """The header of Documentation/arm64/booting.rst."""
+    return b"\0" * 0x38 + b"ARMd" + b"\0" * 4 + rest
+
+
+def zimage(kernel: bytes, *, pack: Callable[[bytes], bytes] = gzip.compress) -> bytes:
+    """A zImage of 32-bit ARM: its magic number, and the packed kernel after something that begins as one."""
+    return b"\0" * 0x24 + b"\x18\x28\x6f\x01" + b"\0" * 24 + b"\x1f\x8b\x08 no kernel " + pack(kernel)
 
 
 def kernel(name: str, options: Mapping[str, str] | None = FULL) -> Opened:

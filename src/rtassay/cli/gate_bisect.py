@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--build",
     metavar="LINE",
-    help="Shell line that builds the kernel, run in the tree.  [default: make bzImage on all CPUs]",
+    help="Shell line that builds the kernel, run in the tree.  [default: make, for the architecture of .config]",
 )
 @click.option("--image", metavar="PATH", help="The image or build tree that --build makes.  [default: the tree]")
 @loads_option

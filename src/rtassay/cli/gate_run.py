@@ -74,14 +74,15 @@ def run(
 ) -> int:
     """Measure KERNEL under each load in virtual time, and compare it with BASE. Results never depend on wall time.
 
-    KERNEL and BASE: a bzImage, a linux-image-*.deb, a build tree, or a Debian package such as linux-image-rt-amd64.
+    KERNEL and BASE: a bzImage or Image, a linux-image-*.deb, a build tree, or a Debian package such as
+    linux-image-rt-amd64, for amd64, arm64 or armhf.
     A load regresses if its largest latency grows by more than a change without effect may show, in every seed.
 
     \b
     Exit codes: 0 no regression was seen; 1 a load regressed, or the deadline is newly exceeded; 2 usage, or a
     kernel that cannot be gated; 3 a boot failed, or --verify found other bytes; 4 a load was not compared.
     """
-    from rtassay.gate import gating, saved
+    from rtassay.gate import gating, needs, saved
     from rtassay.gate.kernels import opened
 
     _check(verify, against, output, {**files, "as_json": as_json})
@@ -98,6 +99,9 @@ def run(
     if against is not None:
         is_saved = against.endswith(".json") and Path(against).is_file()
         base = saved.read(Path(against)) if is_saved else opened(against, say)
+    gating.require_one_arch(new, base)
+    if base is not None and not is_saved and new.kernel.arch not in needs.FOLLOWED:
+        say(f"{gating.not_followed(new.kernel.arch)}; if a load regresses, a traced boot says who holds the time")
     booted = 2 if verify or (base is not None and not is_saved) else 1
     tell(plan, booted)
     if verify:
@@ -130,18 +134,18 @@ def tell(plan: Plan, booted: int) -> None:
     say(f"{boots} boots, {together} at once: about {max(minutes, 1):.0f} min on idle CPUs; more if a load regresses")
 
 
-def tools() -> Tools:
-    """QEMU, userland and rtprobe. Raises BoardError if one is missing."""
+def tools(of: str) -> Tools:
+    """QEMU, userland and rtprobe for the architecture `of`. Raises BoardError if one is missing."""
     from rtassay.boards.binaries import probe_path
     from rtassay.gate.gating import Tools
     from rtassay.lab import userland
     from rtassay.lab.arches import arch_named
     from rtassay.lab.script import qemu_version
 
-    arch = arch_named("amd64")
-    version = qemu_version()
+    arch = arch_named(of)
+    version = qemu_version(arch)
     programs = userland.cached(arch) or userland.build(arch, say)
-    return Tools(version, programs, probe_path("x86_64").read_bytes())
+    return Tools(version, programs, probe_path(arch.uname).read_bytes())
 
 
 def measured(new: Opened, base: Opened | Gate | None, plan: Plan, booted: int, limit_ns: int | None) -> Gate:
@@ -149,7 +153,7 @@ def measured(new: Opened, base: Opened | Gate | None, plan: Plan, booted: int, l
     from rtassay.gate import gating
     from rtassay.gate.boots import boots
 
-    used = tools()
+    used = tools(new.kernel.arch)
     with boots(used.programs, used.probe, _Progress(gating.boots_of(plan, booted)), *_limit(limit_ns)) as make:
         return gating.gate(new, base, plan, used, make)
 
@@ -158,7 +162,7 @@ def _verified(kernel: Opened, plan: Plan, limit_ns: int | None, booted: int) -> 
     from rtassay.gate import gating
     from rtassay.gate.boots import boots
 
-    used = tools()
+    used = tools(kernel.kernel.arch)
     with boots(used.programs, used.probe, _Progress(gating.boots_of(plan, booted)), *_limit(limit_ns)) as make:
         return gating.verify(kernel, plan, used, make)
 

@@ -45,7 +45,7 @@ def _arch_option(function: Any) -> Any:
         metavar="ARCH",
         default="amd64",
         show_default=True,
-        help="amd64; arm64 or armhf (32-bit) as a quick board.",
+        help="amd64; arm64 or armhf (32-bit) as a quick board or with --deterministic.",
     )(function)
 
 
@@ -126,6 +126,7 @@ def start(
     With --deterministic: measure once in virtual time, as in `rtassay lab start --deterministic --kernel rt -- cyclic --interval 1ms --duration 5s`.
     """
     from rtassay.lab import machine
+    from rtassay.lab.arches import arch_named
     from rtassay.model.units import parse_duration_ns
 
     if deterministic and words[:1] == (rtos.KIND,):
@@ -136,9 +137,9 @@ def start(
             )
         return record_rtos(words[1:], output, parse_duration_ns(limit) / 1e9 if limit else rtos.LIMIT_S, as_json)
     if deterministic:
-        _refuse_for_script_board(words, arch)
+        _refuse_for_script_board(words)
         limit_s = parse_duration_ns(limit) / 1e9 if limit else LIMIT_S
-        asked = Asked(kernel or "stock", seed or 1, load or "none", words, output, limit_s)
+        asked = Asked(arch_named(arch), kernel or "stock", seed or 1, load or "none", words, output, limit_s)
         return record(asked, _say, as_json)
     for option, value in {"--seed": seed, "--load": load, "--output": output, "--limit": limit}.items():
         if value is not None:
@@ -281,10 +282,8 @@ def list_(as_json: bool) -> int:
     return 0
 
 
-def _refuse_for_script_board(words: tuple[str, ...], arch: str) -> None:
+def _refuse_for_script_board(words: tuple[str, ...]) -> None:
     """What the script board does not have, where the user named it."""
-    from rtassay.lab.arches import arch_named
-
     context = click.get_current_context()
     options = {"name": "--name", "cpus": "--cpus", "memory": "--memory", "append": "--append", "lifetime": "--for"}
     options["no_network"] = "--no-network"
@@ -292,8 +291,6 @@ def _refuse_for_script_board(words: tuple[str, ...], arch: str) -> None:
     given += [word for word in words[:1] if word in _KINDS.choices]
     if given:
         raise UsageError(f"{given[0]} does not go with --deterministic", "it is one boot with one CPU")
-    if arch_named(arch).name != "amd64":
-        raise UsageError("--deterministic is for amd64", hint="leave --arch out")
 
 
 def _found(name: str | None) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 from rtassay.cli.options import print_json
 from rtassay.cli.terminal import echo
+from rtassay.lab.arches import Arch
 from rtassay.lab.places import Say
 from rtassay.model.errors import UsageError
 from rtassay.model.findings import VIRTUAL_BOARD
@@ -21,6 +22,7 @@ _DEFAULT_WORDS = ("cyclic", "--interval", "1ms", "--duration", "5s")
 class Asked:
     """`words`: rtprobe's command line; empty: the default one. `output`: a directory for the recording."""
 
+    arch: Arch
     kernel: str
     seed: int
     load: str
@@ -41,7 +43,14 @@ def record(asked: Asked, say: Say, as_json: bool) -> int:
         raise UsageError(f"-o {asked.output} is not a directory")
     words = asked.words or _DEFAULT_WORDS
     result = measure(
-        probe_path("x86_64"), words, say, kernel=asked.kernel, seed=asked.seed, load=asked.load, limit_s=asked.limit_s
+        probe_path(asked.arch.uname),
+        words,
+        say,
+        kernel=asked.kernel,
+        seed=asked.seed,
+        load=asked.load,
+        limit_s=asked.limit_s,
+        arch=asked.arch,
     )
     clock = {"ns_per_instruction": 1 << SHIFT, "seed": result.seed, "qemu": result.qemu, "inputs": result.inputs}
     with tempfile.TemporaryDirectory(prefix="rtassay-script-") as scratch:
@@ -62,6 +71,7 @@ def record(asked: Asked, say: Say, as_json: bool) -> int:
         "schema": "rtassay/lab-script/1",
         "id": made.stem,
         "path": str(made),
+        "arch": asked.arch.name,
         "kernel": asked.kernel,
         "load": asked.load,
         "words": list(words),

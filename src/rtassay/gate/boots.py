@@ -14,6 +14,7 @@ from pathlib import Path
 from rtassay.gate.kernels import Opened
 from rtassay.gate.streams import Series, boot_of, events_of, series_of
 from rtassay.lab import measured
+from rtassay.lab.arches import arch_named
 from rtassay.lab.following import Follow
 from rtassay.lab.script import LIMIT_S, ScriptResult
 from rtassay.model.errors import BoardError
@@ -82,7 +83,7 @@ def at_once() -> int:
 def boots(
     programs: bytes, probe: bytes, told: Callable[[Cell, Measured], None], limit_s: float = LIMIT_S
 ) -> Iterator[Make]:
-    """Makes boots with this userland and this rtprobe. `told`: called for each, in this thread, when it has ended."""
+    """Makes boots with this userland and this rtprobe, which are for the architecture of the kernels. `told`: called for each, in this thread, when it has ended."""
     with tempfile.TemporaryDirectory(prefix="rtassay-gate-") as scratch:
 
         def make(cells: Sequence[Cell]) -> list[Measured]:
@@ -113,6 +114,7 @@ def _made(
             seed=cell.seed,
             symbols=cell.symbols,
             follow=cell.follow,
+            arch=arch_named(cell.kernel.kernel.arch),
         )
         virtual_s = _VIRTUAL_BOOT_S + 4 * cell.count * cell.interval_ns // 1_000_000_000
         try:

@@ -65,8 +65,19 @@ def left_out(plan: Plan, kernels: Sequence[Opened]) -> tuple[tuple[str, str], ..
     return tuple(dict.fromkeys((load, option) for load, option in found if option is not None))
 
 
+def require_one_arch(new: Opened, base: Opened | Gate | None) -> None:
+    """Raises InputFileError for kernels of two architectures."""
+    if base is not None and base.kernel.arch != new.kernel.arch:
+        raise InputFileError(
+            f"{new.kernel.name} is a kernel for {new.kernel.arch}, {base.kernel.name} one for {base.kernel.arch}",
+            "their instructions are not the same work",
+            "compare kernels of one architecture",
+        )
+
+
 def gate(new: Opened, base: Opened | Gate | None, plan: Plan, tools: Tools, make: Make) -> Gate:
-    """Raises InputFileError for a saved base that was measured otherwise, BoardError if a boot fails."""
+    """Raises InputFileError for a base of another architecture or a saved one that was measured otherwise, BoardError if a boot fails."""
+    require_one_arch(new, base)
     booted = base if isinstance(base, Opened) else None
     out = left_out(plan, [new] if booted is None else [new, booted])
     plan = replace(plan, loads=tuple(load for load in plan.loads if load not in dict(out)))
@@ -146,6 +157,8 @@ def _functions(cell: Cell, base: Opened, probe: bytes, make: Make) -> tuple[Held
 
     Raises BoardError where a kernel has no names, there is no compiler, this QEMU cannot follow, or no wake-up is later than those of the base.
     """
+    if cell.kernel.kernel.arch not in needs.FOLLOWED:
+        raise BoardError(not_followed(cell.kernel.kernel.arch))
     marker = following.marker_of(probe)
     if marker is None:
         raise BoardError("this rtprobe has no tracepoint")
@@ -164,6 +177,11 @@ def _functions(cell: Cell, base: Opened, probe: bytes, make: Make) -> tuple[Held
     if not found:
         raise BoardError("with the names of its functions read, no wake-up is later than those of the base")
     return found
+
+
+def not_followed(arch: str) -> str:
+    """Why no function is followed on an architecture."""
+    return f"QEMU's plugin follows kernels for {', '.join(needs.FOLLOWED)} only, since rtprobe has its tracepoint there, and this one is for {arch}"
 
 
 def _searched(load: Load, cell: Cell, base: Opened, make: Make) -> Load:

@@ -19,7 +19,16 @@ from rtassay.model.gate import GatedKernel
 
 _IN_TREE = ("arch/x86/boot/bzImage", "arch/arm64/boot/Image", "arch/arm/boot/zImage", "arch/riscv/boot/Image")
 _AT_TOP = ("bzImage", "vmlinuz", "Image", "zImage")
-_HINT = "a bzImage, a linux-image-*.deb, a build tree, or the name of a Debian package such as linux-image-rt-amd64"
+_FLAVOURS = (
+    ("amd64", "amd64"),
+    ("arm64", "arm64"),
+    ("armmp", "armhf"),
+    ("riscv64", "riscv64"),
+    ("686-pae", "i386"),
+    ("686", "i386"),
+)
+"""Ends of the names of Debian's kernel packages, and their architectures."""
+_HINT = "a bzImage, an Image, a linux-image-*.deb, a build tree, or the name of a Debian package such as linux-image-rt-amd64"
 _IMAGE, _CONFIG = ("boot/vmlinuz-*", "boot/config-*")
 
 
@@ -69,6 +78,7 @@ def _known(name: str, content: bytes, config: str | None) -> Opened:
         sha256=hashlib.sha256(facts.bootable).hexdigest(),
         config_sha256=None if config is None else hashlib.sha256(config.encode()).hexdigest(),
         lacks=needs.lacks(options),
+        arch=facts.arch or "",
     )
     return Opened(kernel, facts.bootable, options)
 
@@ -119,8 +129,10 @@ def _of_deb(path: Path) -> tuple[bytes, str | None]:
 
 
 def _of_package(name: str, say: Say) -> tuple[bytes, str | None]:
-    """A package of Debian for amd64; a metapackage stands for its newest kernel."""
-    packages = Packages(needs.ARCH)
+    """A package of Debian, for the architecture that its name ends with; a metapackage stands for its newest kernel."""
+    arch = next((arch for end, arch in _FLAVOURS if name.endswith(f"-{end}")), "amd64")
+    needs.check_arch(name, arch)
+    packages = Packages(arch)
     behind = packages.kernel_behind(name)
     (home,) = packages.unpacked({behind: (_IMAGE, _CONFIG)}, say).values()
     return _of_directory(home)

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rtassay.kernels.arches import target_named
 from rtassay.lab.places import need
 from rtassay.model.errors import BoardError, UsageError
 from rtassay.model.foreign import one_line
 
+_ARCH_OF = {"ARM64": "arm64", "ARM": "armhf"}
 SKIP = 125
 """Exit code by which `git bisect run` passes over a commit."""
 ABORT = 128
@@ -149,5 +151,14 @@ def tree_at(home: Path, build: str | None, image: Path | None) -> Tree:
             f"{home} has no .config", "the kernel is built in its tree", "configure it, or say --build and --image"
         )
     jobs = len(os.sched_getaffinity(0))
-    usual = f"make --silent olddefconfig && make --silent -j{jobs} bzImage"
-    return Tree(home.resolve(), build or usual, (home if image is None else image).resolve())
+    return Tree(home.resolve(), build or _usual(home, jobs), (home if image is None else image).resolve())
+
+
+def _usual(home: Path, jobs: int) -> str:
+    """The shell line that builds the image of the architecture that the tree is configured for."""
+    config = (home / ".config").read_text(errors="replace").splitlines()
+    arch = next((arch for option, arch in _ARCH_OF.items() if f"CONFIG_{option}=y" in config), "amd64")
+    target = target_named(arch)
+    cross = f"ARCH={target.make} CROSS_COMPILE={target.prefix} " if target.prefix else ""
+    make = f"make {cross}--silent"
+    return f"{make} olddefconfig && {make} -j{jobs} {target.image}"

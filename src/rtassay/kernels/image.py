@@ -1,6 +1,7 @@
 """What an image of a kernel tells of itself without a boot: architecture, version, configuration. Bytes in, facts out.
 
-Formats: Documentation/x86/boot.rst (bzImage), Documentation/arm64/booting.rst and riscv/boot-image-header.rst (Image) of the kernel, ELF.
+Formats: Documentation/x86/boot.rst (bzImage), Documentation/arm64/booting.rst and riscv/boot-image-header.rst (Image) of the kernel, ELF. A zImage
+does not say where its packed kernel lies, so it is looked for.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 
 _ELF = b"\x7fELF"
 _MACHINES = {3: "i386", 40: "armhf", 62: "amd64", 183: "arm64", 243: "riscv64"}
+_GZIP, _XZ, _LZMA = b"\x1f\x8b\x08", b"\xfd7zXZ\0", b"\x5d\0\0"
 _CONFIG_START, _CONFIG_END = b"IKCFG_ST", b"IKCFG_ED"
 _VERSION = re.compile(rb"Linux version ([0-9]\S{0,127}) ([ -~]{0,400})\n?")
 _XEN_PHYS32_ENTRY = 18
@@ -37,12 +39,14 @@ class Image:
 
 def read(content: bytes) -> Image:
     """The facts of an image. Damaged parts are absent; nothing is raised."""
+    if content.startswith(_GZIP):  # Image.gz, as packages of other distributions have it
+        content = _unpacked(content) or content
     arch = _arch(content)
-    inner = content if content.startswith(_ELF) else _payload(content) if arch == "amd64" else None
+    inner = _inner(content, arch)
     release, version = _version(inner or content)
     return Image(
         arch=arch,
-        bootable=inner if inner is not None and _enters_directly(inner) else content,
+        bootable=inner if arch == "amd64" and inner is not None and _enters_directly(inner) else content,
         release=release or _header_release(content),
         version=version,
         config=None if inner is None else _config(inner),
@@ -63,19 +67,38 @@ def _arch(content: bytes) -> str | None:
     return None
 
 
-def _payload(content: bytes) -> bytes | None:
-    """The kernel inside a bzImage; None if it is packed in a way that is not known here."""
-    sectors = content[0x1F1] or 4
-    offset, length = struct.unpack_from("<II", content, 0x248)
-    packed = content[(sectors + 1) * 512 + offset :][:length]
+def _inner(content: bytes, arch: str | None) -> bytes | None:
+    """The kernel inside an image, or the image itself where nothing is packed; None if it is packed in a way that is not known here."""
+    if arch == "amd64" and not content.startswith(_ELF):
+        sectors = content[0x1F1] or 4
+        offset, length = struct.unpack_from("<II", content, 0x248)
+        return _unpacked(content[(sectors + 1) * 512 + offset :][:length])
+    if arch == "armhf" and not content.startswith(_ELF):
+        return _looked_for(content)
+    return None if arch is None else content
+
+
+def _looked_for(content: bytes) -> bytes | None:
+    """The packed kernel inside a zImage: the first place that unpacks to something with a version."""
+    for magic in (_GZIP, _XZ, _LZMA):
+        at = content.find(magic)
+        while at >= 0:
+            inner = _unpacked(content[at:])
+            if inner is not None and _VERSION.search(inner):
+                return inner
+            at = content.find(magic, at + 1)
+    return None
+
+
+def _unpacked(packed: bytes) -> bytes | None:
     try:
-        if packed[:2] == b"\x1f\x8b":
+        if packed[:2] == _GZIP[:2]:
             return zlib.decompressobj(31).decompress(packed, _LARGEST)
-        if packed[:6] == b"\xfd7zXZ\0":
+        if packed[:6] == _XZ:
             return lzma.LZMADecompressor().decompress(packed, _LARGEST)
         if packed[:3] == b"BZh":
             return bz2.BZ2Decompressor().decompress(packed, _LARGEST)
-        if packed[:3] == b"\x5d\0\0":
+        if packed[:3] == _LZMA:
             return lzma.LZMADecompressor(lzma.FORMAT_ALONE).decompress(packed, _LARGEST)
         if packed[:4] == b"\x28\xb5\x2f\xfd":
             return _zstd(packed)

@@ -10,9 +10,10 @@ from rtassay.model.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Arch:
-    """`name` as Debian says it."""
+    """`name` as Debian says it; `uname` as uname -m does."""
 
     name: str
+    uname: str
     qemu: str
     machine: tuple[str, ...]
     console: str
@@ -28,6 +29,7 @@ ARCHES = {
     # `max` and a Cortex-A72: the CPUs of common real-time boards, as far as QEMU knows them.
     "amd64": Arch(
         "amd64",
+        "x86_64",
         "qemu-system-x86_64",
         ("-M", "q35", "-cpu", "max"),
         "ttyS0",
@@ -37,6 +39,7 @@ ARCHES = {
     ),
     "arm64": Arch(
         "arm64",
+        "aarch64",
         "qemu-system-aarch64",
         ("-M", "virt", "-cpu", "cortex-a72"),
         "ttyAMA0",
@@ -47,6 +50,7 @@ ARCHES = {
     # 32-bit. highmem=off: this machine places PCI above 4 GiB otherwise, and a kernel without LPAE cannot reach it there.
     "armhf": Arch(
         "armhf",
+        "armv7l",
         "qemu-system-arm",
         ("-M", "virt,highmem=off", "-cpu", "cortex-a15"),
         "ttyAMA0",
@@ -56,7 +60,7 @@ ARCHES = {
         "multi",
     ),
 }
-_ALIASES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "armhf", "armv7": "armhf"}
+_ALIASES = {**{arch.uname: arch.name for arch in ARCHES.values()}, "armv7": "armhf"}
 
 
 def arch_named(name: str | None) -> Arch:

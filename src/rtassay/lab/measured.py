@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rtassay.lab import quick, userland
-from rtassay.lab.arches import arch_named
+from rtassay.lab.arches import ARCHES, Arch
 from rtassay.lab.following import Follow
 from rtassay.lab.places import Say
 from rtassay.lab.script import LIMIT_S, STREAM, ScriptBoard, ScriptResult
@@ -42,20 +42,27 @@ _EXIT = "exit $code\n"
 
 
 def measure(
-    probe: Path, words: Sequence[str], say: Say, *, kernel: str, seed: int, load: str, limit_s: float = LIMIT_S
+    probe: Path,
+    words: Sequence[str],
+    say: Say,
+    *,
+    kernel: str,
+    seed: int,
+    load: str,
+    limit_s: float = LIMIT_S,
+    arch: Arch = ARCHES["amd64"],
 ) -> ScriptResult:
-    """Boot one of Debian's kernels (`stock`, `rt`), start the load, measure once. `probe`: an rtprobe for x86_64. `words`: its command
+    """Boot one of Debian's kernels (`stock`, `rt`), start the load, measure once. `probe`: an rtprobe for `arch`. `words`: its command
     line, without `-o`.
 
     Raises UsageError for words that rtprobe refuses, BoardError when the boot or the measurement fails.
     """
     if any(word in ("-o", "--output") or word.startswith("--output=") for word in words):
         raise UsageError("rtprobe's -o is taken", "the stream becomes the recording", "say where with -o before the --")
-    arch = arch_named("amd64")
     image = quick.cached(arch) or quick.build(arch, say)
     programs = userland.cached(arch) or userland.build(arch, say)
-    board = board_of(image.kernels[kernel], programs, probe.read_bytes(), words, load=load, seed=seed)
-    say(f"one boot of the {kernel} kernel in virtual time, seed {seed}, load {load}")
+    board = board_of(image.kernels[kernel], programs, probe.read_bytes(), words, load=load, seed=seed, arch=arch)
+    say(f"one boot of the {kernel} kernel for {arch.name} in virtual time, seed {seed}, load {load}")
     return checked(board.run(limit_s))
 
 
@@ -69,13 +76,14 @@ def board_of(
     seed: int,
     symbols: bool = False,
     follow: Follow | None = None,
+    arch: Arch = ARCHES["amd64"],
 ) -> ScriptBoard:
     """The script board of one measurement. `programs`: of `userland.build`; `probe`: rtprobe itself. `symbols`: it brings the names of the kernel's
     functions, too."""
     script = script_of(words, load)
     if symbols:
         script = f"{script.removesuffix(_EXIT)}gzip -c /proc/kallsyms > /out/{SYMBOLS}\n{_EXIT}"
-    return ScriptBoard(kernel, programs, {"bin/rtprobe": probe}, script, seed, follow=follow)
+    return ScriptBoard(kernel, programs, {"bin/rtprobe": probe}, script, seed, follow=follow, arch=arch)
 
 
 def script_of(words: Sequence[str], load: str) -> str:

@@ -16,18 +16,18 @@ import tarfile
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rtassay.lab import places, qmp
+from rtassay.lab.arches import ARCHES, Arch
 from rtassay.lab.following import Follow, path_in
 from rtassay.lab.initramfs import Initramfs
 from rtassay.model.errors import BoardError
 from rtassay.model.files import naming, write_file
 
-QEMU = "qemu-system-x86_64"
 SHIFT = 3
 """One instruction takes 2**SHIFT ns of virtual time: 125 million a second."""
 STREAM = "stream.rtw"
@@ -38,27 +38,57 @@ VIRTUAL_LIMIT_S = 1800
 _LOOK_S, _STEP_S = 5.0, 0.5
 _EXIT = "exit"
 _UPTIME = "uptime"
-_MACHINE = ("-nodefaults", "-M", "q35", "-cpu", "max", "-smp", "1", "-display", "none", "-no-reboot")
+_BARE = ("-nodefaults", "-smp", "1", "-display", "none", "-no-reboot")
 _TIME = ("-accel", "tcg,thread=single", "-icount", f"shift={SHIFT},sleep=off,align=off")
 _CLOCK = ("-rtc", "base=2024-01-01T00:00:00,clock=vm")
 # noirqdebug: a thread serves the interrupts of the results' serial line late, and PREEMPT_RT would take that for a fault and disable them.
-_CMDLINE = "console=ttyS0 quiet panic=-1 noirqdebug"
+_CMDLINE = "quiet panic=-1 noirqdebug"
 # The results leave over their own serial line after the script: they cost no virtual time during the measurement.
-_INIT = f"""\
+_INIT = """\
 #!/bin/busybox sh
 /bin/busybox --install -s /bin
 mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs devtmpfs /dev; mount -t tracefs nodev /sys/kernel/tracing
 mkdir -p /dev/shm /tmp /out /run; mount -t tmpfs shm /dev/shm; mount -t tmpfs tmp /tmp; mount -t tmpfs out /out; mount -t tmpfs run /run
 cd /tmp
 sh /script
-echo $? > /out/{_EXIT}
+echo $? > /out/{exit}
 kill -9 -1
-cut -d' ' -f1 /proc/uptime > /out/{_UPTIME}
-stty -F /dev/ttyS1 raw -echo
-tar -c -C /out . > /dev/ttyS1
+cut -d' ' -f1 /proc/uptime > /out/{uptime}
+stty -F /dev/{port} raw -echo
+tar -c -C /out . > /dev/{port}
 sleep 1
 poweroff -f
 """
+
+
+@dataclass(frozen=True, slots=True)
+class _Wiring:
+    """How an architecture's board is wired. `port`: the terminal over which the results leave, behind `option` of QEMU; `clock_s`: its hardware
+    clock, which runs in virtual time, in seconds of an epoch, read from outside over a control socket."""
+
+    port: str
+    options: tuple[str, ...]
+    clock_s: Callable[[Path], int]
+
+
+def _clock_of_a_pc(control: Path) -> int:
+    told: dict[str, Any] = qmp.command(control, "qom-get", path="/machine", property="rtc-time")
+    day = datetime.datetime(told["tm_year"] + 1900, told["tm_mon"] + 1, told["tm_mday"], tzinfo=datetime.UTC)
+    return int(day.timestamp() + told["tm_hour"] * 3600 + told["tm_min"] * 60 + told["tm_sec"])
+
+
+def _clock_of_virt(control: Path) -> int:
+    """The data register of the PL031 of the machine `virt`. A read changes nothing."""
+    told: str = qmp.command(control, "human-monitor-command", **{"command-line": f"xp /1wx {_PL031:#x}"})
+    return int(told.partition(":")[2], 16)
+
+
+_PL031 = 0x0901_0000
+# The machine `virt` has one serial line of its own.
+_VIRT = _Wiring(
+    "ttyS0", ("-chardev", "file,id=results,path={}", "-device", "pci-serial,chardev=results"), _clock_of_virt
+)
+_WIRING = {"amd64": _Wiring("ttyS1", ("-serial", "file:{}"), _clock_of_a_pc), "arm64": _VIRT, "armhf": _VIRT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +119,7 @@ class ScriptResult:
 
 @dataclass(frozen=True, slots=True)
 class ScriptBoard:
-    """`kernel`: an image that QEMU boots (x86_64). `userland`: an initramfs with BusyBox as /bin/busybox.
+    """`kernel`: an image that QEMU boots. `userland`: an initramfs with BusyBox as /bin/busybox, for `arch` as the kernel.
 
     `files`: more files by their path on the board (mode 755). `script`: a shell script; what it writes to /out becomes `files`.
     `seed`: of QEMU; it varies the random numbers of the kernel, and so the phases of everything. `follow`: to a wake-up, which changes no result.
@@ -102,23 +132,24 @@ class ScriptBoard:
     seed: int = 1
     memory_mib: int = 512
     follow: Follow | None = None
+    arch: Arch = ARCHES["amd64"]
 
     def run(
         self, limit_s: float = LIMIT_S, virtual_limit_s: int = VIRTUAL_LIMIT_S, stop: threading.Event | None = None
     ) -> ScriptResult:
         """Boot once and wait for the end. `stop`: ends the guest when another thread sets it. Raises BoardError if QEMU or the kernel is missing, if the guest makes no progress in virtual
         time for `limit_s` of wall time, if it does not end within `virtual_limit_s`, or if its results are incomplete."""
-        places.need(QEMU, "setpriv")
+        places.need(self.arch.qemu, "setpriv")
         if not self.kernel.is_file():
             raise BoardError(f"no kernel at {self.kernel}")
-        version = qemu_version()
+        version = qemu_version(self.arch)
         initrd = self.userland + self._own()
         with tempfile.TemporaryDirectory(prefix="rtassay-script-") as scratch:
             home = Path(scratch)
             write_file(home / "initrd", initrd)
             followed = [] if self.follow is None else self.follow.words(home, version)
             begun = time.monotonic_ns()
-            _boot([*self._argv(home), *followed], home, _Limits(limit_s, virtual_limit_s, stop))
+            _boot([*self._argv(home), *followed], home, _Limits(limit_s, virtual_limit_s, stop, self._wiring.clock_s))
             wall_ns = time.monotonic_ns() - begun
             console = (home / "console").read_bytes().decode(errors="replace").replace("\r", "")
             files = _unpacked((home / "results").read_bytes(), console)
@@ -136,7 +167,8 @@ class ScriptBoard:
         )
 
     def _argv(self, home: Path) -> list[str]:
-        argv = [QEMU, *_MACHINE, *_TIME, *_CLOCK, "-m", f"{self.memory_mib}M", "-seed", str(self.seed)]
+        argv = [self.arch.qemu, *self.arch.machine, *_BARE, *_TIME, *_CLOCK]
+        argv += ["-m", f"{self.memory_mib}M", "-seed", str(self.seed)]
         argv += [
             "-monitor",
             "none",
@@ -144,15 +176,20 @@ class ScriptBoard:
             f"unix:{home / 'qmp'},server=on,wait=off",
             "-serial",
             f"file:{home / 'console'}",
-            "-serial",
-            f"file:{home / 'results'}",
+            *(word.format(home / "results") for word in self._wiring.options),
         ]
-        return [*argv, "-kernel", str(self.kernel), "-initrd", str(home / "initrd"), "-append", _CMDLINE]
+        append = f"console={self.arch.console} {_CMDLINE}"
+        return [*argv, "-kernel", str(self.kernel), "-initrd", str(home / "initrd"), "-append", append]
+
+    @property
+    def _wiring(self) -> _Wiring:
+        return _WIRING[self.arch.name]
 
     def _own(self) -> bytes:
         """A second archive after the userland: the kernel unpacks both, and the later file of a name wins."""
         archive = Initramfs()
-        archive.file("init", _INIT.encode(), 0o755)
+        init = _INIT.format(exit=_EXIT, uptime=_UPTIME, port=self._wiring.port)
+        archive.file("init", init.encode(), 0o755)
         archive.file("script", self.script.encode())
         for path, content in sorted(self.files.items()):
             name = path.lstrip("/")
@@ -162,10 +199,10 @@ class ScriptBoard:
         return archive.finish()
 
 
-def qemu_version() -> str:
-    """As QEMU says it. Raises BoardError if there is no QEMU."""
-    places.need(QEMU)
-    return places.run([QEMU, "--version"], what="ask QEMU for its version").splitlines()[0]
+def qemu_version(arch: Arch) -> str:
+    """As QEMU says it. Raises BoardError if there is no QEMU for this architecture."""
+    places.need(arch.qemu)
+    return places.run([arch.qemu, "--version"], what="ask QEMU for its version").splitlines()[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +212,7 @@ class _Limits:
     wall_s: float
     virtual_s: int
     stop: threading.Event | None
+    clock_s: Callable[[Path], int]
 
 
 def _boot(argv: list[str], home: Path, limits: _Limits) -> None:
@@ -205,7 +243,7 @@ def _end_of(qemu: subprocess.Popen[bytes], home: Path, limits: _Limits) -> int:
         if limits.stop is not None and limits.stop.is_set():
             raise BoardError("the script board was stopped")
         if wall - looked >= _LOOK_S:
-            looked, now = wall, _virtual_s(home)
+            looked, now = wall, _virtual_s(home, limits.clock_s)
             if now is not None and now != last:
                 first, last, moved = now if first is None else first, now, wall
         if first is not None and last is not None and last - first > limits.virtual_s:
@@ -217,14 +255,12 @@ def _end_of(qemu: subprocess.Popen[bytes], home: Path, limits: _Limits) -> int:
             )
 
 
-def _virtual_s(home: Path) -> int | None:
-    """The guest's hardware clock, which runs in virtual time, in seconds of an epoch; None if QEMU does not answer."""
+def _virtual_s(home: Path, clock_s: Callable[[Path], int]) -> int | None:
+    """The guest's hardware clock; None if QEMU does not answer."""
     try:
-        told: dict[str, Any] = qmp.command(home / "qmp", "qom-get", path="/machine", property="rtc-time")
-        day = datetime.datetime(told["tm_year"] + 1900, told["tm_mon"] + 1, told["tm_mday"], tzinfo=datetime.UTC)
+        return clock_s(home / "qmp")
     except (BoardError, KeyError, ValueError):
         return None
-    return int(day.timestamp() + told["tm_hour"] * 3600 + told["tm_min"] * 60 + told["tm_sec"])
 
 
 def _console(home: Path) -> str:

@@ -40,7 +40,7 @@ of the base. `not-looked-for`: the load did not regress, or there is no base ker
 class GatedKernel:
     """A kernel as it was booted.
 
-    `sha256`: of the image that QEMU got. `lacks`: options that its configuration lacks, and that the gate can do without; None: nobody knows it.
+    `arch`: as Debian says it. `sha256`: of the image that QEMU got. `lacks`: options that its configuration lacks, and that the gate can do without; None: nobody knows it.
     """
 
     name: str
@@ -49,6 +49,7 @@ class GatedKernel:
     sha256: str
     config_sha256: str | None
     lacks: tuple[str, ...] | None
+    arch: str = "amd64"
 
 
 @dataclass(frozen=True, slots=True)

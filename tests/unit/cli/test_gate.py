@@ -23,6 +23,7 @@ US = 1_000
 def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory with `old` and `new`, and boots in which `new` is later under hackbench."""
     monkeypatch.chdir(tmp_path)
+    Path("arm").write_bytes(gated.arm64_image(gated.BANNER + gated.carried(gated.FULL)))
     for name in ("old", "new"):
         Path(name).write_bytes(gated.bzimage(gated.elf(rest=gated.BANNER + name.encode() + gated.carried(gated.FULL))))
 
@@ -41,7 +42,7 @@ def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         yield make
 
     monkeypatch.setattr(boots, "boots", fake)
-    monkeypatch.setattr(gate_run, "tools", lambda: gated.TOOLS)
+    monkeypatch.setattr(gate_run, "tools", lambda arch: gated.TOOLS)
     return tmp_path
 
 
@@ -101,6 +102,9 @@ def test_verify_says_that_both_are_the_same(kernels: Path) -> None:
         (["nothing"], "no kernel 'nothing'"),
         (["new", "--against", "nothing.json"], "no kernel 'nothing.json'"),
         (["new", "--load", "none"], "none"),
+        (["linux-image-rt-riscv64"], "a kernel for riscv64: Debian 12 has no packages for it"),
+        (["linux-image-rt-686-pae"], "a kernel for i386"),
+        (["new", "--against", "arm"], "new is a kernel for amd64, arm one for arm64"),
         ([], "KERNEL"),
     ],
 )
@@ -114,3 +118,11 @@ def test_a_kernel_that_cannot_be_gated_says_what_it_lacks(kernels: Path) -> None
     Path("bare").write_bytes(gated.bzimage(gated.elf(rest=gated.carried(options))))
     done = in_process("gate", "bare", home=kernels)
     assert done.returncode == 2 and "CONFIG_BLK_DEV_INITRD (initrd support" in done.stderr
+
+
+def test_that_functions_are_not_followed_on_arm_is_said_before_anything_boots(kernels: Path) -> None:
+    done = in_process("gate", "arm", "--against", "arm", "--quick", home=kernels)
+    assert done.returncode == 0, done.stderr
+    before, _, _ = done.stderr.partition(" boots,")
+    assert "follows kernels for amd64 only" in before and "this one is for arm64" in before
+    assert "follows" not in in_process("gate", "new", "--against", "old", "--quick", home=kernels).stderr

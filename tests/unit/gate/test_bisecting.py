@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -122,6 +123,28 @@ def test_a_bad_that_is_not_later_and_a_tree_that_is_not_ready_are_refused(home: 
         tree_at(tmp_path, None, None)
     with pytest.raises(UsageError, match=r"no \.config"):
         tree_at(home, None, None)
+
+
+@pytest.mark.parametrize(
+    ("machine", "option", "line"),
+    [
+        ("x86_64", "X86_64", "make --silent olddefconfig && make --silent -jN bzImage"),
+        (
+            "x86_64",
+            "ARM64",
+            "make ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- --silent olddefconfig && "
+            "make ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- --silent -jN Image",
+        ),
+        ("armv7l", "ARM", "make --silent olddefconfig && make --silent -jN zImage"),
+    ],
+)
+def test_a_tree_is_built_for_the_architecture_it_is_configured_for(
+    home: Path, monkeypatch: pytest.MonkeyPatch, machine: str, option: str, line: str
+) -> None:
+    monkeypatch.setattr("rtassay.kernels.arches.platform.machine", lambda: machine)
+    (home / ".git").mkdir()
+    (home / ".config").write_text(f"CONFIG_{option}=y\n")
+    assert re.sub(r"-j\d+", "-jN", tree_at(home, None, None).build) == line
 
 
 def test_a_good_that_cannot_be_built_is_said_and_the_tree_is_put_back(home: Path, tmp_path: Path) -> None:

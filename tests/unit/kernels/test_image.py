@@ -36,10 +36,8 @@ def test_qemu_gets_the_kernel_without_its_decompressor_only_if_it_can_enter_it()
     ("content", "arch"),
     [
         (gated.bzimage(b"", sixty_four=False), "i386"),
-        (b"\0" * 0x38 + b"ARMd" + b"\0" * 64, "arm64"),
         (b"\0" * 0x38 + b"RSC\x05" + b"\0" * 64, "riscv64"),
-        (b"\0" * 0x24 + b"\x18\x28\x6f\x01" + b"\0" * 64, "armhf"),
-        (gated.elf(machine=183), "arm64"),
+        (gated.elf(machine=243), "riscv64"),
         (b"#!/bin/sh\n", None),
         (b"", None),
     ],
@@ -50,7 +48,31 @@ def test_an_image_of_another_architecture_is_refused_by_name(content: bytes, arc
         needs.check("vmlinuz", arch, None)
 
 
+@pytest.mark.parametrize(
+    ("content", "arch"),
+    [
+        (gated.arm64_image(gated.BANNER + gated.carried(gated.FULL)), "arm64"),
+        (gated.zimage(gated.BANNER + gated.carried(gated.FULL)), "armhf"),
+        (gated.zimage(gated.BANNER + gated.carried(gated.FULL), pack=lzma.compress), "armhf"),
+    ],
+)
+def test_arm_images_tell_the_same_and_are_booted_as_they_are(content: bytes, arch: str) -> None:
+    found = image.read(content)
+    assert (found.arch, found.release, found.version) == (arch, "6.1.0-test", "#1 SMP PREEMPT_RT Mon Jan 1")
+    assert (needs.options_of(found.config or ""), found.bootable) == (gated.FULL, content)
+    needs.check("vmlinuz", arch, gated.FULL)
+
+
+def test_an_image_gz_is_unpacked_for_qemu() -> None:
+    content = gated.arm64_image(gated.BANNER)
+    found = image.read(gated.gzip.compress(content))
+    assert (found.arch, found.release, found.bootable) == ("arm64", "6.1.0-test", content)
+
+
 def test_a_damaged_image_raises_nothing() -> None:
+    zimage = gated.zimage(gated.BANNER, pack=lzma.compress)
+    for end in range(0, len(zimage), 3):
+        image.read(zimage[:end])
     whole = gated.bzimage(KERNEL)
     for end in range(0, len(whole), 7):
         image.read(whole[:end])
@@ -69,6 +91,20 @@ def test_what_the_gate_cannot_boot_is_named_with_all_that_is_missing() -> None:
     with pytest.raises(InputFileError, match="SERIAL_8250_NR_UARTS"):
         needs.check("bzImage", "amd64", {**gated.FULL, "SERIAL_8250_NR_UARTS": "1"})
     needs.check("bzImage", "amd64", gated.FULL)
+
+
+@pytest.mark.parametrize(
+    ("arch", "option"),
+    [(arch, option) for arch, options in needs.NEEDED_BY_ARCH.items() for option in options],
+)
+def test_what_the_machine_of_an_architecture_needs_is_asked_of_its_kernels_only(arch: str, option: str) -> None:
+    without = {name: value for name, value in gated.FULL.items() if name != option}
+    for other, needed in needs.NEEDED_BY_ARCH.items():
+        if option in needed:
+            with pytest.raises(InputFileError, match=rf"CONFIG_{option} \("):
+                needs.check("vmlinuz", other, without)
+        else:
+            needs.check("vmlinuz", other, without)
 
 
 def test_what_the_gate_can_do_without_is_told() -> None:

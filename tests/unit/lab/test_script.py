@@ -11,12 +11,14 @@ import stat
 import subprocess
 import tarfile
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rtassay.boards.binaries import probe_path
 from rtassay.lab import measured, places, script
+from rtassay.lab.arches import ARCHES
 from rtassay.lab.script import ScriptBoard, ScriptResult
 from rtassay.model.errors import BoardError, UsageError
 
@@ -31,12 +33,12 @@ def results(**files: bytes) -> bytes:
     return out.getvalue()
 
 
-def fake_qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
+def fake_qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, arch: str = "amd64") -> None:
     """A QEMU that answers --version, and otherwise runs `body` with the files of both serial lines as $console and $results."""
-    program = tmp_path / script.QEMU
+    program = tmp_path / ARCHES[arch].qemu
     program.write_text(
         '#!/bin/sh\n[ "$1" = --version ] && { echo "QEMU emulator version 7.2"; exit; }\n'
-        'for word in "$@"; do case $word in file:*/console) console=${word#file:};; file:*/results) results=${word#file:};; esac; done\n'
+        'for word in "$@"; do case $word in file:*/console) console=${word#file:};; file*/results) results=/${word#*/};; esac; done\n'
         f'echo "$@" > {tmp_path}/argv\n{body}\n'
     )
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
@@ -65,6 +67,22 @@ def test_a_boot_brings_the_files_its_exit_code_and_the_hashes_of_what_went_in(
     assert "-nodefaults" in argv
     assert "-drive" not in argv
     assert "-netdev" not in argv
+
+
+@pytest.mark.parametrize("arch", ["arm64", "armhf"])
+def test_an_arm_board_is_the_machine_virt_and_sends_its_results_over_a_serial_line_on_pci(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arch: str
+) -> None:
+    (tmp_path / "tar").write_bytes(results(exit=b"0\n", uptime=b"1.00\n"))
+    fake_qemu(tmp_path, monkeypatch, f'cp {tmp_path}/tar "$results"; touch $console', arch)
+    made = replace(board(tmp_path), arch=ARCHES[arch])
+    assert made.run().exit_code == 0
+    argv = (tmp_path / "argv").read_text()
+    assert "-M virt" in argv and "-smp 1" in argv and "-icount shift=3,sleep=off,align=off" in argv
+    assert "-device pci-serial,chardev=results" in argv and "console=ttyAMA0" in argv
+    assert "-drive" not in argv and "-netdev" not in argv
+    assert b"/dev/ttyS0" in made._own() and b"/dev/ttyS1" not in made._own()
+    assert b"/dev/ttyS1" in board(tmp_path)._own()
 
 
 def test_the_initrd_is_the_same_for_the_same_files_and_another_for_others(
@@ -96,7 +114,7 @@ def test_a_boot_that_fails_says_what(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_guest_that_spins_for_ever_is_ended_by_its_own_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_qemu(tmp_path, monkeypatch, "touch $console; exec sleep 600")
     clock = itertools.chain([None], itertools.count(100))
-    monkeypatch.setattr(script, "_virtual_s", lambda home: next(clock))
+    monkeypatch.setattr(script, "_virtual_s", lambda home, clock_s: next(clock))
     monkeypatch.setattr(script, "_LOOK_S", 0.0)
     monkeypatch.setattr(script, "_STEP_S", 0.01)
     with pytest.raises(BoardError, match="did not end within 5 virtual seconds"):
@@ -111,9 +129,25 @@ def test_another_thread_may_stop_a_guest(tmp_path: Path, monkeypatch: pytest.Mon
         board(tmp_path).run(stop=stop)
 
 
-def test_the_virtual_clock_is_what_qemu_says_of_the_guests_hardware_clock(tmp_path: Path) -> None:
-    told = {"tm_year": 124, "tm_mon": 0, "tm_mday": 1, "tm_hour": 1, "tm_min": 2, "tm_sec": 3}
-    asked = []
+PC_TIME = {"tm_year": 124, "tm_mon": 0, "tm_mday": 1, "tm_hour": 1, "tm_min": 2, "tm_sec": 3}
+
+
+@pytest.mark.parametrize(
+    ("arch", "told", "asked"),
+    [
+        ("amd64", PC_TIME, {"execute": "qom-get", "arguments": {"path": "/machine", "property": "rtc-time"}}),
+        (
+            "arm64",
+            "0000000009010000: 0x65920f0b\r\n",
+            {"execute": "human-monitor-command", "arguments": {"command-line": "xp /1wx 0x9010000"}},
+        ),
+    ],
+)
+def test_the_virtual_clock_is_what_qemu_says_of_the_guests_hardware_clock(
+    tmp_path: Path, arch: str, told: object, asked: object
+) -> None:
+    heard = []
+    clock_s = script._WIRING[arch].clock_s
     with socket.socket(socket.AF_UNIX) as line:
         line.bind(str(tmp_path / "qmp"))
         line.listen()
@@ -124,16 +158,16 @@ def test_the_virtual_clock_is_what_qemu_says_of_the_guests_hardware_clock(tmp_pa
                 file.write(b'{"QMP": {}}\n')
                 file.flush()
                 for said in ({}, told):
-                    asked.append(json.loads(file.readline()))
+                    heard.append(json.loads(file.readline()))
                     file.write(json.dumps({"return": said}).encode() + b"\n")
                     file.flush()
 
         server = threading.Thread(target=answer)
         server.start()
-        assert script._virtual_s(tmp_path) == 1704067200 + 3723
+        assert script._virtual_s(tmp_path, clock_s) == 1704067200 + 3723
         server.join()
-    assert asked[1] == {"execute": "qom-get", "arguments": {"path": "/machine", "property": "rtc-time"}}
-    assert script._virtual_s(tmp_path / "nowhere") is None
+    assert heard[1] == asked
+    assert script._virtual_s(tmp_path / "nowhere", clock_s) is None
 
 
 def test_results_that_lack_the_end_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
