@@ -84,7 +84,8 @@ def test_a_section_planted_in_an_image_for_arm64_is_found(tmp_path: Path) -> Non
     found = gate("run", str(tmp_path / "planted"), "--against", ARM["arm64"][0], *plan, code=1)
     assert {load["load"]: load["state"] for load in found["loads"]} == {"mmap": "regressed", "idle": "not-regressed"}
     (seed,) = found["loads"][0]["seeds"]
-    assert 50_000 < seed["growth_ns"] < 200_000
+    assert seed["base"]["tail_ns"] < 250_000 < seed["new"]["tail_ns"]
+    assert found["loads"][0]["holders"][0]["function"] == planted_section.UNUSED
 
 
 def test_bisect_names_the_commit_of_a_planted_regression() -> None:
