@@ -38,6 +38,7 @@ GROUPS = {
     "flow/test_checks_live.py": "exclusive",
     "flow/test_isolated_at_run_time.py": "exclusive",
     "flow/test_monitors_live.py": "exclusive",
+    "flow/test_cli.py::test_without_permission": "exclusive",  # on a CPU that a test of isolation takes away
     # Some set the machine's limit of real-time throttling for a while, one asks the kernel about it.
     "unit/probe/test_cyclic.py::test_a_hog_": "throttling",
     "unit/probe/test_deadline_policy.py::test_more_than_the_kernel_admits": "throttling",

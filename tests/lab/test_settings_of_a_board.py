@@ -21,12 +21,12 @@ NAMES = ("printk", "foreign-rt-threads", "rt-throttling", "irq-affinity")
 FAULTS = """
 echo 8 > /proc/sys/kernel/printk
 stress-ng --cpu 1 --sched fifo --sched-prio 95 --taskset 1 --timeout 4 >/dev/null 2>&1 </dev/null
-(for i in $(seq 600); do echo '<4>planted' > /dev/kmsg; usleep 200000; done) >/dev/null 2>&1 </dev/null &
-stress-ng --cpu 1 --cpu-load 20 --sched fifo --sched-prio 95 --taskset 1 --timeout 120 >/dev/null 2>&1 </dev/null &
-stress-ng --timer 1 --timer-freq 250 --taskset 1 --timeout 120 >/dev/null 2>&1 </dev/null &
+(for i in $(seq 3000); do echo '<4>planted' > /dev/kmsg; usleep 200000; done) >/dev/null 2>&1 </dev/null &
+stress-ng --cpu 1 --cpu-load 20 --sched fifo --sched-prio 95 --taskset 1 --timeout 600 >/dev/null 2>&1 </dev/null &
+stress-ng --timer 1 --timer-freq 250 --taskset 1 --timeout 600 >/dev/null 2>&1 </dev/null &
 grep -q cgroup2 /proc/mounts || mount -t cgroup2 cgroup2 /sys/fs/cgroup
 echo +memory > /sys/fs/cgroup/cgroup.subtree_control; mkdir /sys/fs/cgroup/app; echo 24M > /sys/fs/cgroup/app/memory.high
-(echo 0 > /sys/fs/cgroup/app/cgroup.procs; exec stress-ng --vm 1 --vm-bytes 40M --taskset 0 --timeout 120) >/dev/null 2>&1 </dev/null &
+(echo 0 > /sys/fs/cgroup/app/cgroup.procs; exec stress-ng --vm 1 --vm-bytes 40M --taskset 0 --timeout 600) >/dev/null 2>&1 </dev/null &
 for i in $(grep virtio0-input /proc/interrupts | cut -d: -f1); do echo 1 > /proc/irq/$i/smp_affinity_list; done
 until dmesg | grep -q planted; do sleep 1; done
 """
@@ -65,7 +65,11 @@ def test_faults_planted_on_a_board_are_each_named(setup: Setup, board: Board, tm
     assert clean["printk"]["now"].startswith("level 4 on ttyS0"), clean["printk"]
     assert "throttled" not in clean["rt-throttling"]["now"]
     board.text(FAULTS)
-    found = doctor(board, tmp_path, "--for", "isolated=1,priority=80")[1]
+    # An emulated board on a busy host does not run into its limit of memory in each second.
+    for _ in range(5):
+        found = doctor(board, tmp_path, "--for", "isolated=1,priority=80")[1]
+        if found["memory-limit"]["state"] == "wrong":
+            break
     assert {name: found[name]["state"] for name in NAMES} == dict.fromkeys(NAMES, "wrong")
     assert "stress-ng" in found["foreign-rt-threads"]["now"] and "fifo 95" in found["foreign-rt-threads"]["now"]
     assert "throttled real-time threads in this boot" in found["rt-throttling"]["now"]
