@@ -39,8 +39,9 @@ GROUPS = {
     "flow/test_isolated_at_run_time.py": "exclusive",
     "flow/test_monitors_live.py": "exclusive",
     "flow/test_cli.py::test_without_permission": "exclusive",  # on a CPU that a test of isolation takes away
-    # Some set the machine's limit of real-time throttling for a while, one asks the kernel about it.
+    # Some set the machine's limit of real-time throttling for a while, others ask the kernel about it.
     "unit/probe/test_cyclic.py::test_a_hog_": "throttling",
+    "unit/probe/test_describe.py::test_selftest": "throttling",
     "unit/probe/test_deadline_policy.py::test_more_than_the_kernel_admits": "throttling",
     # The pages name their boards: a second lab:quick would have another name.
     "flow/test_guides.py::test_the_commands_with_a_virtual_board": "boards of guides",

@@ -47,10 +47,17 @@ def lanes_of(path: Path) -> tuple[Any, ...]:
     return ()
 
 
+def unsealed_but_readable(path: Path) -> Any:
+    """The recording."""
+    recording = store.open_recording(path, parser_for=parser_for)
+    assert not recording.manifest.sealed and not store.is_running(path)
+    return recording
+
+
 def cut_but_readable(path: Path) -> tuple[Any, ...]:
     """Its lanes."""
-    recording = store.open_recording(path, parser_for=parser_for)
-    assert not recording.manifest.sealed and recording.manifest.damage.cut and not store.is_running(path)
+    recording = unsealed_but_readable(path)
+    assert recording.manifest.damage.cut
     return tuple(recording.lanes)
 
 
@@ -101,5 +108,6 @@ def test_a_full_disk_ends_the_run_and_what_fits_is_readable(
     with pytest.raises(BoardError) as caught:
         measure(home=small_disk, during=fill, **plan(name))
     assert "disk is full" in caught.value.what
-    cut_but_readable(only_recording(small_disk))
+    # A stream of a few bytes may fit to its end into the last block: then it is whole, and what came after it was not written.
+    unsealed_but_readable(only_recording(small_disk))
     marked.wait_gone()
