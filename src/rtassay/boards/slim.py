@@ -51,7 +51,8 @@ UNPACKERS: Sequence[str] = tuple(_PACKERS)
 
 
 def packed(data: bytes, unpackers: Sequence[str]) -> tuple[bytes, str]:
-    """The bytes for a board that has these of UNPACKERS, and the command that unpacks them there."""
-    for name in unpackers:
-        return _PACKERS[name](data), f"{name} -dc"
-    return data, "cat"
+    """The bytes for a board that has these of UNPACKERS, in their order, and the command that unpacks them there."""
+    if not unpackers:
+        return data, "cat"
+    best = unpackers[0]
+    return _PACKERS[best](data), f"{best} -dc"

@@ -67,6 +67,7 @@ def command(**options: Any) -> int:
     The job is started in every --interval (default: 100 ms) on one CPU (default: 0), with the policy and priority of the run
     (default: FIFO 90), and a job that is still busy when the next one is due makes that one missed. Two rows: the response time,
     from the due time to the end of the job, its start included, and the execution time, CPU time of all its threads. The
-    deadline is for both. Its stdout is dropped; a job that fails ends the run. Every option of rtassay run goes.
+    deadline is for both. Page faults and context switches of each job are counted, and cycles, instructions and cache misses where
+    the machine has such counters. Its stdout is dropped; a job that fails ends the run. Every option of rtassay run goes.
     """
     raise AssertionError("ExecCommand runs rtassay run")

@@ -103,7 +103,11 @@ def checked(source: Path | None) -> Path:
     named = source or (Path(os.environ[SOURCE_VARIABLE]) if os.environ.get(SOURCE_VARIABLE) else None)
     hint = "git clone https://github.com/apache/nuttx, and apache/nuttx-apps as `apps` beside it; then --source THAT_DIRECTORY"
     if named is None:
-        raise UsageError("NuttX is built from your own tree: which?", f"--source DIR, or {SOURCE_VARIABLE}", hint)
+        raise UsageError(
+            "NuttX is built from a tree of yours, and none is named",
+            f"--source DIR names it, or {SOURCE_VARIABLE}",
+            hint,
+        )
     for part in ("nuttx/tools/configure.sh", "nuttx/sched", "apps/Application.mk"):
         if not (named / part).exists():
             raise UsageError(f"{named} is no tree of NuttX", f"there is no {part}", hint)

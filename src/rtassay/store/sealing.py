@@ -27,7 +27,7 @@ from rtassay.store.parts import separable
 from rtassay.store.paths import MANIFEST, MESSAGES
 from rtassay.store.samples import LATE, SAMPLES, LateSamples
 from rtassay.store.streams import ParserFor, Progress, events_of, parser_of, stream_of
-from rtassay.store.tracing import CAUSES, TRACE, Counters, TraceFrames, write_causes
+from rtassay.store.tracing import TRACE, Counters, TraceFrames, write_causes
 from rtassay.store.writer import LOCK, Lock
 from rtassay.wire.stream import MAGIC, StreamParser
 
@@ -227,8 +227,8 @@ def with_causes(
         return manifest, made
     undecoded = write_causes(directory, manifest, () if counters is None else counters.moved)
     if undecoded is None:
-        sync_file(directory / CAUSES)
-        return manifest, [*made, CAUSES]
+        sync_file(directory / tables.CAUSES)
+        return manifest, [*made, tables.CAUSES]
     warning = RunWarning(warnings.TRACE_NOT_DECODED, facts={"error": undecoded})
     trace = replace(manifest.trace or TraceEntry(), undecoded=undecoded)
     return replace(manifest, trace=trace, warnings=(*manifest.warnings, warning)), made

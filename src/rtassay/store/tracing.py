@@ -19,7 +19,6 @@ from rtassay.wire.encode import StreamEncoder
 from rtassay.wire.stream import StreamParser, read_events
 
 TRACE: Final = "trace.rtw"
-CAUSES: Final = "causes.parquet"
 TRACE_HIT: Final = "trace_hit"
 
 _KALLSYMS = "kallsyms"
@@ -137,7 +136,7 @@ def write_causes(directory: Path, manifest: Manifest, moved: Sequence[Moved]) ->
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from rtassay.store.tables import SCHEMAS
+    from rtassay.store.tables import CAUSES, SCHEMAS
 
     trace, schema = trace_of(directory / TRACE, manifest.lanes), SCHEMAS[CAUSES]
     try:
@@ -205,6 +204,8 @@ def _rows(one: Attribution) -> Iterator[dict[str, Any]]:
 def read_causes(path: Path) -> tuple[Attribution, ...]:
     """The attributions of a recording, in the order of the file. Raises what pyarrow raises, and KeyError or ValueError for another table."""
     import pyarrow.parquet as pq
+
+    from rtassay.store.tables import CAUSES
 
     found: list[Attribution] = []
     hit: Hit | None = None

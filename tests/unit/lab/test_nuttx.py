@@ -42,7 +42,7 @@ def test_what_is_no_tree_is_named_with_what_is_missing(gone: str, tree: Path) ->
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nuttx"], "NuttX is built from your own tree"),
+        (["nuttx"], "NuttX is built from a tree of yours"),
         (["nuttx", "--source", "/no/such"], "/no/such is no tree of NuttX"),
         (["nuttx", "--kernel", "rt"], "a nuttx board takes"),
         (["freertos", "--source", "/no/such"], "--source does not go with freertos"),
