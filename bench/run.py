@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import os
 import platform
 import sys
 from collections.abc import Callable
@@ -62,7 +63,9 @@ def machine() -> str:
         ),
         "?",
     )
-    return f"{model}, {len(__import__('os').sched_getaffinity(0))} CPUs, Linux {platform.release()}, Python {platform.python_version()}"
+    return (
+        f"{model}, {len(os.sched_getaffinity(0))} CPUs, Linux {platform.release()}, Python {platform.python_version()}"
+    )
 
 
 def page(rows: dict[str, list[dict[str, str]]]) -> str:
@@ -89,6 +92,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     args = parser.parse_args()
     kept: dict[str, list[dict[str, str]]] = json.loads(STORE.read_text()) if STORE.exists() else {}
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed rtassay is compiled once, not at every start
     today = datetime.date.today().isoformat()
     for part in PARTS:
         if args.only and part.name not in args.only:

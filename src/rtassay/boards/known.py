@@ -9,7 +9,9 @@ import re
 import tomllib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from rtassay.boards.base import LinuxBoard
 from rtassay.boards.consoles import is_console
@@ -41,7 +43,7 @@ class KnownBoard:
     transport: str = "ssh"
     port: int | None = None
     directory: str | None = None
-    sudo: str = "auto"
+    sudo: Literal["auto", "never"] = "auto"
     options: tuple[str, ...] = field(default=())
     note: str | None = None
     send: str | None = None
@@ -118,7 +120,7 @@ def resolve(word: str) -> LinuxBoard:
                 "this needs a board that runs Linux",
                 f"rtassay run {word}",
             )
-        return _made(rooms.load("boards", entry.transport).known(entry))
+        return _known(entry)
     if word in rooms.table("boards"):
         return _made(rooms.load("boards", word)())
     if is_console(word):
@@ -142,27 +144,44 @@ def resolve(word: str) -> LinuxBoard:
     )
 
 
+def _known(entry: KnownBoard) -> LinuxBoard:
+    transport = rooms.load("boards", entry.transport)
+    if not hasattr(transport, "known"):
+        raise UsageError(
+            f"'{entry.name}' of {boards_file()} is reached by '{entry.transport}', which needs no name",
+            hint=f"remove its lines; measure it by the name {entry.transport}",
+        )
+    return _made(transport.known(entry))
+
+
 def _made(board: Any) -> LinuxBoard:
     made: LinuxBoard = board
     return made
 
 
 def _board(path: Path, name: str, entry: Any) -> KnownBoard:
-    wrong = InputFileError(
-        f"{path}: [{name}] is no board", 'it needs address = "user@host"', "mend it, or remove its lines"
-    )
-    if not isinstance(entry, dict) or not isinstance(entry.get("address"), str):
-        raise wrong
+    """An entry of the file, which a person may have written by hand."""
+    mend = "mend it, or remove its lines"
+    try:
+        check_name(name)
+    except UsageError as error:
+        raise InputFileError(f"{path}: {error.what}", error.why, error.hint) from error
+    if not isinstance(entry, dict) or "address" not in entry:
+        raise InputFileError(f"{path}: [{name}] is no board", 'it needs address = "user@host"', mend)
     fields = set(KnownBoard.__dataclass_fields__) - {"name"}
     if unknown := sorted(set(entry) - fields):
         raise InputFileError(
             f"{path}: [{name}] has unknown keys {', '.join(unknown)}", f"known: {', '.join(sorted(fields))}"
         )
-    values = dict(entry)
-    values["options"] = tuple(str(word) for word in values.get("options", ()))
-    if not isinstance(values.get("port", 0), int) or values.get("sudo", "auto") not in ("auto", "never"):
-        raise wrong
-    return KnownBoard(name=name, **values)
+    try:
+        board = msgspec.convert({"name": name, **entry}, KnownBoard)
+    except msgspec.ValidationError as error:
+        raise InputFileError(f"{path}: [{name}] is no board", str(error), mend) from error
+    if board.transport not in (CONSOLE, *rooms.table("boards")):
+        raise InputFileError(f"{path}: [{name}] has no transport '{board.transport}'", hint=mend)
+    if board.port is not None and not 1 <= board.port <= 65535:
+        raise InputFileError(f"{path}: [{name}] has no port {board.port}", "1 to 65535", mend)
+    return board
 
 
 def _section(board: KnownBoard) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -53,7 +53,7 @@ def add(
     address: str,
     port: int | None,
     directory: str | None,
-    sudo: str,
+    sudo: Literal["auto", "never"],
     words: tuple[str, ...],
     send: str | None,
     wait: str | None,

@@ -150,8 +150,15 @@ def _check_words(argv: list[str]) -> None:
             )
 
 
+def _check_completion() -> None:
+    """A variable of the completion that was left set takes every command line for a question of the shell."""
+    if os.environ.get("_RTASSAY_COMPLETE", "").endswith("_complete") and "COMP_WORDS" not in os.environ:
+        raise UsageError("_RTASSAY_COMPLETE is set, but no shell asks", hint="unset _RTASSAY_COMPLETE")
+
+
 def _code_of(argv: list[str]) -> int:
     _check_words(argv)
+    _check_completion()
     try:
         code: Any = cli.main(args=argv, prog_name="rtassay", standalone_mode=False)
     except click.exceptions.Exit as ended:

@@ -14,7 +14,7 @@ from rtassay.cli import plan_pilot
 from rtassay.cli.options import json_option, print_json, requirement_options, setting_option
 from rtassay.cli.terminal import echo
 from rtassay.model.errors import UsageError
-from rtassay.model.settings import default, exact_time
+from rtassay.model.settings import BY_NAME, default, exact_time
 from rtassay.model.units import NS_PER_H, NS_PER_S, format_rate, format_time
 
 if TYPE_CHECKING:
@@ -256,6 +256,12 @@ def _tell_length(
             return
         echo(
             f"\nNo length reaches {_share(wanted)}: {assumed.true_p:.2g} is too near to {_goal(goal)}. Allow more or mend the board."
+        )
+        return
+    longest_ns = BY_NAME["duration"].most or 0
+    if chosen.run_s * NS_PER_S > longest_ns:
+        echo(
+            f"\nIt takes {_long(chosen.duration_s)}, and a run lasts {exact_time(longest_ns)} at most. Allow more, or see what a night shows: --duration 12h"
         )
         return
     run = _rounded(chosen.run_s)

@@ -189,6 +189,7 @@ def _check(file: ExperimentFile, at: str, faults: _Faults) -> None:
         _check_time(file.cool_down.at_most, f"{at}.cool_down.at_most", faults)
     if file.acceptance.deadline is not None:
         _check_time(file.acceptance.deadline, f"{at}.acceptance.deadline", faults, least_ns=1)
+    faults.tried(f"{at}.acceptance.p", lambda: BY_NAME["p"].check(file.acceptance.p))
     if file.acceptance.at_most is not None:
         faults.tried(f"{at}.acceptance.at_most", lambda: BY_NAME["at-most"].read(file.acceptance.at_most or ""))
         if file.acceptance.p != default("p"):

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rtassay.model.causes import Attribution
 from rtassay.model.manifest import LaneEntry, Manifest
+
+if TYPE_CHECKING:
+    # Few recordings have causes, and their classes take milliseconds to make.
+    from rtassay.model.causes import Attribution
 
 
 @dataclass(frozen=True, slots=True)

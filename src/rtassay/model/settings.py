@@ -34,6 +34,8 @@ DURATION, INTEGER, NUMBER, RATE, CHOICE, FLAG, CPUS, TEXT = (
     "text",
 )
 _H = 3600 * NS_PER_S
+# Tolerated shares and rates an hour are 0 or at least this: a million activations a second show 1e-18 after 95,000 years.
+RAREST: Final = 1e-18
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 # What people mean by a number alone, by the unit of cyclictest's letter for the same setting.
 _READINGS = {"us": ("us", "ms"), "s": ("s", "min")}
@@ -50,7 +52,7 @@ class Setting:
     words: the values of a choice, or words that may stand in place of a value; `off` is the value None. field: of `Plan`.
     probe: whether rtprobe has an option of the same meaning, then `option` is its name, too. shown: the default in help where words
     say more than the value. filled_in: a plan that does not state it holds None, and the session or the probe fills in the default.
-    of_method: the only method of rtprobe that has it; None: all have it.
+    of_method: the only method of rtprobe that has it; None: all have it. tolerated: a share or rate of late activations that is allowed.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Setting:
     shown: str | None = None
     filled_in: bool = False
     of_method: str | None = None
+    tolerated: bool = False
 
     @property
     def key(self) -> str:
@@ -136,6 +139,8 @@ class Setting:
             raise UsageError(f"'{value}' is not one of {', '.join(self.words)}")
         if value is None or isinstance(value, str | bool | tuple):
             return
+        if self.tolerated and 0 < value < RAREST:
+            raise UsageError(f"no measurement shows {self.text(value)}", hint=f"0, or {RAREST:g} and more")
         low = self.least is not None and value < self.least
         high = self.most is not None and (value >= self.most if self.kind == NUMBER else value > self.most)
         if low or high or value != value:  # a NaN differs from itself
@@ -181,11 +186,11 @@ SETTINGS: Final = (
     ),
     Setting(
         "p", NUMBER, "Tolerated probability that an activation is not done before the deadline.",
-        least=0.0, most=1.0, default=1e-6, field="p_target",
+        least=0.0, most=1.0, default=1e-6, field="p_target", tolerated=True,
     ),
     Setting(
         "at-most", RATE, "Requirement in late events instead of --p: 0.1/h, 2/d, 1/y. Late activations close together are one event.",
-        least=0.0, most=3.6e9, field="per_hour",
+        least=0.0, most=3.6e9, field="per_hour", tolerated=True,
     ),
     Setting(
         "looks", INTEGER, "Judge the run so often, at equal times, and end it at the first look that decides. Each look is judged more "

@@ -6,11 +6,10 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtassay.model.causes import Attribution
 from rtassay.model.errors import CorruptRecording, UsageError
 from rtassay.model.events import Gaps, Parser, Samples, Second, Spill
 from rtassay.model.files import read_regular
@@ -25,6 +24,9 @@ from rtassay.store.paths import MESSAGES
 from rtassay.store.samples import SAMPLES, all_samples, damage_of, lane_of_group, open_parquet, with_order
 from rtassay.store.stitch import Block, Stitcher
 from rtassay.store.streams import ParserFor, events_of, parser_of, stream_of
+
+if TYPE_CHECKING:
+    from rtassay.model.causes import Attribution
 
 _SECOND_COLUMNS = ("second", "n", "missed", "dropped", "exceedances", "min_ns", "max_ns", "sum_ns", "wall_offset_ns")
 _EMPTY = np.zeros(0, np.int64)

@@ -74,11 +74,24 @@ def test_a_damaged_file_is_named(home: Path) -> None:
         "[pi]\naddress = 7\n",
         '[pi]\naddress = "a@b"\ncolour = "red"\n',
         '[pi]\naddress = "a@b"\nsudo = "maybe"\n',
+        '[pi]\naddress = "a@b"\nport = "22"\n',
+        '[pi]\naddress = "a@b"\nport = 70000\n',
+        '[pi]\naddress = "a@b"\noptions = 3\n',
+        '[pi]\naddress = "a@b"\nnote = ["x"]\n',
+        '[pi]\naddress = "a@b"\ntransport = "pigeon"\n',
+        '["a b"]\naddress = "a@b"\n',
+        '[local]\naddress = "a@b"\n',
     ):
         (home / known.FILE).write_text(text)
         with pytest.raises(InputFileError) as caught:
             known_boards()
         assert known.FILE in caught.value.what
+
+
+def test_a_transport_without_names_is_told(home: Path) -> None:
+    (home / known.FILE).write_text('[pi]\naddress = "a@b"\ntransport = "local"\n')
+    with pytest.raises(UsageError, match="which needs no name"):
+        resolve("pi")
 
 
 def test_names() -> None:

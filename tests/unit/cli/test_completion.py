@@ -15,7 +15,7 @@ from click.shell_completion import BashComplete
 from command_line import RTASSAY, in_process
 
 from rtassay import store
-from rtassay.cli.main import cli
+from rtassay.cli.main import cli, run
 from rtassay.cli.verbs import GROUPS, VERBS
 from rtassay.model.manifest import Manifest, Plan, Source
 
@@ -132,3 +132,12 @@ def test_help_shows_every_verb_once_under_what_one_wants(home: Path) -> None:
         "Recordings",
     ]
     assert all(f"\n  {name} " in text for name in VERBS)
+
+
+def test_a_variable_of_the_completion_that_was_left_set_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("_RTASSAY_COMPLETE", "bash_complete")
+    monkeypatch.delenv("COMP_WORDS", raising=False)
+    assert run([]) == 2
+    assert "unset _RTASSAY_COMPLETE" in capsys.readouterr().err

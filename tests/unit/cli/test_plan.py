@@ -172,3 +172,20 @@ def test_a_search_over_unlike_boots_says_that_it_takes_seconds(
     assert "searching the length" in capsys.readouterr().err
     assert run(["plan", "--deadline", "100us", "--p", "1e-6"]) == 0
     assert not capsys.readouterr().err
+
+
+def test_a_length_that_no_run_can_have_comes_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "--p", "1e-15"]) == 0
+    told = capsys.readouterr().out
+    assert "a run lasts 365d at most" in told and "rtassay run" not in told
+
+
+@pytest.mark.parametrize(
+    "requirement", [("--p", "1e-19"), ("--p", "5e-324"), ("--at-most", "1e-310/h")], ids=lambda words: "=".join(words)
+)
+@pytest.mark.parametrize("verb", [("plan",), ("run", "--deadline", "1ms"), ("show", "none.rta", "--deadline", "1ms")])
+def test_a_share_or_rate_that_no_measurement_shows_is_refused(
+    verb: tuple[str, ...], requirement: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*verb, *requirement]) == 2
+    assert "no measurement shows" in capsys.readouterr().err

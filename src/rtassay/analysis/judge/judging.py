@@ -31,7 +31,7 @@ from rtassay.model.findings import (
 from rtassay.model.manifest import Manifest
 from rtassay.model.measures import UNKNOWN
 from rtassay.model.recording import Recording
-from rtassay.model.settings import default
+from rtassay.model.settings import BY_NAME, default
 from rtassay.model.units import NS_PER_S
 
 DEFAULT_P: float = default("p")
@@ -142,6 +142,7 @@ def _requirement(
         raise UsageError(
             f"p = {p}", "it must be at least 0 and below 1", "a rare miss is allowed with 1e-6, for example"
         )
+    BY_NAME["p"].check(p)
     if not (math.isfinite(confidence) and 0 < confidence < 1):
         raise UsageError(f"confidence = {confidence}", "it must lie between 0 and 1", "0.95 is usual")
     return deadline_ns, p, confidence
@@ -153,6 +154,7 @@ def _per_hour(manifest: Manifest, deadline_ns: int | None, p: float | None, per_
         per_hour = manifest.plan.per_hour
     if per_hour is not None and not (math.isfinite(per_hour) and per_hour >= 0):
         raise UsageError(f"{per_hour} events per hour", "it must be 0 or more", "a rare event is allowed with 0.1")
+    BY_NAME["at-most"].check(per_hour)
     if per_hour is not None and p is not None:
         raise UsageError("both p and events per hour are stated", "a requirement is judged by one of them")
     return per_hour
