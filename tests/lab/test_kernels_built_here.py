@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from behind import behind
 
 from rtassay.boards.binaries import probe_path
 from rtassay.kernels import builds, image
@@ -27,7 +28,7 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> tuple[Built, Built]:
     """A stock and a PREEMPT_RT kernel of Debian's 6.12, tiny: some minutes on an idle machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RTASSAY_HOME", str(tmp_path_factory.mktemp("home")))
-        stock, rt = build(Request("linux-source-6.12", "amd64", (False, True), "tinyconfig", ("lab",)))
+        stock, rt = behind(build, Request("linux-source-6.12", "amd64", (False, True), "tinyconfig", ("lab",)))
     return stock, rt
 
 
@@ -134,7 +135,7 @@ def test_a_kernel_of_another_machine_is_refused_before_anything_is_copied(
 def test_both_kernels_are_built_in_a_container_and_name_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A Debian of its own: its compiler compiles, and the host's tools are not seen."""
     monkeypatch.setenv("RTASSAY_HOME", str(tmp_path))
-    stock, rt = build(Request("linux-source-6.12", "amd64", (False, True), "tinyconfig", container=True))
+    stock, rt = behind(build, Request("linux-source-6.12", "amd64", (False, True), "tinyconfig", container=True))
     for one, kind in ((stock, False), (rt, True)):
         assert one.manifest.rt is kind and " in Debian " in one.manifest.made_by and "Debian" in one.manifest.compiler
         content = (one.path / f"boot/vmlinuz-{one.manifest.release}").read_bytes()

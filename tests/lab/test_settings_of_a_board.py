@@ -15,9 +15,10 @@ from vboard import Board, Setup
 STOCK, RT = Setup("stock", "stock"), Setup("rt", "rt")
 # An emulated RT board did not answer while the hog ran; the thread of its network interrupt may have starved.
 PLANTED = [Setup("planted-stock", "stock")]
+LOOKS = 10
 NAMES = ("printk", "foreign-rt-threads", "rt-throttling", "irq-affinity")
 # A hog that is throttled, then one that leaves time for others; messages on the serial console; a network card's interrupt moved; a timer
-# every 4 ms; a program that runs into its memory limit.
+# every 4 ms; programs that run into the memory limit of their group: by little, then the kernel holds them up for two seconds each time.
 FAULTS = """
 echo 8 > /proc/sys/kernel/printk
 stress-ng --cpu 1 --sched fifo --sched-prio 95 --taskset 1 --timeout 4 >/dev/null 2>&1 </dev/null
@@ -26,7 +27,7 @@ stress-ng --cpu 1 --cpu-load 20 --sched fifo --sched-prio 95 --taskset 1 --timeo
 stress-ng --timer 1 --timer-freq 250 --taskset 1 --timeout 600 >/dev/null 2>&1 </dev/null &
 grep -q cgroup2 /proc/mounts || mount -t cgroup2 cgroup2 /sys/fs/cgroup
 echo +memory > /sys/fs/cgroup/cgroup.subtree_control; mkdir /sys/fs/cgroup/app; echo 24M > /sys/fs/cgroup/app/memory.high
-(echo 0 > /sys/fs/cgroup/app/cgroup.procs; exec stress-ng --vm 1 --vm-bytes 40M --taskset 0 --timeout 600) >/dev/null 2>&1 </dev/null &
+(echo 0 > /sys/fs/cgroup/app/cgroup.procs; for i in $(seq 6000); do dd if=/dev/zero of=/dev/null bs=25M count=1; done) >/dev/null 2>&1 </dev/null &
 for i in $(grep virtio0-input /proc/interrupts | cut -d: -f1); do echo 1 > /proc/irq/$i/smp_affinity_list; done
 until dmesg | grep -q planted; do sleep 1; done
 """
@@ -56,6 +57,20 @@ def test_a_board_as_booted_is_looked_at_and_left_as_it_was(setup: Setup, board: 
     assert board.text("cat /proc/sys/kernel/printk /proc/sys/vm/stat_interval; ls /tmp /run; uname -r") == before
 
 
+def unnamed(found: dict[str, dict[str, Any]]) -> list[str]:
+    """The settings that do not tell their planted fault."""
+    told = {
+        "foreign-rt-threads": "stress-ng" in found["foreign-rt-threads"]["now"]
+        and "fifo 95" in found["foreign-rt-threads"]["now"],
+        "rt-throttling": "throttled real-time threads in this boot" in found["rt-throttling"]["now"],
+        "irq-affinity": any("virtio0-input" in detail["name"] for detail in found["irq-affinity"]["details"]),
+        "cpu-timers": any(detail["name"].startswith("posix_timer_fn") for detail in found["cpu-timers"]["details"]),
+        "memory-limit": found["memory-limit"]["now"].startswith("/sys/fs/cgroup/app: memory.high"),
+    }
+    wrong = {name for name in NAMES if found[name]["state"] == "wrong"}
+    return sorted(({*NAMES} - wrong) | {name for name, so in told.items() if not so})
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("setup", PLANTED, ids=lambda setup: setup.name)
 def test_faults_planted_on_a_board_are_each_named(setup: Setup, board: Board, tmp_path: Path) -> None:
@@ -65,17 +80,10 @@ def test_faults_planted_on_a_board_are_each_named(setup: Setup, board: Board, tm
     assert clean["printk"]["now"].startswith("level 4 on ttyS0"), clean["printk"]
     assert "throttled" not in clean["rt-throttling"]["now"]
     board.text(FAULTS)
-    # An emulated board on a busy host does not run into its limit of memory in each second.
-    for _ in range(5):
+    # In one second of an emulated board on a busy host, not every timer fires and not every limit is reached.
+    for _ in range(LOOKS):
         found = doctor(board, tmp_path, "--for", "isolated=1,priority=80")[1]
-        if found["memory-limit"]["state"] == "wrong":
+        if not (missing := unnamed(found)):
             break
-    assert {name: found[name]["state"] for name in NAMES} == dict.fromkeys(NAMES, "wrong")
-    assert "stress-ng" in found["foreign-rt-threads"]["now"] and "fifo 95" in found["foreign-rt-threads"]["now"]
-    assert "throttled real-time threads in this boot" in found["rt-throttling"]["now"]
-    assert any("virtio0-input" in detail["name"] for detail in found["irq-affinity"]["details"])
-    assert any(detail["name"].startswith("posix_timer_fn") for detail in found["cpu-timers"]["details"]), found[
-        "cpu-timers"
-    ]
-    assert found["memory-limit"]["now"].startswith("/sys/fs/cgroup/app: memory.high"), found["memory-limit"]
+    assert not missing, {name: found[name] for name in missing}
     assert found["printk"]["now"].startswith("level 8 on ttyS0") and found["printk"]["severity"] == "high"
