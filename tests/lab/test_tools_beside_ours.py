@@ -83,7 +83,7 @@ def test_each_measures_on_the_board_and_leaves_it_as_it_was(
     assert all(lane["n"] > 0 for lane in told["lanes"])
     tools = {"rtla-timerlat": "rtla timerlat", "rtla-osnoise": "rtla osnoise"}
     assert told["source"]["tool"] == tools.get(probe, probe)
-    assert (told["source"]["version"] is None) == (probe in ("hwlatdetect", "oslat", "cyclicdeadline"))
+    assert (told["source"]["version"] is None) == (probe == "hwlatdetect")
     assert board.text(SETTINGS) == before
 
 

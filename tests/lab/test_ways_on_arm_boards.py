@@ -15,6 +15,7 @@ from vboard import Board, Setup
 pytestmark = pytest.mark.full
 SETUPS = [Setup(f"{arch}-{kernel}", kernel, arch=arch) for arch in ("arm64", "armhf") for kernel in ("stock", "rt")]
 EXIT_DONE, EXIT_INVALID = 0, 5
+WINDOW_NS = 100_000_000
 
 
 def rtassay(home: Path, *words: str) -> dict[str, Any]:
@@ -47,8 +48,10 @@ def every_way(board: str, home: Path) -> None:
     counted = {one["name"]: one for one in jobs["job-execution"]["counters"]}
     assert jobs["job-response"]["n"] == 5 and counted["page-faults"]["jobs"] == 5 and counted["page-faults"]["min"] > 0
     assert counted["cycles"]["error"] or counted["cycles"]["min"] > 0
-    noise = lanes(rtassay(home, *run, "--probe", "noise", "--duration", "5s", "--cpus", "1"))
-    assert noise["noise-longest"]["max_ns"] <= noise["noise-total"]["max_ns"]
+    windows = ("--interval", "100ms", "--duration", "5s", "--cpus", "1")
+    noise = lanes(rtassay(home, *run, "--probe", "noise", *windows))
+    # A gap may reach into several windows, and counts for each of them in its whole length.
+    assert noise["noise-total"]["max_ns"] <= WINDOW_NS and noise["noise-longest"]["max_ns"] > 0
     for by in ("pi-mutex", "udp"):
         set_by = ("--probe", "response", "--set", f"by={by}", "--interval", "50ms", "--duration", "5s")
         assert set(lanes(rtassay(home, *run, *set_by))) == {"wake-up", f"response:{by}", f"response:{by}-answer"}

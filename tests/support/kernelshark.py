@@ -10,7 +10,10 @@ from pathlib import Path
 
 from rtassay.lab.packages import Packages
 
-LIBRARIES = {name: ("usr/lib/x86_64-linux-gnu/*.so*",) for name in ("libkshark2", "libjson-c5")}
+LIBRARIES = {
+    name: ("usr/lib/x86_64-linux-gnu/*.so*",)
+    for name in ("libkshark2", "libjson-c5", "libtracecmd1", "libtracefs1", "libtraceevent1")
+}
 
 
 class Entry(ctypes.Structure):

@@ -87,7 +87,14 @@ class StressNgLoad:
     def commands(self, spec: LoadSpec) -> list[LoadCommand]:
         arguments, classes = _arguments(spec)
         bounded = (
-            *(spec.program or "stress-ng", "--timeout", f"{spec.duration_s}s", "--metrics", "--yaml", "/dev/stdout"),
+            *(
+                spec.program or "stress-ng",
+                "--timeout",
+                f"{spec.duration_s}s",
+                "--metrics",
+                "--yaml",
+                "/proc/self/fd/1",
+            ),
             *("--temp-path", "/tmp", "--taskset", format_cpu_list(spec.cpus)),
         )
         return [LoadCommand((*bounded, *arguments), classes)]

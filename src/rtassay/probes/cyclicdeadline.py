@@ -14,8 +14,8 @@ from rtassay.probes.whole_text import WholeText
 
 # Each thread gets 60 % of its interval as run time, and less than 2 ms need a feature of the scheduler that is off as a rule.
 _LEAST_US: Final = 3334
-# Its result goes into a file: here the stream, while what it prints goes where messages go.
-_SCRIPT: Final = 'exec "$@" --json=/dev/fd/3 3>&1 >&2'
+# Its result goes into a file: here the stream, while what it prints goes where messages go. Small systems have no /dev/fd.
+_SCRIPT: Final = 'exec "$@" --json=/proc/self/fd/3 3>&1 >&2'
 
 
 class CyclicdeadlineProbe(Probe):

@@ -32,7 +32,7 @@ class StressNgWork:
         return tuple(Part(name, operations, "bogo operations") for name, operations in _asked(argument).items())
 
     def command(self, argument: str | None, rtprobe: str) -> tuple[str, ...]:
-        every = ("--timeout", f"{_LIMIT_S}s", "--metrics", "--yaml", "/dev/stdout", "--temp-path", "/tmp")
+        every = ("--timeout", f"{_LIMIT_S}s", "--metrics", "--yaml", "/proc/self/fd/1", "--temp-path", "/tmp")
         lines = [
             shlex.join(["stress-ng", *every, f"--{name}", str(_INSTANCES), f"--{name}-ops", str(operations)])
             for name, operations in _asked(argument).items()

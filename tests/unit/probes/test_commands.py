@@ -197,7 +197,7 @@ def test_hwlatdetect_cyclicdeadline_and_rteval_say_all_that_was_asked() -> None:
     ]  # fmt: skip
     deadline = CyclicdeadlineProbe().command(replace(PLAN, interval_ns=5_000_000), "/c", (0, 1))
     assert deadline[4:] == ["/c", "-q", "-i", "5000", "-s", "0", "-t", "2", "-D", "60"]
-    assert "--json=/dev/fd/3" in deadline[2]
+    assert "--json=/proc/self/fd/3" in deadline[2]
     rteval = RtevalProbe().command(replace(PLAN, settings={"config": "/etc/mine.conf"}, priority=80), "/e", (1,))
     assert rteval[4:] == [
         "/e", "--duration=60", "--measurement-cpulist=1", "--cyclictest-interval=997", "--cyclictest-priority=80",
