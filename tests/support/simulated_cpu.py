@@ -13,7 +13,7 @@ from cause_traces import decoder_of, texts
 from rtassay.causes.formats import Format, event_format
 from rtassay.model.causes import Cause, Hit, Trace
 
-IRQ_FLAG, SOFT_FLAG, BH = 0x08, 0x10, 0x80
+RESCHED, IRQ_FLAG, SOFT_FLAG, BH = 0x04, 0x08, 0x10, 0x80
 LANE, LANE_PRIORITY, INTERVAL = 100, 9, 1_000_000
 ENTRY, INSIDE, SWITCH, OWN = 3_000, 2_000, 4_000, 5_000
 """What each step of an ordinary wake-up takes here."""
@@ -112,7 +112,7 @@ class Cpu:
 
     def switch(self, to: Thread, runnable: bool = True, out_priority: int | None = None) -> None:
         """The scheduler chooses `to`."""
-        flags, self.flags = self.flags, self.flags & ~(IRQ_FLAG | SOFT_FLAG | BH)
+        flags, self.flags = self.flags, self.flags & ~(RESCHED | IRQ_FLAG | SOFT_FLAG | BH)
         out = self.current
         self.emit(
             "sched/sched_switch",
@@ -124,13 +124,14 @@ class Cpu:
             next_pid=to.pid,
             next_prio=to.priority,
         )
-        self.flags = flags & ~(IRQ_FLAG | SOFT_FLAG | BH)
+        self.flags = flags & ~(RESCHED | IRQ_FLAG | SOFT_FLAG | BH)
         self.depth = 0
         self.current = to
 
     def wake(self, thread: Thread) -> None:
-        """`thread` is woken."""
+        """`thread` is woken; idle is asked to make room at once."""
         self.emit("sched/sched_waking", comm=thread.name, pid=thread.pid, prio=thread.priority, target_cpu=0)
+        self.flags |= RESCHED if self.current is IDLE else 0
 
     def trace(self, kallsyms: str = "") -> Trace:
         """All that was written, in pages."""

@@ -15,12 +15,15 @@
 #include <unistd.h>
 
 #include "guard/setting.h"
+#include "os/clock.h"
 #include "os/cpus.h"
 #include "os/files.h"
 #include "os/procstat.h"
 #include "os/rt.h"
 
 enum { PATH_TEXT = 512 };
+static const int64_t PATIENCE_NS = 2000000000;
+static const long AGAIN_NS = 10000000;
 
 static enum undone failed(char why[UNDO_WHY], const char *what)
 {
@@ -189,9 +192,16 @@ static enum undone undo_directory(const struct fields *f, char why[UNDO_WHY])
 	snprintf(partition, sizeof partition, "%s/cpuset.cpus.partition", f->text[1]);
 	if (!access(partition, F_OK))
 		setting_write(partition, "member");
-	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-		empty(f->text[1], members[i]);
-	return rmdir(f->text[1]) ? failed(why, strerror(errno)) : UNDO_CHANGED;
+	/* On a busy board programs in it start others while they are moved. */
+	for (int64_t began_ns = mono_ns();;) {
+		for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+			empty(f->text[1], members[i]);
+		if (!rmdir(f->text[1]))
+			return UNDO_CHANGED;
+		if (errno != EBUSY || mono_ns() - began_ns >= PATIENCE_NS)
+			return failed(why, strerror(errno));
+		nanosleep(&(struct timespec){ 0, AGAIN_NS }, NULL);
+	}
 }
 
 static enum undone undo_mount(const struct fields *f, char why[UNDO_WHY])

@@ -8,6 +8,7 @@
 | | idle | `idle-exit` |
 | wants to run | a thread of its priority or above, at the switch to or from that thread | `thread` |
 | | a thread of lower priority, or idle, which the scheduler chose meanwhile, or before while it held a real-time thread back | `throttling` |
+| | idle from before, and the next interrupt finds no request to reschedule | `throttling` |
 | | idle from before | `idle-exit` |
 | | a thread of lower priority from before | by the last interrupt's record: `preemption-off` (preempt_count), `bottom-halves-off` (flag, not on PREEMPT_RT), `softirq` (flag); else `no-preemption-point`, but on a kernel that is preemptible everywhere `preemption-off` if the next interrupt found it so |
 | runs | it | `wake-up` |
@@ -22,7 +23,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from rtassay.causes.symbols import Symbols
-from rtassay.causes.timeline import BOTTOM_HALVES, IN_SOFTIRQ, Frame, Seen, Slice, Stay
+from rtassay.causes.timeline import BOTTOM_HALVES, IN_SOFTIRQ, NEED_RESCHED, Frame, Seen, Slice, Stay
 from rtassay.model.causes import (
     BH_FLAG,
     BOTTOM_HALVES_OFF,
@@ -35,6 +36,7 @@ from rtassay.model.causes import (
     IRQ,
     NO_EVENT,
     NO_PREEMPTION_POINT,
+    NOT_TO_LEAVE,
     OBSERVER,
     OWN_THREAD,
     PAGE_FAULT,
@@ -131,8 +133,12 @@ def while_waiting(rules: Rules, piece: Slice, waiter: Waiter, after: Seen | None
     """The thread that waits may run, and another one has the CPU. after: what the interrupt found that ended the piece."""
     stay = piece.stay
     chosen = _chosen_meanwhile(stay, waiter)
+    if stay.pid == 0 and chosen:
+        return Owner(Cause(THROTTLING), (CHOSEN_INSTEAD,))
     if stay.pid == 0:
-        return Owner(Cause(THROTTLING), (CHOSEN_INSTEAD,)) if chosen else Owner(Cause(IDLE_EXIT), (FROM_IDLE,))
+        # A waking asks idle to reschedule. The request is gone and idle still there: the scheduler has passed over the thread.
+        passed = after is not None and not after.flags & NEED_RESCHED and not waiter.remote
+        return Owner(Cause(THROTTLING), (NOT_TO_LEAVE,)) if passed else Owner(Cause(IDLE_EXIT), (FROM_IDLE,))
     if stay.priority is None or waiter.priority is None:
         return UNKNOWN
     if min(stay.priority, stay.priority if stay.chosen_at is None else stay.chosen_at) <= waiter.priority:

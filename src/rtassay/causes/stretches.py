@@ -260,9 +260,9 @@ def _found_after(line: Timeline, piece: Slice, ns: int) -> Seen | None:
     """What the interrupt found that ended the piece at `ns`; None if something else did."""
     at = bisect_right(line.starts, ns)
     after = line.slices[at] if at < len(line.slices) else None
-    return (
-        after.seen if after is not None and after.stay is piece.stay and len(after.frames) > len(piece.frames) else None
-    )
+    if after is None or after.stay is not piece.stay or len(after.frames) <= len(piece.frames):
+        return None
+    return after.seen if after.frames[-1].hard else None
 
 
 def _pieces(line: Timeline, start_ns: int, end_ns: int) -> Iterator[tuple[Slice | None, int, int]]:

@@ -13,6 +13,7 @@ from rtassay.model.causes import HRTIMER, IPI, IRQ, SOFTIRQ
 
 IN_INTERRUPT: Final = 0x08
 IN_SOFTIRQ: Final = 0x10
+NEED_RESCHED: Final = 0x04
 BOTTOM_HALVES: Final = 0x80
 """Bits of common_flags (include/linux/trace_events.h)."""
 LEAD_NS: Final = 2_000_000

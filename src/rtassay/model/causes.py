@@ -68,6 +68,7 @@ BH_FLAG: Final = "bottom-halves-flag"
 PRIORITY_ABOVE: Final = "priority-above"
 PRIORITY_BELOW: Final = "priority-below"
 CHOSEN_INSTEAD: Final = "chosen-instead"
+NOT_TO_LEAVE: Final = "not-to-leave"
 OWN_THREAD: Final = "own-thread"
 PAGE_FAULT_EVENT: Final = "page-fault-event"
 FROM_IDLE: Final = "from-idle"
@@ -91,6 +92,7 @@ EVIDENCE: Final = (
     PRIORITY_ABOVE,
     PRIORITY_BELOW,
     CHOSEN_INSTEAD,
+    NOT_TO_LEAVE,
     OWN_THREAD,
     PAGE_FAULT_EVENT,
     FROM_IDLE,

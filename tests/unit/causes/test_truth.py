@@ -9,7 +9,21 @@ import pytest
 from cause_traces import KERNELS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulated_cpu import BH, ENTRY, IDLE, INSIDE, INTERVAL, LANE, LANE_PRIORITY, OURS, OWN, SWITCH, Cpu, Thread
+from simulated_cpu import (
+    BH,
+    ENTRY,
+    IDLE,
+    INSIDE,
+    INTERVAL,
+    LANE,
+    LANE_PRIORITY,
+    OURS,
+    OWN,
+    RESCHED,
+    SWITCH,
+    Cpu,
+    Thread,
+)
 
 from rtassay.causes.attribution import attribute
 from rtassay.causes.ordinary import USUAL_NS
@@ -26,7 +40,8 @@ FUNCTIONS = {TICK_FN: "tick_sched_timer", SPIN_FN: "spin_fn+0x40 [rtfault]"}
 
 @dataclass(frozen=True)
 class Story:
-    """One late wake-up. interrupts: (number, ns) of other handlers. reason: what keeps the thread of lower priority on."""
+    """One late wake-up. interrupts: (number, ns) of other handlers. reason: what keeps the thread of lower priority on. passed_over:
+    the scheduler looks, and lets idle stay."""
 
     kernel: str
     idle: bool
@@ -36,6 +51,7 @@ class Story:
     timers_after: tuple[tuple[int, int], ...]
     softirqs: tuple[tuple[int, int], ...]
     reason: str
+    passed_over: bool
     kept: tuple[int, ...]
     between: tuple[tuple[int, int], ...]
     above: tuple[tuple[int, int], ...]
@@ -61,6 +77,7 @@ STORIES = st.builds(
     timers_after=TIMERS,
     softirqs=st.lists(st.tuples(st.integers(0, 9), st.integers(1, 900_000)), max_size=2).map(tuple),
     reason=st.sampled_from(["none", "preempt", "bottom-halves"]),
+    passed_over=st.booleans(),
     kept=st.lists(LONG, max_size=2).map(tuple),
     between=HANDLERS,
     above=st.lists(st.tuples(st.integers(0, LANE_PRIORITY), LONG), max_size=2).map(tuple),
@@ -167,10 +184,12 @@ def until_switch(cpu: Cpu, story: Story, under: Thread) -> None:
             cpu.spend(ns, Cause("softirq", SOFTIRQS[vector]))
             cpu.emit("irq/softirq_exit", vec=vector)
             cpu.flags &= ~0x10
+    if story.passed_over:
+        cpu.flags &= ~RESCHED
     for ns in story.kept:
         cpu.spend(ns, kept_on(story, under))
         for at, (number, spent) in enumerate(story.between):
-            cpu.spend(GAP if at else 0, PATH)
+            cpu.spend(GAP if at else 0, kept_on(story, under) if story.idle and story.passed_over else PATH)
             handler(cpu, number, spent)
     others = [(Thread(300 + i, f"rt{i}", priority), ns) for i, (priority, ns) in enumerate(story.above)]
     cpu.spend(SWITCH, PATH)
@@ -189,7 +208,7 @@ def until_switch(cpu: Cpu, story: Story, under: Thread) -> None:
 def kept_on(story: Story, under: Thread) -> Cause:
     """What the events tell about a thread of lower priority, or idle, that stays."""
     if story.idle:
-        return Cause("idle-exit")
+        return Cause("throttling" if story.passed_over and story.between else "idle-exit")
     if story.reason == "preempt":
         return Cause("preemption-off", under.name, None, under.pid, under.priority)
     if story.realtime:
@@ -272,7 +291,7 @@ def spans(parts: list[tuple[str, Cause, int]]) -> list[tuple[int, int, Cause]]:
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_an_ordinary_wake_up_has_no_cause(kernel: str) -> None:
     cpu = Cpu(kernel, IDLE)
-    story = Story(kernel, False, 0, (), (), (), (), "none", (), (), (), (), (), 0, 0)
+    story = Story(kernel, False, 0, (), (), (), (), "none", False, (), (), (), (), (), 0, 0)
     tell(cpu, story)
     one = attribute(cpu.trace(), virtual=False)[-1]
     assert {part.cause.kind for part in one.parts} == {WAKE_UP}

@@ -49,6 +49,7 @@ _EVIDENCE = {
     kinds.PRIORITY_ABOVE: "the thread had a higher priority at switch-out",
     kinds.PRIORITY_BELOW: "the thread had a lower priority, and was not preempted",
     kinds.CHOSEN_INSTEAD: "the scheduler ran it while the measured thread could run",
+    kinds.NOT_TO_LEAVE: "the next interrupt found the CPU idle and not asked to run anything",
     kinds.OWN_THREAD: "the measured thread ran",
     kinds.PAGE_FAULT_EVENT: "it had a page fault since it was switched to",
     kinds.FROM_IDLE: "the CPU came out of idle",
