@@ -34,13 +34,15 @@ _EMULATED = ("qemu", "tcg")
 _BARE = ("none", "", "bare", "bare-metal", "metal")
 _CONTAINERS = ("docker", "podman", "lxc", "lxc-libvirt", "systemd-nspawn", "container-other", "wsl")
 STEADY = 0.1
+# Labels that say what the kernel is. Others may hold the word too: an experiment of the preset rt-cost, the setting rt-throttling.
+_OF_KERNEL = ("kernel", "os", "linux", "preempt", "config")
 # Distributions build these in; they have no effect until the command line asks for them.
 _FREE_UNLESS_ASKED = ("PAGE_POISONING", "DEBUG_KMEMLEAK", "FAULT_INJECTION")
 
 
 @check(
     id="KERNEL-NOT-RT",
-    condition="a label or the kernel's name says real-time, and neither its version, configuration nor /sys/kernel/realtime does",
+    condition="a label of the kernel (kernel, os, linux, preempt, config) or the kernel's name says real-time, and neither its version, configuration nor /sys/kernel/realtime does",
     kind=INTEGRITY,
     severity=INVALID,
     explanation="Some kernels called -rt were built without PREEMPT_RT; a comparison would then compare two ordinary kernels.",
@@ -51,7 +53,9 @@ def kernel_not_rt(context: Context) -> Outcome:
     """A kernel called real-time that is not."""
     manifest = context.manifest
     kernel = manifest.board_start.kernel
-    claims = [f"label {key}={value}" for key, value in manifest.labels.items() if claims_rt(value)]
+    claims = [
+        f"label {key}={value}" for key, value in manifest.labels.items() if key in _OF_KERNEL and claims_rt(value)
+    ]
     if claims_rt(kernel.release or ""):
         claims.append(f"kernel release {kernel.release}")
     if not claims:
