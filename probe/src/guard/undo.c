@@ -22,8 +22,8 @@
 #include "os/rt.h"
 
 enum { PATH_TEXT = 512 };
-static const int64_t PATIENCE_NS = 2000000000;
-static const long AGAIN_NS = 10000000;
+static const int64_t patience_ns = 2000000000;
+static const long again_ns = 10000000;
 
 static enum undone failed(char why[UNDO_WHY], const char *what)
 {
@@ -198,9 +198,9 @@ static enum undone undo_directory(const struct fields *f, char why[UNDO_WHY])
 			empty(f->text[1], members[i]);
 		if (!rmdir(f->text[1]))
 			return UNDO_CHANGED;
-		if (errno != EBUSY || mono_ns() - began_ns >= PATIENCE_NS)
+		if (errno != EBUSY || mono_ns() - began_ns >= patience_ns)
 			return failed(why, strerror(errno));
-		nanosleep(&(struct timespec){ 0, AGAIN_NS }, NULL);
+		nanosleep(&(struct timespec){ 0, again_ns }, NULL);
 	}
 }
 

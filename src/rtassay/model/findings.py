@@ -14,7 +14,7 @@ from rtassay.model.manifest import Counter
 from rtassay.model.measures import UNKNOWN
 from rtassay.model.units import format_time, spaced
 
-ANALYSIS_VERSION = 11
+ANALYSIS_VERSION = 12
 STATES = ("VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT")
 SEVERITIES = ("invalid", "warning", "note", "unknown", "pass")
 VIRTUAL_BOARD = "virtual board: function only"
