@@ -45,8 +45,14 @@ static _Atomic int failed_by; /* errno: a job could not be started, or its CPU t
 static const char *failed_to = "start";
 static _Atomic int failed_with; /* wait status of a job that failed; 0: none */
 
+static const char *const when_counted[] = { "quick", "always", NULL };
+static bool counted_always;
+static int64_t counter_free_ns;
+
 static const struct option_spec settings[] = {
 	{ "command", 0, OPT_TEXT, NULL, NULL, 0, 0, NULL, true, "the job: a program and its arguments, quoted as for a shell" },
+	{ "counters", 0, OPT_CHOICE, NULL, when_counted, 0, 0, "quick", false,
+	  "count cycles, page faults ...: if that is quick, or always, also where a job then ends later" },
 	{ 0 },
 };
 
@@ -105,6 +111,8 @@ static int exec_prepare(const struct plan *plan, struct run *run)
 				strerror(error));
 	if (run->trace)
 		return say_fail(EXIT_USAGE, "--trace-above: exec keeps no trace; leave it out, or measure with cyclic");
+	counter_free_ns = counters_prepare();
+	counted_always = plan_number(plan, "counters") == 1;
 	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	posts = calloc((size_t)run->n_slots, sizeof *posts);
 	if (null_fd < 0 || !posts)
@@ -257,7 +265,7 @@ static void exec_measure(struct lane *lane)
 
 	for (int i = 0; i < LANES; i++)
 		post->accounts[i] = account_begin(lane + i);
-	counters_open(&post->counters);
+	counters_open(&post->counters, counter_free_ns, counted_always);
 	while (account_is_open(&post->accounts[RESPONSE])) {
 		const int64_t due_ns = account_due_ns(&post->accounts[RESPONSE]);
 		const int error = rt_sleep_until(due_ns);

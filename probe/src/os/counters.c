@@ -6,6 +6,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "os/clock.h"
+
+enum { PAGE_FAULTS = 3, SLOW_NS = 1000000 };
+
 static const struct {
 	const char *name;
 	uint32_t type;
@@ -15,7 +19,7 @@ static const struct {
 	{ "cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, false },
 	{ "instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, false },
 	{ "cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, false },
-	{ "page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, false },
+	[PAGE_FAULTS] = { "page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, false },
 	{ "context-switches", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, true },
 	{ "cpu-migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS, true },
 };
@@ -28,6 +32,8 @@ const char *counter_name(int which)
 const char *counter_refusal(int error)
 {
 	switch (error) {
+	case COUNTER_SLOW:
+		return "it would lengthen each job: this kernel waits when it frees a counter; counters=always counts in a run of its own";
 	case ENOENT:
 	case ENODEV:
 	case EOPNOTSUPP:
@@ -82,10 +88,37 @@ static void open_one(struct counter *counter, int which)
 	counter->fd = -1;
 }
 
-void counters_open(struct counters *c)
+/* A kernel with PREEMPT_RT may wait for a grace period of RCU (some 10 ms) whenever it frees a counter (irq_work_sync), also at the exit of a
+ * program that inherited one. So the shortest of three times, for this thread may be interrupted. The first counter of all is kept until this
+ * process ends: opening it waits for a grace period on any kernel, opening others beside it does not. */
+int64_t counters_prepare(void)
 {
-	for (int i = 0; i < COUNTERS; i++)
-		open_one(&c->each[i], i);
+	const int kept = open_counter(PAGE_FAULTS, false, true);
+	int64_t shortest_ns = 0;
+
+	for (int i = 0; kept >= 0 && i < 3; i++) {
+		const int fd = open_counter(PAGE_FAULTS, false, true);
+		const int64_t start_ns = mono_ns();
+		int64_t took_ns;
+
+		if (fd < 0)
+			return 0;
+		close(fd);
+		took_ns = mono_ns() - start_ns;
+		shortest_ns = !i || took_ns < shortest_ns ? took_ns : shortest_ns;
+	}
+	return shortest_ns;
+}
+
+void counters_open(struct counters *c, int64_t free_ns, bool always)
+{
+	c->free_ns = free_ns;
+	for (int i = 0; i < COUNTERS; i++) {
+		if (always || free_ns <= SLOW_NS)
+			open_one(&c->each[i], i);
+		else
+			c->each[i] = (struct counter){ .fd = -1, .guard_fd = -1, .refused = COUNTER_SLOW };
+	}
 }
 
 static void add(struct counter *c, uint64_t count, uint64_t enabled_ns, uint64_t running_ns)

@@ -228,6 +228,7 @@ static void counters_end(struct json *j, const struct counters *counters)
 		int_or_null(j, "sum", (int64_t)c->sum, c->jobs > 0);
 		int_or_null(j, "min", (int64_t)c->min, c->jobs > 0);
 		int_or_null(j, "max", (int64_t)c->max, c->jobs > 0);
+		int_or_null(j, "free_ns", counters->free_ns, c->fd >= 0);
 		json_end_object(j);
 	}
 	json_end_array(j);

@@ -68,6 +68,7 @@ def command(**options: Any) -> int:
     (default: FIFO 90), and a job that is still busy when the next one is due makes that one missed. Two rows: the response time,
     from the due time to the end of the job, its start included, and the execution time, CPU time of all its threads. The
     deadline is for both. Page faults and context switches of each job are counted, and cycles, instructions and cache misses where
-    the machine has such counters. Its stdout is dropped; a job that fails ends the run. Every option of rtassay run goes.
+    the machine has such counters; not on a kernel where counting would lengthen the job, unless with --set counters=always. Its
+    stdout is dropped; a job that fails ends the run. Every option of rtassay run goes.
     """
     raise AssertionError("ExecCommand runs rtassay run")

@@ -236,6 +236,7 @@ class CounterEnd(View):
     sum: int | None
     min: int | None
     max: int | None
+    free_ns: int | None
 
 
 class UntracedEnd(View):

@@ -150,7 +150,8 @@ class Counter:
     """What one counter says of the programs that a lane started (cycles, page-faults ...): events per program, over `jobs` of them.
 
     `error`: why it was not counted. `user_only`: not what the kernel did for them. `estimated`: of `jobs`, those that had the counter for a part
-    of their time. `sum`, `min` and `max` are None where nothing was counted.
+    of their time. `sum`, `min` and `max` are None where nothing was counted. `free_ns`: what the kernel takes to free the counter; each program ends
+    later by that.
     """
 
     name: str
@@ -161,6 +162,7 @@ class Counter:
     sum: int | None = None
     min: int | None = None
     max: int | None = None
+    free_ns: int | None = None
 
     @property
     def mean(self) -> float | None:

@@ -289,7 +289,7 @@ def _counter(end: CounterEnd) -> Counter:
     known = not end.error and end.jobs and None not in (end.sum, end.min, end.max)
     counts = {name: getattr(end, name) for name in ("sum", "min", "max")} if known else {}
     jobs, estimated = (end.jobs or 0, end.estimated or 0) if known else (0, 0)
-    return Counter(end.name or "", end.error, bool(end.user_only), jobs, estimated, **counts)
+    return Counter(end.name or "", end.error, bool(end.user_only), jobs, estimated, **counts, free_ns=end.free_ns)
 
 
 def _clip(end: ClipEnd | None) -> Clip | None:

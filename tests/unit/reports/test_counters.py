@@ -67,6 +67,17 @@ def test_the_table_of_lanes_is_called_by_what_it_holds(measures: tuple[str, ...]
     assert f'<h2 id="lanes">{title} (us)</h2>' in page and f"### {title} (us)" in mark
 
 
+def test_what_counting_added_to_each_response_is_told() -> None:
+    kept = tuple(replace(one, free_ns=12_000_000) if one.jobs else one for one in COUNTED)
+    findings = EXAMPLES["holds"][0]
+    findings = replace(findings, lanes=(replace(findings.lanes[0], counters=kept), *findings.lanes[1:]))
+    assert str(counters.in_words(findings)).endswith(
+        "; the kernel took 24 ms of each response to free these counters; without them it is shorter by that"
+    )
+    assert [row[-1] for row in counters.rows(findings)][3] == "lengthens each response by 12 ms"
+    assert "of each response" not in str(counters.in_words(counted()))
+
+
 def test_every_page_has_them_and_escapes_them() -> None:
     subject = JudgedRecording(counted(), *EXAMPLES["holds"][1:])
     page, text, mark = (

@@ -366,13 +366,14 @@ def test_counters_of_started_programs_stand_with_all_their_counts_or_with_none()
         "sum": 30,
         "min": 5,
         "max": 20,
+        "free_ns": 60_000,
     }
     refused = {**whole, "name": "cycles", "error": "refused", "user_only": False}
     end = End({"lanes": [{"lane": 0, "n": 1, "counters": [whole, refused, {**whole, "max": None}, {"sum": 1}, 7]}]})
     counted, not_counted, half = told(samples([1]), end).lanes[0].counters
-    assert counted == Counter("page-faults", None, True, 3, 1, 30, 5, 20) and counted.mean == 10
-    assert not_counted == Counter("cycles", "refused") and not_counted.mean is None
-    assert half == Counter("page-faults", user_only=True) and half.mean is None
+    assert counted == Counter("page-faults", None, True, 3, 1, 30, 5, 20, 60_000) and counted.mean == 10
+    assert not_counted == Counter("cycles", "refused", free_ns=60_000) and not_counted.mean is None
+    assert half == Counter("page-faults", user_only=True, free_ns=60_000) and half.mean is None
 
 
 def test_without_end_gaps_that_nobody_told_of_are_not_known() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from rtassay.model.findings import Findings
 from rtassay.model.foreign import one_line
 from rtassay.model.manifest import Counter
+from rtassay.model.units import NS_PER_MS
 from rtassay.reports import wording
 from rtassay.reports.recording import recording_text
 
+LONGER = "the kernel took {:.0f} ms of each response to free these counters; without them it is shorter by that"
 COLUMNS = ("Lane", "Counter", "Jobs", "Mean per job", "Min", "Max", "Note")
 CAVEAT = (
     "Events of one job, from its exec to its exit, with all threads and programs that it starts. A counter that other users of the processor had "
@@ -27,7 +29,9 @@ def in_words(findings: Findings) -> str | None:
     for one in counters:
         if one.mean is None:
             absent.setdefault(_why_not(one), []).append(_name(one))
-    return said + "".join(f"; no {', '.join(names)}: {why}" for why, names in absent.items())
+    said += "".join(f"; no {', '.join(names)}: {why}" for why, names in absent.items())
+    longer_ns = sum(one.free_ns or 0 for one in counters if one.mean is not None)
+    return said if longer_ns < NS_PER_MS else f"{said}; {LONGER.format(longer_ns / NS_PER_MS)}"
 
 
 def rows(findings: Findings) -> list[tuple[str, ...]]:
@@ -41,6 +45,8 @@ def _row(label: str, one: Counter) -> tuple[str, ...]:
     notes = ["user mode only: the rest is refused"] if one.user_only else []
     if one.estimated:
         notes.append(f"{wording.count(one.estimated)} jobs estimated")
+    if (one.free_ns or 0) >= NS_PER_MS:
+        notes.append(f"lengthens each response by {(one.free_ns or 0) / NS_PER_MS:.0f} ms")
     return (
         label,
         _name(one),
