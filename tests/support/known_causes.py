@@ -97,7 +97,10 @@ FAULTS = (
     Fault("SMI", "m", ("smi",), "", delays_rt=True),
 )
 GROUPS = (FAULTS[:3], FAULTS[3:6], FAULTS[6:9], FAULTS[9:12], FAULTS[12:])
-_WITHIN = ("wake-up", "irq", "hrtimer", "softirq", "ipi")
+_INTERRUPTS = ("irq", "hrtimer", "softirq", "ipi")
+_WITHIN = ("wake-up", *_INTERRUPTS)
+_SWITCH_NS = 25_000
+"""The ordinary path from an interrupt to the thread that it woke takes 21 us here. Only what is longer than twice that is a cause (`ordinary`)."""
 
 
 def expected_hits(fault: Fault, kernel: str, length_us: int) -> tuple[int, int]:
@@ -255,6 +258,7 @@ def _wrong(fault: Fault, one: Attribution, truth: Truth) -> str | None:
     start, end = max(truth.start_ns, one.hit.due_ns), min(truth.end_ns, one.hit.woke_ns)
     inside: Counter[str] = Counter()
     right_ns = outside_ns = 0
+    interrupted_until = start
     for part in one.parts:
         ns = max(0, min(part.start_ns + part.ns, end) - max(part.start_ns, start))
         # The interrupt before the fault found nothing off, and the next one comes a tick later: the thread did not leave meanwhile.
@@ -263,6 +267,10 @@ def _wrong(fault: Fault, one: Attribution, truth: Truth) -> str | None:
             right_ns, outside_ns = right_ns + ns, outside_ns + part.ns - ns
         else:
             inside[part.cause.kind] += ns
+        if ns and part.cause.kind in _INTERRUPTS:
+            interrupted_until = part.start_ns + part.ns
+    if right_ns == 0 and interrupted_until > start and end - interrupted_until <= _SWITCH_NS:
+        return None  # An interrupt ran for nearly all of its time: it was over when the thread could have run.
     slack = max(SHARE * (end - start), SLACK_NS)
     astray = sum(ns for kind, ns in inside.items() if kind not in _WITHIN)
     if astray > slack or right_ns == 0:
