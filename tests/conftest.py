@@ -32,6 +32,10 @@ GROUPS = {
     "lab/test_bad_days.py": "lab, bad days",
     "lab/test_freertos.py": "lab, virtual time",
     "lab/test_script_board.py": "lab, virtual time",
+    "lab/test_gate.py": "lab, virtual time",
+    # They wait for kernels that are being built, over an hour in all.
+    "lab/test_kernels_built_here.py": "lab, kernels",
+    "lab/test_a_made_card_boots.py": "lab, kernels",
     "lab/": "lab",
     # These hog a CPU, name the cause of a latency or change something of the whole machine: never two at once.
     "flow/test_what_broke_it.py": "exclusive",

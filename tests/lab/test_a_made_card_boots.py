@@ -105,6 +105,7 @@ def test_it_boots_takes_the_key_and_is_quiet(tmp_path: Path) -> None:
         "-o",
         "StrictHostKeyChecking=no",
     ]
+    ssh += ["-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=6"]
     ssh += ["-o", f"UserKnownHostsFile={tmp_path / 'known'}", "-o", "ConnectTimeout=20", "root@127.0.0.1"]
     board = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
     try:
@@ -127,9 +128,11 @@ def test_it_boots_takes_the_key_and_is_quiet(tmp_path: Path) -> None:
             said(f"command -v {program}") for program in ("stress-ng", "cyclictest", "hackbench", "iperf3", "kexec")
         )
         # the other kernel from Linux, as `rtassay kernel use rt` does it
-        said(
-            f"kexec -l /boot/vmlinuz-{rt} --initrd=/boot/initrd.img-{rt} --reuse-cmdline && (sleep 1; systemctl kexec) >/dev/null 2>&1 &"
-        )
+        assert said(
+            f"kexec -l /boot/vmlinuz-{rt} --initrd=/boot/initrd.img-{rt} --reuse-cmdline && echo loaded"
+        ).endswith("loaded"), told(tmp_path / "console")
+        # Nothing of it holds the connection, which does not outlive the kernel.
+        said("(sleep 1; systemctl kexec) < /dev/null > /dev/null 2>&1 &")
         end = time.monotonic() + PATIENCE_S
         while said("uname -r") != rt:
             assert time.monotonic() < end and board.poll() is None, told(tmp_path / "console")
