@@ -24,7 +24,7 @@ from rtassay.experiments.recovery import (
     recover,
     unfinished,
 )
-from rtassay.model.errors import BoardError, RtassayError, RunLost, environment_error
+from rtassay.model.errors import BoardError, RtassayError, RunLost, ToolMissing, environment_error
 from rtassay.model.manifest import Manifest
 from rtassay.model.units import NS_PER_S
 from rtassay.session.attach import forget
@@ -282,7 +282,10 @@ class _Experiment:
         except RtassayError as error:
             self._kernels.doubt(cell.board)
             words = str(error) if error.hint is None else f"{error}; {error.hint}"
-            return self._failure(cell, words, again=isinstance(error, BoardError))
+            # A program that is not there is not there two seconds later.
+            return self._failure(
+                cell, words, again=isinstance(error, BoardError) and not isinstance(error, ToolMissing)
+            )
         except Exception as bug:
             if isinstance(bug, OSError) and (of_machine := environment_error(bug)) is not None:
                 return self._failure(cell, str(of_machine), again=True)

@@ -19,7 +19,7 @@ from rtassay.experiments.files import parse
 from rtassay.experiments.journal import read_journal, states
 from rtassay.experiments.matrix import ExperimentPlan, make_plan
 from rtassay.experiments.status import status_of
-from rtassay.model.errors import BoardError, RunLost, UsageError
+from rtassay.model.errors import BoardError, RunLost, ToolMissing, UsageError
 from rtassay.model.inventory import inventory_of
 from rtassay.model.manifest import LaneEntry, Manifest, Plan, Source
 from rtassay.session.control import Interrupted, RunResult, StopRequest
@@ -159,6 +159,13 @@ def test_a_lost_board_is_tried_again_and_a_wrong_plan_is_not(carried: Any) -> No
     assert status_of(path).state == "incomplete"
     outcome, _, _ = carried(FakeSession("duration"))
     assert outcome.complete
+
+
+def test_a_program_that_the_board_lacks_is_not_looked_for_again(carried: Any) -> None:
+    session = FakeSession(ToolMissing("board 'far' has no iperf3"), "duration")
+    outcome, _, _ = carried(session)
+    assert [row["attempt"] for row in session.labels] == ["1", "1"] and outcome.sealed == 1
+    assert outcome.failed[0][1] == "board 'far' has no iperf3"
 
 
 def test_a_bug_in_one_cell_costs_no_other_unless_fail_fast(carried: Any) -> None:
