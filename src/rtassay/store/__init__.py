@@ -1,6 +1,6 @@
 """Recordings on disk (wire/RECORDING.md): written while a run goes on, sealed at its end, opened again, listed.
 
-Modules that need numpy or pyarrow are imported at their first use: `find`, `load_manifest` and `load_findings` cost milliseconds.
+Modules that need numpy or pyarrow, or that write, are imported at their first use: `find`, `load_manifest` and `load_findings` cost milliseconds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from rtassay.store.finding import find
 from rtassay.store.manifests import check_sizes, load_findings, load_manifest, load_sealed, save_findings, save_manifest
 from rtassay.store.paths import default_directory, home, new_id
-from rtassay.store.writer import RecordingWriter, is_running
 
 if TYPE_CHECKING:
     from rtassay.store.importing import import_events
@@ -19,10 +18,13 @@ if TYPE_CHECKING:
     from rtassay.store.samples import with_order
     from rtassay.store.sealing import seal
     from rtassay.store.tracing import kernel_trace
+    from rtassay.store.writer import RecordingWriter, is_running
 
 _LAZY = {
+    "RecordingWriter": "rtassay.store.writer",
     "import_events": "rtassay.store.importing",
     "histogram_from_samples": "rtassay.store.reading",
+    "is_running": "rtassay.store.writer",
     "iter_samples": "rtassay.store.reading",
     "kernel_trace": "rtassay.store.tracing",
     "open_recording": "rtassay.store.reading",

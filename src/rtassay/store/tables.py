@@ -6,15 +6,17 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rtassay.model.events import Gaps, Spill
 from rtassay.model.recording import Spills
 from rtassay.store.samples import LATE
+
+if TYPE_CHECKING:
+    from rtassay.model.events import Gaps, Spill
 
 HISTOGRAM = "histogram.parquet"
 # The histogram of the traced part of a run; HISTOGRAM is then that of the untraced part.

@@ -163,7 +163,8 @@ def test_what_is_not_known_of_a_recording_is_no_value(monkeypatch: pytest.Monkey
 def test_seconds_that_do_not_tell_the_wall_clock_have_0_there(tmp_path: Path) -> None:
     """In an unsealed stream of another tool the parser may leave it out; in a table it is null."""
     from rtassay.model.events import Second
-    from rtassay.store.reading import _columns, _numpy
+    from rtassay.store.sealed import _numpy
+    from rtassay.store.unsealed import _columns
 
     rows = [Second(0, i, 4, 1, 2, 3, 5, 60, 70, 4, 60, wall_offset_ns=offset) for i, offset in ((0, None), (1, 77))]
     columns = _columns(rows)
