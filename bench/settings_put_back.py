@@ -44,11 +44,12 @@ value = 1
 file = "/proc/sys/kernel/watchdog"
 value = 0
 """
+# A kernel sets user_reserve_kbytes at its boot, by the memory that is free then. Files in /run of a host that was killed in a step go with a later contact.
 # What rtassay may change, whether by this plan or by mistake, and what it leaves on a board.
 STATE = r"""
 grep -s '' /proc/sys/kernel/* /proc/sys/vm/* /proc/irq/*/smp_affinity_list /proc/irq/default_smp_affinity /sys/devices/virtual/workqueue/cpumask 2>/dev/null |
-  grep -v -e ns_last_pid -e random -e pty -e drop_caches
-ls /tmp; ls /run | grep -v '^rtassay-tuned$'; [ -e /run/rtassay-tuned/journal ] && echo journal; grep -hs '^rtprobe' /proc/[0-9]*/comm; true
+  grep -v -e ns_last_pid -e random -e pty -e drop_caches -e user_reserve_kbytes
+ls /tmp; ls /run | grep -v '^rtassay-tuned'; [ -e /run/rtassay-tuned/journal ] && echo journal; grep -hs '^rtprobe' /proc/[0-9]*/comm; true
 """
 ALL_GUARDS = 'all=; for p in /proc/[0-9]*; do case $(cat $p/comm 2>/dev/null) in rtprobe*) all="$all ${p#/proc/}";; esac; done; [ -z "$all" ] || { kill -STOP $all; kill -9 $all; }'
 ONE_GUARD = "read -r guard start </run/rtassay-tuned/guard && kill -9 $guard"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -161,15 +162,24 @@ def test_the_limit_on_real_time_threads_is_set_for_each_run_and_put_back(board: 
     assert_nothing_left(tmp_path, board.name)
 
 
+@contextlib.contextmanager
+def disk_board(rack: Any, name: str) -> Iterator[machine.Machine]:
+    """A board behind GRUB, alone on this worker."""
+    rack.clear()
+    started = machine.start(
+        disk.build(lambda words: None), lambda words: None, name=f"{name}-{os.getpid()}", with_parent=True
+    )
+    try:
+        yield started
+    finally:
+        machine.stop(started)
+
+
 @pytest.mark.full
 def test_riva_2018_reboots_a_board_behind_grub(rack: Any, tmp_path: Path) -> None:
     """The preset as it is, shortened; two real boots. GRUB's default is what it was."""
-    rack.clear()
-    started = machine.start(
-        disk.build(lambda words: None), lambda words: None, name=f"riva-{os.getpid()}", with_parent=True
-    )
-    board = f"lab:{started.name}"
-    try:
+    with disk_board(rack, "riva") as started:
+        board = f"lab:{started.name}"
         path = tmp_path / "x"
         words = ("riva-2018", "--scale", "1/100000", "--board", board, "--kernel", "stock", "--kernel", "rt")
         done = rtassay(tmp_path, "experiment", "run", *words, "-o", str(path), timeout_s=1800)
@@ -178,5 +188,27 @@ def test_riva_2018_reboots_a_board_behind_grub(rack: Any, tmp_path: Path) -> Non
         assert_nothing_left(tmp_path, board)
         environment = started.ssh("grub-editenv /boot/grub/grubenv list").stdout.decode().split()
         assert "saved_entry=stock" in environment and "next_entry=rt" not in environment
-    finally:
-        machine.stop(started)
+
+
+@pytest.mark.full
+def test_lanes_around_the_priority_of_interrupt_threads_under_a_flood(rack: Any, tmp_path: Path) -> None:
+    """The preset `irq-priority`, shortened, on PREEMPT_RT with iperf3: each run has its priority, and each flood its load."""
+    with disk_board(rack, "irq") as started:
+        board = f"lab:{started.name}"
+        assert rtassay(tmp_path, "kernel", "use", "rt", board, "--once").returncode == 0
+        threads = started.ssh("ps -eo rtprio=,comm= | grep ' irq/'").stdout.decode().splitlines()
+        assert threads and all(line.split()[0] == "50" for line in threads)
+        path = tmp_path / "x"
+        done = rtassay(
+            tmp_path, "experiment", "run", "irq-priority", "--board", board, "--scale", "1/20", "-o", str(path)
+        )
+        assert done.returncode in (1, *JUDGED), done.stderr
+        entries = [entry for entry in read_journal(path) if entry.event == "sealed"]
+        found = [store.load_manifest(path / "recordings" / f"{entry.recording}.rta") for entry in entries]
+        assert len(found) == 30
+        for manifest in found:
+            wanted = {"below": 45, "same": 50, "above": 55}[manifest.labels["scenario"]]
+            assert {lane.obtained_start.priority for lane in manifest.lanes if lane.obtained_start} == {wanted}
+            flooded = [load for load in manifest.loads if load.name == "iperf3"]
+            assert len(flooded) == (manifest.labels["load"] == "network")
+        assert_nothing_left(tmp_path, board)

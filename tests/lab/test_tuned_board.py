@@ -1,4 +1,4 @@
-"""rtassay tune over SSH on Debian's PREEMPT_RT kernel: applied, read back by other means, refused to a second host, recorded by a run, put back."""
+"""rtassay tune over SSH on Debian's kernels: applied, read back by other means, refused to a second host, recorded by a run, put back."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from vboard import Board, Setup
 
 RT = Setup("rt", "rt")
 STOCK = Setup("stock", "stock")
+ARM64 = [Setup("arm64-stock", "stock", arch="arm64"), Setup("arm64-rt", "rt", arch="arm64")]
 TUNED = ("--profile", "dedicated", "--goal", "isolated=1")
 # An interrupt that the kernel keeps on a CPU refuses to be moved: then the exit code is 4.
 DONE = (0, 4)
@@ -50,15 +51,15 @@ def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("setup", [RT], ids=lambda setup: setup.name)
+@pytest.mark.parametrize("setup", [RT, STOCK, *ARM64], ids=lambda setup: setup.name)
 def test_every_setting_of_a_profile_is_applied_and_put_back(setup: Setup, board: Board, tmp_path: Path) -> None:
     before = board.text(SNAPSHOT)
     done = rtassay(board, tmp_path, "tune", *TUNED, "--json")
     assert done.returncode in DONE, done.stderr
     made = told(done)
-    assert {"lockup-detector", "vmstat-interval", "irq-affinity", "workqueue-mask", "thread-affinity"} <= set(
-        made["settings"]
-    )
+    wanted = {"lockup-detector", "vmstat-interval", "workqueue-mask", "thread-affinity"}
+    # QEMU's arm64 board has all its interrupts on CPU 0 already.
+    assert (wanted if setup in ARM64 else wanted | {"irq-affinity"}) <= set(made["settings"])
     during = board.text(SNAPSHOT)
     assert during != before
     for change in made["changes"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -11,8 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from rtassay.boards.known import resolve
+from rtassay.boot.switch import switch_kernel
 from rtassay.lab import disk, machine
 from rtassay.lab.machine import Machine
+from rtassay.model.errors import BoardError
 from rtassay.model.tuning import KEPT_SYSCTL, KEPT_UNIT
 
 PATIENCE_S = 300.0
@@ -94,3 +98,24 @@ def test_words_hold_for_one_boot_and_what_is_kept_for_every_boot(board: Machine,
     text(board, removal)
     rebooted(board)
     assert text(board, now) == before
+
+
+@pytest.mark.full
+def test_words_that_do_not_boot_fall_back_to_the_command_line_of_before(board: Machine) -> None:
+    """Without its initrd this kernel finds no disk and panics; the boot after it is as before, without anybody at the board."""
+    # GRUB leaves an empty next_entry behind, which is none.
+    now = "cat /proc/cmdline; cat /boot/grub/custom.cfg 2>/dev/null || true; grub-editenv /boot/grub/grubenv list | grep -v '^next_entry=$'"
+    before, boot_id = text(board, now), text(board, "cat /proc/sys/kernel/random/boot_id")
+
+    async def tried() -> None:
+        opened = resolve(f"lab:{board.name}")
+        try:
+            await switch_kernel(opened, None, words=("rdinit=/nothing",))
+        finally:
+            await opened.close()
+
+    with pytest.raises(BoardError, match="came back without rdinit=/nothing"):
+        asyncio.run(tried())
+    assert text(board, now) == before and text(board, "cat /proc/sys/kernel/random/boot_id") != boot_id
+    # The console of the board saw both boots.
+    assert "Kernel panic" in (Path(board.directory) / "console.log").read_text(errors="replace")

@@ -1,4 +1,4 @@
-"""The disk board: Debian with systemd on an ext4 disk behind GRUB, both kernels in its menu, stress-ng and rt-tests. amd64 only.
+"""The disk board: Debian with systemd on an ext4 disk behind GRUB, both kernels in its menu, stress-ng, rt-tests and iperf3. amd64 only.
 
 The build needs no loop device: mmdebstrap makes the tree, mke2fs makes a file system from it, grub-mkimage makes the boot loader.
 """
@@ -24,7 +24,7 @@ from rtassay.model.errors import BoardError
 _METAPACKAGES = {"stock": "linux-image-amd64", "rt": "linux-image-rt-amd64"}
 _INCLUDED = (
     *("dropbear-bin", "systemd-sysv", "udev", "dbus", "iproute2", "kexec-tools", "kmod", "sudo", "procps"),
-    *("rt-tests", "stress-ng", "initramfs-tools", "zstd", "grub2-common", "grub-common"),
+    *("rt-tests", "stress-ng", "iperf3", "initramfs-tools", "zstd", "grub2-common", "grub-common"),
 )
 _MODULES = "virtio_pci\nvirtio_blk\next4\nvirtio_net\ncrc32c_generic\n"
 # Modules that no virtual board needs.

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from rtassay.model import foreign
-from rtassay.model.knobs import AFFINITY, AT_RUN_TIME, MOUNT, POLICY, PROGRAMS, SERVICE, Action
+from rtassay.model.knobs import AFFINITY, AT_RUN_TIME, MOUNT, POLICY, PROGRAMS, SERVICE, WRITE, Action
 
 PLACE: Final = "/run/rtassay-tuned"
 """The directory on a board that holds what was changed there (wire/SETTINGS.md)."""
@@ -31,6 +31,17 @@ REFUSED: Final = "refused"  # the kernel refused it
 GONE: Final = "gone"  # the thread has ended
 PENDING: Final = "pending"  # not made yet
 STATES: Final = (SAME, TOOK, DIFFERS, REFUSED, GONE, PENDING)
+
+_VM, _KERNEL = "/proc/sys/vm", "/proc/sys/kernel"
+_COUPLED: Final = (
+    # A look at one while another is off switches it off for good.
+    (f"{_KERNEL}/watchdog", f"{_KERNEL}/nmi_watchdog", f"{_KERNEL}/soft_watchdog"),
+    # The kernel takes one of each pair, and shows 0 for the other.
+    *((f"{_VM}/{name}_bytes", f"{_VM}/{name}_ratio") for name in ("dirty", "dirty_background")),
+    (f"{_VM}/overcommit_kbytes", f"{_VM}/overcommit_ratio"),
+)
+_FOLLOWERS: Final = {"/sys/kernel/mm/transparent_hugepage/enabled": (f"{_VM}/min_free_kbytes",)}
+"""A file, and those that the kernel sets anew whenever it is written."""
 
 _ESCAPED = {"\\": "\\\\", "\t": "\\t", "\n": "\\n"}
 _MEANT = {"\\": "\\", "t": "\t", "n": "\n"}
@@ -162,7 +173,14 @@ def line_of(action: Action) -> str:
     if action.kind == PROGRAMS:
         return _line("programs", action.value)
     value = () if action.kind == SERVICE or not action.value else (action.value,)
-    return _line(action.kind, action.target, *value, *action.also)
+    others = _that_change_with(action.target) if action.kind == WRITE else ()
+    return _line(action.kind, action.target, *value, *dict.fromkeys((*action.also, *others)))
+
+
+def _that_change_with(file: str) -> tuple[str, ...]:
+    """Files that are put back with this one, whoever writes it and whether they were named or not."""
+    group = next((group for group in _COUPLED if file in group), ())
+    return (*(one for one in group if one != file), *_FOLLOWERS.get(file, ()))
 
 
 def _line(*fields: str) -> str:

@@ -44,9 +44,12 @@ _PAUSE_S = 0.1
 _SHELL = """umask 022; d={place}
 alive() {{ read -r g s 2>/dev/null <$d/guard && l=$(cat /proc/$g/stat 2>/dev/null) && set -- ${{l##*) }} && [ "$1" != Z ] && shift 19 && [ "$1" = "$s" ]; }}
 here() {{ [ -f $d/journal ] && [ "$(sed -n '1s/^boot.//p' $d/journal)" = "$(cat /proc/sys/kernel/random/boot_id)" ]; }}
+forget_old() {{ find "${{d%/*}}" -maxdepth 1 -name "${{d##*/}}.*" -mmin +10 -exec rm -rf {{}} \\; 2>/dev/null; }}
 """
+# forget_old: files of a host that was killed in a step, which takes a minute or two.
 # A lock directory, since two hosts may begin at once. A directory without a journal of this boot is of what is over.
 _BEGIN = """[ "$(id -u)" = 0 ] || {{ echo no-root; exit; }}
+forget_old
 mkdir $d.lock 2>/dev/null || {{ echo busy; exit; }}
 trap 'rmdir $d.lock' EXIT
 if here; then echo busy; exit; fi
@@ -61,6 +64,7 @@ grep -q '^done$' $d/result 2>/dev/null && echo done
 cat $d/errors 2>/dev/null
 """
 _REVERT = """[ "$(id -u)" = 0 ] || {{ echo no-root; exit; }}
+forget_old
 [ -d $d ] || {{ echo none; exit; }}
 here || echo forgotten
 if alive; then kill -TERM $g; i=0; while alive && [ $i -lt 450 ]; do sleep 0.1 || {{ sleep 1; i=$((i + 9)); }}; i=$((i + 1)); done; fi

@@ -126,6 +126,43 @@ def test_what_a_dead_guard_left_is_put_back_at_the_next_contact(how: str, tmp_pa
 
 
 @ROOT
+def test_files_of_a_killed_host_go_at_the_next_contact_and_those_of_a_living_one_stay(
+    tmp_path: Path, place: Path
+) -> None:
+    old, new = (place.with_name(f"{place.name}.look-{word}") for word in ("old", "new"))
+    for file in (old, new):
+        file.write_text("write\t/proc/a\t1\n")
+    lock = place.with_name(f"{place.name}.lock")
+    lock.mkdir()
+    for file in (old, lock):
+        os.utime(file, (time.time() - 3600,) * 2)
+    one = tmp_path / "one"
+    one.write_text("old\n")
+
+    async def work(board: LinuxBoard) -> None:
+        await tuning.apply(board, plan(first=(one, "new")), for_ns=60 * 10**9)
+        assert not old.exists() and new.exists(), "the lock is old, too: its holder is gone"
+        await tuning.revert(board)
+
+    asyncio.run(on_this_machine(work))
+    assert one.read_text() == "old" and sorted(tmp_path.glob(f"{place.name}*")) == [new]
+
+
+@pytest.mark.parametrize(
+    ("file", "others"),
+    [
+        ("/proc/sys/kernel/watchdog", ["/proc/sys/kernel/nmi_watchdog", "/proc/sys/kernel/soft_watchdog"]),
+        ("/proc/sys/vm/dirty_ratio", ["/proc/sys/vm/dirty_bytes"]),
+        ("/sys/kernel/mm/transparent_hugepage/enabled", ["/proc/sys/vm/min_free_kbytes"]),
+        ("/proc/sys/vm/swappiness", []),
+    ],
+)
+def test_what_the_kernel_changes_with_a_file_is_put_back_with_it(file: str, others: list[str]) -> None:
+    assert model.line_of(Action(WRITE, file, "1")).rstrip("\n").split("\t") == ["write", file, "1", *others]
+    assert model.line_of(Action(WRITE, file, "1", tuple(others))) == model.line_of(Action(WRITE, file, "1"))
+
+
+@ROOT
 def test_the_board_puts_it_back_by_itself(tmp_path: Path, place: Path) -> None:
     one = tmp_path / "one"
     one.write_text("old\n")
