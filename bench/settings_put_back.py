@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes settings-put-back.md: `rtassay tune` on a board of the lab, disturbed at random moments, and whether the board is as before.
+"""Writes SETTINGS_PUT_BACK.md: `rtassay tune` on a board of the lab, disturbed at random moments, and whether the board is as before.
 
     .venv/bin/python bench/settings_put_back.py lab:NAME [--points N] [--seed N] [--minutes N] [-o DIR]
 
@@ -289,7 +289,7 @@ def main() -> int:
             done.append(campaign.point(number, kind, share))
             file.write_text(json.dumps([asdict(one) for one in done], indent=1))
             _say(f"{done[-1]}")
-    (told.output / "settings-put-back.md").write_text(page(done))
+    (told.output / "SETTINGS_PUT_BACK.md").write_text(page(done))
     return 1 if any(one.wrong for one in done) else 0
 
 
