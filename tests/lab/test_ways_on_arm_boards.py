@@ -46,7 +46,11 @@ def every_way(board: str, home: Path) -> None:
         rtassay(home, "exec", board, "--repeat", "5", "--interval", "500ms", "--load", "none", "--json", "--", "true")
     )
     counted = {one["name"]: one for one in jobs["job-execution"]["counters"]}
-    assert jobs["job-response"]["n"] == 5 and counted["page-faults"]["jobs"] == 5 and counted["page-faults"]["min"] > 0
+    assert jobs["job-response"]["n"] == 5
+    if counted["page-faults"]["error"]:  # on PREEMPT_RT, where counting would lengthen the job
+        assert "counters=always" in counted["page-faults"]["error"] and counted["page-faults"]["jobs"] == 0
+    else:
+        assert counted["page-faults"]["jobs"] == 5 and counted["page-faults"]["min"] > 0
     assert counted["cycles"]["error"] or counted["cycles"]["min"] > 0
     windows = ("--interval", "100ms", "--duration", "5s", "--cpus", "1")
     noise = lanes(rtassay(home, *run, "--probe", "noise", *windows))
