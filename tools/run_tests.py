@@ -35,7 +35,7 @@ NS_PER_S = 10**9
 AUTOGROUP_NICE = -10
 # Real runs wait for something: more workers than CPUs. Those of `make check` compute, and each worker costs six seconds of CPU time.
 WORKERS = {"check": 3, "test": 7, "all": 7}
-LOOKED_AT_AGAIN = 3  # more failures than these are no accident
+LOOKED_AT_AGAIN = {"check": 0, "test": 3, "all": 9}  # more failures than these are no accident
 TIERS = ("check", "test", "all")
 ROOMS = ("unit", "contract", "house")
 REAL_ROOMS = ("flow", "lab")
@@ -127,7 +127,7 @@ def look_again(tier: str, tested: Outcome) -> list[Outcome]:
     """Real runs share two CPUs with six workers, and this machine may stand still for seconds. A test that fails among the others fails the tier
     only if it fails alone as well (docs/decisions/2026-11-23-failed-among-others.md). It is named in the last lines in any case."""
     tests = failed_tests()
-    if tier == "check" or tested.code != 1 or not 0 < len(tests) <= LOOKED_AT_AGAIN:
+    if tested.code != 1 or not 0 < len(tests) <= LOOKED_AT_AGAIN[tier]:
         return [tested]
     print(f"\n== {len(tests)} failed among others; again, alone: {' '.join(tests)}", flush=True)
     alone = run(Part(ALONE, (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)), None)
