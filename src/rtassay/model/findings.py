@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from rtassay.model.foreign import one_line
 from rtassay.model.manifest import Counter
 from rtassay.model.measures import UNKNOWN
 from rtassay.model.units import format_time, spaced
+from rtassay.model.values import Value
 
 ANALYSIS_VERSION = 12
 STATES = ("VIOLATED", "HOLDS", "NOT DEMONSTRATED", "INVALID MEASUREMENT")
@@ -35,8 +36,7 @@ PRIMARY_Q = 0.999
 LADDER = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.9999999)
 
 
-@dataclass(frozen=True, slots=True)
-class Quantile:
+class Quantile(Value):
     """Nearest-rank quantile with its two-sided 95 % order-statistic interval; `hi_ns` None when unbounded."""
 
     q: float
@@ -46,8 +46,7 @@ class Quantile:
     bound: str
 
 
-@dataclass(frozen=True, slots=True)
-class Demonstrated:
+class Demonstrated(Value):
     """D*: the smallest deadline with upper p at the confidence <= p. None: the data demonstrate none.
 
     With `per_hour` it is the smallest with at most so many events an hour; `p` then decides nothing.
@@ -58,16 +57,14 @@ class Demonstrated:
     per_hour: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Value):
     """Something else ran, on the clock of the probe."""
 
     start_ns: int
     length_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Noise:
+class Noise(Value):
     """What was taken from a busy lane.
 
     `share`: of the time of all windows that were looked at. `gaps`: how many there were, and `kept` how many of them one by one; None where
@@ -80,8 +77,7 @@ class Noise:
     longest: tuple[Gap, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class JitterStep:
+class JitterStep(Value):
     """A nearest-rank quantile of period jitter, `at_least` where there are too few runs. It has no interval: consecutive values depend on each other."""
 
     q: float
@@ -89,8 +85,7 @@ class JitterStep:
     bound: str
 
 
-@dataclass(frozen=True, slots=True)
-class Jitter:
+class Jitter(Value):
     """How far the time between two consecutive runs of a lane was from its interval. `n`: such pairs."""
 
     n: int
@@ -99,8 +94,7 @@ class Jitter:
     quantiles: tuple[JitterStep, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LaneFindings:
+class LaneFindings(Value):
     """One lane (or, with name and cpu None, all of one measure pooled for display). `measure`: what its numbers are (`model.measures`).
 
     `noise`: of a lane whose numbers are the time taken in a window, and of that alone. `jitter`: None where the order of the samples
@@ -128,8 +122,7 @@ class LaneFindings:
     jitter: Jitter | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
+class CheckResult(Value):
     """One validity check. severity: see SEVERITIES; kind: integrity, optimism or assumption; message has no newline.
 
     `waived` is the reason a person gave (`--waive ID --because "..."`) why this check does not decide here; it is shown all the same.
@@ -145,8 +138,7 @@ class CheckResult:
     remedy: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Coincidence:
+class Coincidence(Value):
     """A monitor's reading that was unusual while an outlier happened (docs/method/coincidences.md).
 
     `value` and `usual` (the median of the others) are in `unit`. `as_far` of the `of` other readings of the run are as far from the
@@ -162,8 +154,7 @@ class Coincidence:
     of: int
 
 
-@dataclass(frozen=True, slots=True)
-class Outlier:
+class Outlier(Value):
     """One of the worst wake-ups, `at_s` seconds after the run's origin, and what coincided with it. A coincidence is no proof.
 
     `also`: names of other lanes that were late within a second of it. `messages`: the kernel's log of that moment.
@@ -179,16 +170,14 @@ class Outlier:
     messages: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Needed:
+class Needed(Value):
     """Activations in all, and the time they take, that would demonstrate the requirement if no further one is late."""
 
     n: int
     duration_s: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Assumption:
+class Assumption(Value):
     """What the verdict's upper bound takes for granted. code: SINGLY, AS_ABOVE, AS_SEEN, AS_FEW or THESE_RUNS.
 
     Facts of AS_ABOVE: above_ns, n, theta, theta_lower; of THESE_RUNS: runs.
@@ -219,16 +208,14 @@ SAFETY_FACTOR = "safety_factor"
 """factor"""
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(Value):
     """Why a verdict is as it is. Reports word it (reports/recording/reasons.py)."""
 
     code: str
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Value):
     """The judgement of the worst lane; sentence: the verdict as one paragraph (docs/method/verdict.md). `rate_upper_per_h`: of any lane.
 
     `per_hour`: the requirement, if it was stated in events; `p_target` then decides nothing. `assumes`: of the upper bound; empty
@@ -270,8 +257,7 @@ class Verdict:
     looks: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(Value):
     """Everything a report shows. `new_record` = {"mission_s": M, "probability": M / (K + M)} rows for a few missions.
 
     `strict`: warnings were judged as making the measurement invalid. `name`: what a person calls the recording.
@@ -380,8 +366,7 @@ def part_of_cpu(name: str | None, cpu: int) -> str:
     return f" {name[len(prefix) :]}" if name is not None and name.startswith(prefix) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Sealed:
+class Sealed(Value):
     """What sealing computed of a recording that a later judgement needs again: the figures of its lanes, of all of them, and its checks by id.
 
     `confidence`: of their D*; None where a later judgement must find it anew.

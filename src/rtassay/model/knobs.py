@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Final
 
 from rtassay.model.errors import UsageError
 from rtassay.model.inventory import TunedState
 from rtassay.model.units import NS_PER_S, parse_cpu_list, parse_duration_ns
+from rtassay.model.values import Value
 
 OK: Final = "ok"
 WRONG: Final = "wrong"
@@ -56,8 +57,7 @@ ACTIONS: Final = (*AT_RUN_TIME, BOOT_WORD, BY_HAND)
 _RUNS, _RUN_S, _BOOTS, _BOOT_S = 12, 300, 8, 120
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
+class Goal(Value):
     """What the board is to do. `isolated`: the CPUs of the application; None: those that the board isolates. `priority`: its real-time one."""
 
     isolated: tuple[int, ...] | None = None
@@ -100,8 +100,7 @@ def _priority(word: str | None, text: str) -> int:
     return int(word)
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Value):
     """One change that would set it right, of a kind in ACTIONS."""
 
     kind: str
@@ -110,8 +109,7 @@ class Action:
     also: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Detail:
+class Detail(Value):
     """One part of a setting that has many: an interrupt, a thread, an option of the kernel's configuration."""
 
     name: str
@@ -121,8 +119,7 @@ class Detail:
     why: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Value):
     """What a look at one setting found. `now`: in words; of what is absent or unknown: why. `severity` None: that of the setting."""
 
     state: str
@@ -133,8 +130,7 @@ class Look:
     severity: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Value):
     """One setting: what is known of it in general, and what the look found here."""
 
     id: str
@@ -166,8 +162,7 @@ class Found:
         return SEVERITIES.index(self.severity), list(EVIDENCE).index(self.evidence)
 
 
-@dataclass(frozen=True, slots=True)
-class Examination:
+class Examination(Value):
     """All settings of one board, the most important first within each state. `kind`: board, recording or inventory.
 
     `tuned`: whose changes by `rtassay tune` were in force there; None: nobody's. `virtualisation`: `none`, or whose guest it is; None: not known.

@@ -5,7 +5,7 @@ None means the source cannot tell; it is never written as 0. All `*_ns` are inte
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
@@ -13,14 +13,14 @@ from rtassay.model.facts import ProbeEnd, ProbeFacts, end_of, facts_of
 from rtassay.model.inventory import Inventory, inventory_of
 from rtassay.model.measures import UNKNOWN
 from rtassay.model.tuning import TuningPlan
+from rtassay.model.values import Value
 
 RECORDING_VERSION = 2
 # End reasons of a measurement that ended as its plan says.
 PLANNED_ENDS = frozenset(("duration", "count", "break"))
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Value):
     """Where the numbers come from. `late_policy`: counted, skip, catch_up or unknown (docs/method/activations.md).
 
     `file`: the name of the file that was imported, None for a measurement of our own.
@@ -33,8 +33,7 @@ class Source:
     file: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Value):
     """What was asked for. `argv` is the command of `rtassay` that repeats it, `configured` its words that came from the configuration file, `command` the probe's on the board.
 
     `looks`: how often the run is judged, at equal times; it ends at the first look that decides. `loads` names every load as NAME[:ARGS][@CPUS], `load` is the same in one text for people (recordings made before several
@@ -80,8 +79,7 @@ class Plan:
     tuning: TuningPlan | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Obtained:
+class Obtained(Value):
     """How the kernel really runs a lane, read back from it. `runtime_ns` in each `period_ns`: of the policy deadline."""
 
     policy: str | None = None
@@ -92,16 +90,14 @@ class Obtained:
     period_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Clip:
+class Clip(Value):
     """The last sample, where the end of the run cut its missed count below floor(L / I)."""
 
     latency_ns: int
     missed: int
 
 
-@dataclass(frozen=True, slots=True)
-class Untraced:
+class Untraced(Value):
     """The account of the first part of a lane, before the kernel's events were switched on."""
 
     due: int
@@ -115,8 +111,7 @@ class Untraced:
     sum_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TraceEntry:
+class TraceEntry(Value):
     """What was traced in the second part of a run (wire/STREAM.md, "A traced run").
 
     `above_ns` None: four times the running p99.9. `untraced_until_ns`: where the first part ends; `from_ns`: since when all events were on. Both None if tracing
@@ -145,8 +140,7 @@ class TraceEntry:
     undecoded: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Counter:
+class Counter(Value):
     """What one counter says of the programs that a lane started (cycles, page-faults ...): events per program, over `jobs` of them.
 
     `error`: why it was not counted. `user_only`: not what the kernel did for them. `estimated`: of `jobs`, those that had the counter for a part
@@ -170,8 +164,7 @@ class Counter:
         return None if self.sum is None or not self.jobs else self.sum / self.jobs
 
 
-@dataclass(frozen=True, slots=True)
-class LaneEntry:
+class LaneEntry(Value):
     """One lane's account: due = n + missed + dropped + truncated, with `due` from the clock. `n` includes `over`.
 
     `measure`: what its numbers are (`model.measures`). `untraced`: the account of its first part alone, in a traced run. `gaps`: of a busy
@@ -218,8 +211,7 @@ class LaneEntry:
     untraced: Untraced | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WorkPart:
+class WorkPart(Value):
     """Work of one part of a load (a stressor, a direction of a connection). `skipped`: asked for, but it did not run here.
 
     `seconds` is the time it worked, `instances` how many processes or streams did; None where the tool does not tell.
@@ -234,8 +226,7 @@ class WorkPart:
     why: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LoadEntry:
+class LoadEntry(Value):
     """One load as it ran under the guard, on the probe's clock. `exit_code` None: ended by a signal or never started.
 
     `spec` is the load as asked for, NAME[:ARGS][@CPUS]; `classes` what it stresses (cpu, cache, memory, vm, io, hdd, fork, timer,
@@ -270,8 +261,7 @@ class LoadEntry:
     software: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MonitorEntry:
+class MonitorEntry(Value):
     """What became of one monitor.
 
     `state`: `watched`, `no readings` (it was read, and nothing in it was understood, or it was too
@@ -285,16 +275,14 @@ class MonitorEntry:
     why: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Seal:
+class Seal(Value):
     """Size and SHA-256 of one sealed file."""
 
     bytes: int
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
+class Damage(Value):
     """What the stream lost on its way: all zero for a whole one."""
 
     skipped_bytes: int = 0
@@ -304,8 +292,7 @@ class Damage:
     cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RunWarning:
+class RunWarning(Value):
     """Something the reader of a result should know.
 
     `code`: one of `model.warnings`; `lane`: index of the lane it is about, None for
@@ -317,8 +304,7 @@ class RunWarning:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Value):
     """One change that a person made to a sealed recording.
 
     `at`: UTC, ISO 8601; `labels`, `note` and `name`: as they were before it; `samples_removed`: bytes of samples that were removed, 0 for none.
@@ -331,8 +317,7 @@ class Edit:
     name: str | None = None
 
 
-@dataclass(frozen=True)
-class Manifest:
+class Manifest(Value):
     """The whole of `manifest.json`. `facts` and `end` are the probe's FACTS and END objects as they came (STREAM.md).
 
     `inventory` maps names of `session.inventory` to JSON values, None where the board does not tell. `probe_facts`, `probe_end`,

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rtassay.model.manifest import LaneEntry, Manifest
+from rtassay.model.values import Value
 
 if TYPE_CHECKING:
     # Few recordings have causes, and their classes take milliseconds to make.
     from rtassay.model.causes import Attribution
 
 
-@dataclass(frozen=True, slots=True)
-class Histogram:
+class Histogram(Value):
     """Counts of one lane: bin i holds `counts[i]` samples in [lower_ns[i], lower_ns[i] + width_ns[i]). Sorted, no empty bins.
 
     `over` samples lie above the last possible bin and are in no bin; `limit_ns` is where that begins, if the source has a limit.
@@ -36,8 +36,7 @@ class Histogram:
         return int(self.counts.sum()) + self.over + self.under
 
 
-@dataclass(frozen=True, slots=True)
-class Seconds:
+class Seconds(Value):
     """One-second rollups of one lane (columns of `seconds.parquet`); `second` counts from the run's origin."""
 
     second: Any
@@ -86,8 +85,7 @@ class GapTable:
         return len(self.start_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class EventRow:
+class EventRow(Value):
     """Something that happened at a moment, with its fields (STREAM.md, EVENT)."""
 
     kind: str
@@ -96,8 +94,7 @@ class EventRow:
     fields: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(Value):
     """One telemetry quantity over time on the probe's clock."""
 
     monitor: str
@@ -107,8 +104,7 @@ class Series:
     values: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Value):
     """A line of text that a monitor saw (a line of the kernel's log), at its own moment on the probe's clock."""
 
     monitor: str
@@ -116,8 +112,7 @@ class Message:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
+class Lane(Value):
     """One lane with its tables.
 
     `spills`: the latest samples with their positions, as far as the source kept them; None where it kept none. `gaps`: of a busy lane. `jitter`: how often
@@ -132,8 +127,7 @@ class Lane:
     jitter: Histogram | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(Value):
     """What analysis works on. `path` is where it lies, for messages and for the store.
 
     Of a traced run, `lanes` (and the manifest's lanes and end) are the untraced part, by which it is judged; `traced` is the rest.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 from rtassay.model import foreign
 from rtassay.model.knobs import AFFINITY, AT_RUN_TIME, MOUNT, POLICY, PROGRAMS, SERVICE, WRITE, Action
+from rtassay.model.values import Value
 
 PLACE: Final = "/run/rtassay-tuned"
 """The directory on a board that holds what was changed there (wire/SETTINGS.md)."""
@@ -47,8 +48,7 @@ _ESCAPED = {"\\": "\\\\", "\t": "\\t", "\n": "\\n"}
 _MEANT = {"\\": "\\", "t": "\t", "n": "\n"}
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Value):
     """One setting of a plan. `actions`: what is done; `left`: why nothing, or not all of it, can be done here; None: all of it."""
 
     id: str
@@ -58,16 +58,14 @@ class Setting:
     harm: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class KeptFile:
+class KeptFile(Value):
     """A file that makes settings last."""
 
     path: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class TuningPlan:
+class TuningPlan(Value):
     """Settings in the order in which they are applied; they are put back in the opposite order."""
 
     settings: tuple[Setting, ...]
@@ -100,8 +98,7 @@ class TuningPlan:
         return TuningPlan(tuple(one for one in self.settings if one.id not in unwanted))
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Value):
     """One change of a board, of a kind in `model.knobs.AT_RUN_TIME`, and what became of it.
 
     `before`: the value that is put back, None where there is none; `now`: what was read after it; `why`: of what was refused.
@@ -117,8 +114,7 @@ class Change:
     why: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Tuned:
+class Tuned(Value):
     """A board whose settings are changed. `owner`: user@host; `since`: by its clock (UTC); `for_ns`: until they are put back.
 
     `guarded`: a process on the board puts them back when the time is over; None: not looked at.
@@ -138,8 +134,7 @@ class Tuned:
         return tuple(dict.fromkeys(one.setting for one in self.changes if one.state in (TOOK, DIFFERS)))
 
 
-@dataclass(frozen=True, slots=True)
-class Reverted:
+class Reverted(Value):
     """What `revert` did. `was`: what was changed; None: nothing. `forgotten`: the board was restarted since, which undid it. `left`: (what, why) of what could not be put back."""
 
     was: Tuned | None

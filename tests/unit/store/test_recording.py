@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ def test_unsealed_and_sealed_say_the_same(tmp_path: Path) -> None:
         assert a.spills and b.spills and set(a.spills.rows()) <= set(b.spills.rows())
         for table in ("histogram", "seconds"):
             left, right = getattr(a, table), getattr(b, table)
-            for name in left.__slots__:
+            for name in (one.name for one in fields(left)):
                 x, y = getattr(left, name), getattr(right, name)
                 assert np.array_equal(x, y) if hasattr(x, "dtype") else x == y
     assert before.events == after.events and [e.kind for e in after.events] == ["signal"]
