@@ -33,6 +33,7 @@ GROUPS = {
     "lab/test_freertos.py": "lab, virtual time",
     "lab/test_script_board.py": "lab, virtual time",
     "lab/test_gate.py": "lab, virtual time",
+    "lab/test_virtual_time_on_a_busy_host.py": "lab, virtual time",
     # They wait for kernels that are being built, over an hour in all.
     "lab/test_kernels_built_here.py": "lab, kernels",
     "lab/test_a_made_card_boots.py": "lab, kernels",

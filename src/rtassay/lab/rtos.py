@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtassay.lab import machine, nuttx, places
+from rtassay.lab import machine, nuttx, places, virtual_time
 from rtassay.lab.places import Say
 from rtassay.model.errors import BoardError
 
@@ -27,7 +27,6 @@ SHIFT = 5
 LIMIT_S = 600.0
 _IMAGE = Path(__file__).parent / "freertos" / "rtlite-mps2-an385.elf"
 _MACHINE = ("-M", "mps2-an385", "-display", "none", "-monitor", "none", "-nodefaults", "-no-reboot")
-_TIME = ("-accel", "tcg,thread=single", "-icount")
 _PLAN_AT = 0x20200000
 _PLAN_MARK = b"RTLPLAN:"
 _LOOK_S = 0.05
@@ -65,7 +64,8 @@ def start(say: Say, *, name: str, lifetime_s: int) -> machine.Machine:
     """Boot it. Raises what `machine.start_program` raises."""
     places.need(QEMU)
     # The guest sleeps while it idles, so that a board that only waits takes no CPU time.
-    argv = [QEMU, *_MACHINE, *_TIME, f"shift={SHIFT},sleep=on,align=off", "-kernel", str(_IMAGE)]
+    argv = [QEMU, *_MACHINE, "-accel", "tcg,thread=single", "-icount", f"shift={SHIFT},sleep=on,align=off"]
+    argv += ["-kernel", str(_IMAGE)]
     started = machine.start_program(
         argv,
         name=name,
@@ -89,7 +89,7 @@ def script(plan: Sequence[str], limit_s: float = LIMIT_S) -> ScriptRun:
     with tempfile.TemporaryDirectory(prefix="rtassay-freertos-") as scratch:
         planned, console = Path(scratch) / "plan", Path(scratch) / "console"
         planned.write_bytes(text)
-        argv = [QEMU, *_MACHINE, *_TIME, f"shift={SHIFT},sleep=off,align=off", "-kernel", str(_IMAGE)]
+        argv = [QEMU, *_MACHINE, *virtual_time.options(SHIFT), "-kernel", str(_IMAGE)]
         argv += ["-device", f"loader,file={planned},addr={_PLAN_AT:#x},force-raw=on", "-serial", f"file:{console}"]
         begun_ns = time.monotonic_ns()
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)

@@ -62,7 +62,7 @@ def test_a_boot_brings_the_files_its_exit_code_and_the_hashes_of_what_went_in(
     assert result.qemu == "QEMU emulator version 7.2"
     assert set(result.inputs) == {"kernel", "initrd"}
     argv = (tmp_path / "argv").read_text()
-    assert "-icount shift=3,sleep=off,align=off" in argv
+    assert "-icount shift=3,sleep=off,align=off,rr=record,rrfile=/dev/null" in argv
     assert "-seed 7" in argv
     assert "-nodefaults" in argv
     assert "-drive" not in argv
@@ -78,7 +78,11 @@ def test_an_arm_board_is_the_machine_virt_and_sends_its_results_over_a_serial_li
     made = replace(board(tmp_path), arch=ARCHES[arch])
     assert made.run().exit_code == 0
     argv = (tmp_path / "argv").read_text()
-    assert "-M virt" in argv and "-smp 1" in argv and "-icount shift=3,sleep=off,align=off" in argv
+    assert (
+        "-M virt" in argv
+        and "-smp 1" in argv
+        and "-icount shift=3,sleep=off,align=off,rr=record,rrfile=/dev/null" in argv
+    )
     assert "-device pci-serial,chardev=results" in argv and "console=ttyAMA0" in argv
     assert "-drive" not in argv and "-netdev" not in argv
     assert b"/dev/ttyS0" in made._own() and b"/dev/ttyS1" not in made._own()
@@ -119,6 +123,18 @@ def test_a_guest_that_spins_for_ever_is_ended_by_its_own_time(tmp_path: Path, mo
     monkeypatch.setattr(script, "_STEP_S", 0.01)
     with pytest.raises(BoardError, match="did not end within 5 virtual seconds"):
         board(tmp_path).run(limit_s=600, virtual_limit_s=5)
+
+
+def test_a_qemu_that_hangs_at_its_end_keeps_no_results_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = results(**{"exit": b"0\n", "uptime": b"1.00\n", "big": bytes(20_000)})
+    (tmp_path / "tar").write_bytes(whole)
+    (tmp_path / "half").write_bytes(whole[:-10_000])
+    monkeypatch.setattr(script, "_LOOK_S", 0.0)
+    fake_qemu(tmp_path, monkeypatch, f'touch $console; cp {tmp_path}/tar "$results"; exec sleep 600')
+    assert len(board(tmp_path).run(limit_s=60).files["big"]) == 20_000
+    fake_qemu(tmp_path, monkeypatch, f'touch $console; cp {tmp_path}/half "$results"; exec sleep 600')
+    with pytest.raises(BoardError, match="no progress in virtual time"):
+        board(tmp_path).run(limit_s=2)
 
 
 def test_another_thread_may_stop_a_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
