@@ -110,12 +110,16 @@ def test_a_stall_of_50_ms_is_missed_to_the_activation(by: str, at: int, files: d
     run = Run(files[f"stall-{by}"])
     kind, length_us, *moments = files["faults"].decode().splitlines()[at].split()
     assert (kind, length_us) == ("p", str(STALL_US))
-    for lane in run.end["lanes"]:
+    for number, lane in enumerate(run.end["lanes"]):
         assert lane["due"] == lane["n"] + lane["missed"] and lane["truncated"] == 0
         start_ns, end_ns = (int(moment) - lane["first_due_ns"] for moment in moments)
         # The lane itself runs some 100 us after the stall: one more activation may be due by then.
         least, most = (moment // INTERVAL_NS - start_ns // INTERVAL_NS - 1 for moment in (end_ns, end_ns + SLOW_NS))
-        assert least <= lane["missed"] <= most and most - least <= 1
+        missing = set(range(lane["due"])) - run.lanes[number].keys()
+        during = {k for k in missing if start_ns < k * INTERVAL_NS <= end_ns + SLOW_NS}
+        assert least <= len(during) <= most and most - least <= 1
+        # The stock kernel may leave the network to ksoftirqd, which waits behind every real-time thread (docs/guides/response.md).
+        assert missing == during or (by == "udp" and number != SENT)
 
 
 def test_a_job_that_sleeps_10_ms_takes_so_much_longer_than_its_cpu_time(files: dict[str, bytes]) -> None:

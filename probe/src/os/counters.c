@@ -33,7 +33,7 @@ const char *counter_refusal(int error)
 {
 	switch (error) {
 	case COUNTER_SLOW:
-		return "it would lengthen each job: this kernel waits when it frees a counter; counters=always counts in a run of its own";
+		return "it would lengthen each job: this kernel waits when it frees a counter; counters=always counts all the same";
 	case ENOENT:
 	case ENODEV:
 	case EOPNOTSUPP:
