@@ -23,6 +23,7 @@
 #include "os/files.h"
 #include "os/rt.h"
 #include "os/say.h"
+#include "os/signals.h"
 #include "os/tracefs.h"
 
 enum { GUARD_PRIORITY = 99, REAP_MS = 1000 };
@@ -97,7 +98,7 @@ struct outer {
 static int take_signals(struct outer *o)
 {
 	struct sigaction hangup, plain = { .sa_handler = SIG_DFL };
-	sigset_t set;
+	sigset_t set, blocked;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
@@ -107,7 +108,9 @@ static int take_signals(struct outer *o)
 	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
 		sigaddset(&set, SIGHUP);
 	sigaction(SIGCHLD, &plain, NULL); /* with an inherited SIG_IGN the kernel would reap for us */
-	if (sigprocmask(SIG_BLOCK, &set, &o->old_mask))
+	blocked = set;
+	signals_hold(&blocked);
+	if (sigprocmask(SIG_BLOCK, &blocked, &o->old_mask))
 		return -1;
 	o->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	return o->signals < 0 ? -1 : 0;

@@ -12,6 +12,7 @@
 
 #include "os/clock.h"
 #include "os/say.h"
+#include "os/signals.h"
 
 static const int64_t told_to_end_ns = 2000000000;
 
@@ -25,7 +26,7 @@ static void take_signal(int number, struct sigaction *old, void (*handler)(int))
 static int watch_signals(struct loop *l)
 {
 	struct sigaction hangup;
-	sigset_t set;
+	sigset_t set, blocked;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
@@ -39,7 +40,9 @@ static int watch_signals(struct loop *l)
 	take_signal(SIGINT, &l->old_int, SIG_DFL); /* a shell starts background jobs with it ignored */
 	take_signal(SIGPIPE, &l->old_pipe, SIG_IGN);
 	take_signal(SIGTTIN, &l->old_ttin, SIG_IGN);
-	if (sigprocmask(SIG_SETMASK, &set, &l->old_mask))
+	blocked = set;
+	signals_hold(&blocked);
+	if (sigprocmask(SIG_SETMASK, &blocked, &l->old_mask))
 		return -1;
 	l->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	return l->signals < 0 ? -1 : 0;
