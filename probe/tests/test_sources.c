@@ -95,6 +95,8 @@ static void test_stat(void)
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		OK(!procstat_parse(bad[i], &s), "`%s` is no stat line", bad[i]);
 	OK(procstat_read("/proc/self/stat", &s) && s.ppid == getppid() && s.start_ticks == process_start(getpid()), "this process");
+	OK(!s.kept && procstat_parse("7 (x) S 2 0 0 0 -1 69238880", &s) && s.kept,
+	   "a worker of the kernel is kept on its CPUs, we are not");
 	OK(!process_start(-1), "no process has no start");
 }
 

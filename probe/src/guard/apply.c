@@ -107,13 +107,14 @@ static int note_threads_of(struct job *j, const char *process, const struct cpus
 	while (tasks && !error && (entry = readdir(tasks)) != NULL) {
 		const pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 		struct obtained now = { 0 };
-		uint64_t start;
+		struct procstat s = { 0 };
 
-		if (tid > 0)
+		snprintf(path, sizeof path, "/proc/%d/stat", (int)tid);
+		/* A worker of the kernel goes to the CPU of the work that it serves: nothing that could be put back. */
+		if (tid > 0 && procstat_read(path, &s) && !s.kept)
 			now = rt_look(tid);
-		start = now.known && memcmp(&now.affinity, all, sizeof *all) != 0 ? process_start(tid) : 0;
-		if (start)
-			error = note_affinity(j, tid, start, &now.affinity);
+		if (now.known && memcmp(&now.affinity, all, sizeof *all) != 0)
+			error = note_affinity(j, tid, s.start_ticks, &now.affinity);
 	}
 	if (tasks)
 		closedir(tasks);

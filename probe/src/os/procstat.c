@@ -6,7 +6,7 @@
 
 #include "os/files.h"
 
-enum { LAST_FIELD = 41 };
+enum { LAST_FIELD = 41, PF_NO_SETAFFINITY = 0x04000000 };
 
 /* Fields 4 to LAST_FIELD by their number in proc(5); `at` is behind field 3. Negative fields wrap. */
 static void read_numbers(const char *at, unsigned long long field[LAST_FIELD + 1])
@@ -32,6 +32,7 @@ bool procstat_parse(const char *text, struct procstat *s)
 	s->state = end[2];
 	s->ppid = (pid_t)field[4];
 	s->pgrp = (pid_t)field[5];
+	s->kept = (field[9] & PF_NO_SETAFFINITY) != 0;
 	s->minor_faults = field[10];
 	s->major_faults = field[12];
 	s->user_ticks = field[14];

@@ -11,6 +11,7 @@ struct procstat {
 	char name[64]; /* may hold anything, brackets and line ends too; longer ones are cut */
 	char state;
 	pid_t ppid, pgrp;
+	bool kept; /* the kernel alone says on which CPUs it runs, as of a worker that is bound to one */
 	uint64_t minor_faults, major_faults;
 	uint64_t user_ticks, system_ticks;   /* of the process, or of the thread */
 	uint64_t waited_ticks;               /* user and system, of the children it has waited for */
