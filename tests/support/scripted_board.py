@@ -181,6 +181,7 @@ class ScriptedBoard:
         self.at_close = AtClose.END
         self.detaches = False
         self.slow = False
+        self.baud: int | None = None
         self.offline_s = 0.0
         self.resume_data: dict[str, Any] | None = None
         self._running: dict[str, ScriptedProcess] = {}

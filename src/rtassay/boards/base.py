@@ -195,12 +195,14 @@ class Board(Protocol):
 class LinuxBoard(Board, Protocol):
     """A board that runs commands. Every method raises BoardError when the board or the way to it fails.
 
-    `detaches`: launched commands go on without a connection. `slow`: each kB of what comes or goes is felt. `synced` is awaited before the board may delete output that has
+    `detaches`: launched commands go on without a connection. `slow`: each kB of what comes or goes is felt. `baud`: of the
+    line to it, where that is known. `synced` is awaited before the board may delete output that has
     arrived here: set it to a function that makes the output safe on disk. `at_close`: the action of `close`.
     """
 
     detaches: bool
     slow: bool
+    baud: int | None
     synced: Callable[[], Awaitable[None]]
     at_close: AtClose
 
@@ -270,6 +272,7 @@ class EndsWithHost:
 
     detaches = False
     slow = False
+    baud: int | None = None
     connected = True
     offline_s = 0.0
     resume_data: Mapping[str, Any] | None = None

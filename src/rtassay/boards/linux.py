@@ -69,6 +69,7 @@ class DetachedBoard:
 
     detaches = True
     slow = False
+    baud: int | None = None
 
     def __init__(self, transport: RemoteTransport, *, directory: str | None = None) -> None:
         self.notice: Callable[[str], None] = lambda sentence: None

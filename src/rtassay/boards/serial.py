@@ -216,6 +216,7 @@ class SerialBoard(DetachedBoard):
     ) -> None:
         address = None if text is None else parse(text)
         super().__init__(ConsoleTransport(address, sudo=sudo), directory=directory)
+        self.baud = None if address is None else address.baud
         if name is not None:
             self.name = self.transport.name = name
 

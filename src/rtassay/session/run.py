@@ -19,7 +19,7 @@ from rtassay.model import warnings
 from rtassay.model.errors import BoardError, RtassayError, RunLost
 from rtassay.model.inventory import Inventory, inventory_of
 from rtassay.model.manifest import Manifest, Plan, RunWarning
-from rtassay.session import attach, host_clock, inventory
+from rtassay.session import attach, host_clock, inventory, line_speed
 from rtassay.session.board_files import read_files, take_file
 from rtassay.session.control import Interrupted, Progress, RunResult, StopRequest
 from rtassay.session.far import FarMachines, OpenMachine
@@ -124,6 +124,7 @@ class _Run:
             )
         )
         accept(inventory_of(prepared.inventory))
+        line_speed.tell(self._board, prepared)
         if self._asked.tuning is None:
             self._settings.tell(prepared.inventory)
         await self._compare_clocks(prepared)
