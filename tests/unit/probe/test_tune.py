@@ -121,6 +121,32 @@ def test_a_thread_is_put_back_by_its_start_and_not_by_its_number(tmp_path: Path)
             process.kill()
 
 
+def test_of_all_threads_those_are_noted_that_may_be_moved_back(tmp_path: Path) -> None:
+    """A worker of the kernel goes to the CPU of its work: it may stand on another one when all is put back, and nobody may move it."""
+    (tmp_path / "one").write_text("1")
+    with subprocess.Popen(["sleep", str(HELD_S)]) as process:
+        try:
+            os.sched_setaffinity(process.pid, {min(os.sched_getaffinity(process.pid))})
+            place = begin(tmp_path, f"write\t{tmp_path / 'one'}\t2\t@threads")
+            assert run("tune", "--once", str(place)).returncode == 0
+        finally:
+            process.kill()
+    rows = [line.split("\t") for line in (place / "journal").read_text().splitlines()]
+    noted = {int(row[1]) for row in rows if row[0] == "affinity"}
+    kept = {int(path.parent.name) for path in Path("/proc").glob("[0-9]*/stat") if _is_kept(path)}
+    assert not noted & kept
+    if len(os.sched_getaffinity(0)) > 1:
+        assert process.pid in noted and kept
+
+
+def _is_kept(stat: Path) -> bool:
+    """PF_NO_SETAFFINITY."""
+    try:
+        return bool(int(stat.read_text().rpartition(")")[2].split()[6]) & 0x0400_0000)
+    except OSError:
+        return False
+
+
 @pytest.mark.parametrize("killed", ["guard", "both"])
 def test_a_guard_in_the_background_holds_what_is_changed(killed: str, tmp_path: Path) -> None:
     """Its standby puts everything back when it is killed; when both are killed the next contact does."""
