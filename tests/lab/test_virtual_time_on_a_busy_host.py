@@ -52,7 +52,7 @@ def asked_all_the_time(scratch: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("kernel", ["stock", "rt"])
-def test_a_cpu_that_is_taken_away_between_its_halt_and_its_count_is_counted_in_time(
+def test_a_boot_is_the_same_where_qemu_is_stopped_between_a_halt_and_its_count(
     kernel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     undisturbed = boot(kernel)

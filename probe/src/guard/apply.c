@@ -109,9 +109,8 @@ static int note_threads_of(struct job *j, const char *process, const struct cpus
 		struct obtained now = { 0 };
 		struct procstat s = { 0 };
 
-		snprintf(path, sizeof path, "/proc/%d/stat", (int)tid);
 		/* A worker of the kernel goes to the CPU of the work that it serves: nothing that could be put back. */
-		if (tid > 0 && procstat_read(path, &s) && !s.kept)
+		if (tid > 0 && procstat_of(tid, &s) && !s.kept)
 			now = rt_look(tid);
 		if (now.known && memcmp(&now.affinity, all, sizeof *all) != 0)
 			error = note_affinity(j, tid, s.start_ticks, &now.affinity);
@@ -293,10 +292,8 @@ static enum state apply_affinity(struct job *j)
 static bool may_go_anywhere(pid_t tid, const struct cpus *all, struct obtained *now)
 {
 	struct procstat s;
-	char path[40];
 
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)tid);
-	if (!procstat_read(path, &s) || s.ppid == 2 || tid == 2)
+	if (!procstat_of(tid, &s) || s.ppid == 2 || tid == 2)
 		return false;
 	*now = rt_look(tid);
 	return now->known && !memcmp(&now->affinity, all, sizeof *all);

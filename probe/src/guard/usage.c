@@ -71,10 +71,8 @@ static uint64_t real_time_threads(pid_t pid)
 static unsigned long long account(struct usage *u, pid_t pid, bool counts)
 {
 	struct procstat stat;
-	char path[40];
 
-	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	if (!procstat_read(path, &stat))
+	if (!procstat_of(pid, &stat))
 		return 0;
 	if (!counts) /* the guard: its own time does not count */
 		return stat.waited_ticks;

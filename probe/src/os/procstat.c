@@ -53,11 +53,17 @@ bool procstat_read(const char *path, struct procstat *s)
 	return read_small(path, text, sizeof text) > 0 && procstat_parse(text, s);
 }
 
-uint64_t process_start(pid_t pid)
+bool procstat_of(pid_t pid, struct procstat *s)
 {
-	struct procstat s;
 	char path[40];
 
 	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	return procstat_read(path, &s) ? s.start_ticks : 0;
+	return procstat_read(path, s);
+}
+
+uint64_t process_start(pid_t pid)
+{
+	struct procstat s;
+
+	return procstat_of(pid, &s) ? s.start_ticks : 0;
 }

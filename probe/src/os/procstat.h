@@ -24,6 +24,8 @@ struct procstat {
 bool procstat_parse(const char *text, struct procstat *s);
 /* False: the process or thread is gone, or the file cannot be read. */
 bool procstat_read(const char *path, struct procstat *s);
+/* The same of a process or thread by its number. */
+bool procstat_of(pid_t pid, struct procstat *s);
 /* When a process started, in ticks since boot; 0 where there is no such process. A pid is used again, a pid with its start is not. */
 uint64_t process_start(pid_t pid);
 

@@ -195,8 +195,8 @@ class Board(Protocol):
 class LinuxBoard(Board, Protocol):
     """A board that runs commands. Every method raises BoardError when the board or the way to it fails.
 
-    `detaches`: launched commands go on without a connection. `slow`: each kB of what comes or goes is felt. `baud`: of the
-    line to it, where that is known. `synced` is awaited before the board may delete output that has
+    `detaches`: launched commands go on without a connection. `slow`: each kB of what comes or goes is felt. `baud`: the speed of
+    the serial line to it, None where there is none or nobody chooses it. `synced` is awaited before the board may delete output that has
     arrived here: set it to a function that makes the output safe on disk. `at_close`: the action of `close`.
     """
 

@@ -1,7 +1,7 @@
 """Frozen dataclasses that share their methods.
 
 `dataclasses` compiles six methods for each class: a millisecond for one of twenty fields, at every start of every verb. A `Value` is a
-dataclass to `fields`, `replace`, `asdict` and msgspec, and takes a tenth of that (bench: verdict-shown).
+dataclass to `fields`, `replace`, `asdict` and msgspec, and takes a sixth of that (bench: verdict-shown).
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def said(baud: int | None, lanes: int = 2, length_s: int = 600, **plan: Any) -> 
 def test_how_long_the_rest_takes_is_said_with_both_speeds() -> None:
     (text,) = said(baud=75_000)
     assert text == (
-        "this run says as much as some 150,000 baud carry, and the line has 75,000: "
+        "the output of this run needs some 150,000 baud, and the line has 75,000: "
         "the rest is fetched for about 10min after the end; --no-samples leaves the samples out"
     )
     assert "200,000 baud" in said(baud=75_000, lanes=4)[0]
