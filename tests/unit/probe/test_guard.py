@@ -118,11 +118,12 @@ def test_command_that_cannot_start(tmp_path: Path) -> None:
 # An orphan has the guard as its parent, and ends once it has sent it all that it may (some of stress-ng's send SIGALRM).
 ORPHAN = """
 import os, signal, sys, time
+parent = os.getpid()
 if os.fork():
     os._exit(0)
-while os.getppid() == int(sys.argv[1]):
+while os.getppid() == parent:
     time.sleep(0.01)
-for number in (*map(int, sys.argv[2].split()), *range(signal.SIGRTMIN, signal.SIGRTMAX + 1)):
+for number in (*map(int, sys.argv[1:]), *range(signal.SIGRTMIN, signal.SIGRTMAX + 1)):
     os.kill(os.getppid(), number)
 print("sent", flush=True)
 """
@@ -133,7 +134,7 @@ def test_signals_of_an_orphan_do_not_end_its_guard(tmp_path: Path) -> None:
     script = tmp_path / "orphan.py"
     script.write_text(ORPHAN)
     sent = " ".join(str(int(signal.Signals[f"SIG{name}"])) for name in SENT)
-    words = f'{sys.executable} {script} $$ "{sent}"; sleep 0.5; exit 7'
+    words = f"{sys.executable} {script} {sent} | grep sent; exit 7"
     done = run("guard", "--", "sh", "-c", words)
     assert (done.returncode, done.stdout, done.stderr) == (7, b"sent\n", b"")
 
